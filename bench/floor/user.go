@@ -19,8 +19,8 @@ type user struct {
 	ExternalID *string         `json:"externalId"`
 	Metadata   json.RawMessage `json:"metadata"`
 	Status     string          `json:"status"`
-	CreatedAt  moment          `json:"createdAt"`
-	UpdatedAt  moment          `json:"updatedAt"`
+	CreatedAt  timestamp       `json:"createdAt"`
+	UpdatedAt  timestamp       `json:"updatedAt"`
 }
 
 const columns = `id, email, name, department, external_id, metadata, status, created_at, updated_at`
@@ -44,17 +44,17 @@ func (u *user) arguments(tenant any) []any {
 // newUser returns a user with the members that a request does not contain.
 func newUser() user {
 	now := time.Now()
-	u := user{Metadata: json.RawMessage("{}"), Status: "pending", CreatedAt: moment(now.UnixMicro()), UpdatedAt: moment(now.UnixMicro())}
+	u := user{Metadata: json.RawMessage("{}"), Status: "pending", CreatedAt: timestamp(now.UnixMicro()), UpdatedAt: timestamp(now.UnixMicro())}
 	binary.BigEndian.PutUint64(u.ID[:], uint64(now.UnixMilli())<<16|0x7000|rand.Uint64()&0xfff)
 	binary.BigEndian.PutUint64(u.ID[8:], rand.Uint64()>>2|1<<63)
 	return u
 }
 
-// moment is a time in microseconds since 1970.
-type moment int64
+// timestamp is a time in microseconds since 1970.
+type timestamp int64
 
 // MarshalText writes the time as RFC 3339 does.
-func (m moment) MarshalText() ([]byte, error) {
+func (m timestamp) MarshalText() ([]byte, error) {
 	return time.UnixMicro(int64(m)).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000Z07:00"), nil
 }
 

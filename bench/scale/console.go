@@ -66,7 +66,7 @@ func (b *bench) manyPages(ctx context.Context) (err error) {
 			var took []time.Duration
 			for i := range consoleRounds {
 				begun := time.Now()
-				size, err := s.visit(ctx, "/users?"+p.query(s, s.users[i%len(s.users)]), part)
+				size, err := s.getPage(ctx, "/users?"+p.query(s, s.users[i%len(s.users)]), part)
 				if err != nil {
 					return err
 				}
@@ -89,9 +89,9 @@ func (b *bench) manyPages(ctx context.Context) (err error) {
 	return answers.print(os.Stdout)
 }
 
-// visit requests a page of the console, or a part of it, as a browser does. It returns the
+// getPage requests a page of the console, or a part of it, as a browser does. It returns the
 // number of received bytes.
-func (s *survey) visit(ctx context.Context, path, part string) (int, error) {
+func (s *survey) getPage(ctx context.Context, path, part string) (int, error) {
 	owner := s.owner()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"/console/"+owner.tenant+path, nil)
 	if err != nil {

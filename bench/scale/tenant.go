@@ -71,7 +71,7 @@ func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error
 	var took [2][]time.Duration
 	for range b.rounds {
 		for i, s := range pair {
-			middle, err := b.ask(ctx, s.Address, o.requests(s), o.status)
+			middle, err := b.medianTime(ctx, s.Address, o.requests(s), o.status)
 			if err != nil {
 				return err
 			}
@@ -85,9 +85,9 @@ func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error
 // leastAnswers is the minimum number of responses for a median.
 const leastAnswers = 20
 
-// ask sends the requests in turn, one at a time, and returns the median response time. It
+// medianTime sends the requests in turn, one at a time, and returns the median response time. It
 // continues until it has enough responses.
-func (b *bench) ask(ctx context.Context, address string, requests []string, status int) (time.Duration, error) {
+func (b *bench) medianTime(ctx context.Context, address string, requests []string, status int) (time.Duration, error) {
 	for duration := b.duration; ; duration *= 2 {
 		result, err := load.RunApart(ctx, load.Plan{
 			Address: address, Connections: 1, WarmUp: b.duration / 5, Duration: duration, Requests: requests, Status: status, AtLeast: 2,
@@ -150,7 +150,7 @@ func (n *node) survey(ctx context.Context, users int) (*survey, error) {
 	for _, role := range some.Items[5:] { // without the built-in roles and the first
 		s.roles = append(s.roles, role.ID)
 	}
-	s.deep, err = n.walk(ctx, users*9/10)
+	s.deep, err = n.cursorAfter(ctx, users*9/10)
 	return s, err
 }
 
@@ -166,8 +166,8 @@ func (n *node) byNumber(ctx context.Context, number int) (user, error) {
 	return found.Items[0], nil
 }
 
-// walk returns the cursor after a number of users by name.
-func (n *node) walk(ctx context.Context, rows int) (string, error) {
+// cursorAfter returns the cursor after a number of users by name.
+func (n *node) cursorAfter(ctx context.Context, rows int) (string, error) {
 	bar := progress.Start(os.Stderr, "rows walked", rows)
 	defer bar.End()
 	cursor := ""

@@ -36,13 +36,13 @@ func (b *bench) manyTenants(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, many.Stop()) }()
 
-	readers := [2]asked{{few.Address, few.sessions}, {many.Address, many.sessions}}
+	readers := [2]target{{few.Address, few.sessions}, {many.Address, many.sessions}}
 	if err := b.rate(ctx, "tenants: read", readers, http.StatusOK, func(s session) string {
 		return s.request(http.MethodGet, "/users/"+s.user, "")
 	}); err != nil {
 		return err
 	}
-	writers := [2]asked{{few.Address, ownersOf(few.sessions)}, {many.Address, many.sessions}}
+	writers := [2]target{{few.Address, ownersOf(few.sessions)}, {many.Address, many.sessions}}
 	if err := b.rate(ctx, "tenants: create", writers, http.StatusCreated, func(s session) string {
 		return s.request(http.MethodPost, "/users", `{"email":"new.`+load.Number+`@example.com","name":"Newcomer `+load.Number+`"}`)
 	}); err != nil {
@@ -65,14 +65,14 @@ func ownersOf(all []session) (owners []session) {
 	return owners
 }
 
-// asked is a node with the sessions of its requests.
-type asked struct {
+// target is a node with the sessions of its requests.
+type target struct {
 	address  string
 	sessions []session
 }
 
 // rate sends requests to both in turn, with many connections, repeatedly once per session.
-func (b *bench) rate(ctx context.Context, name string, pair [2]asked, status int, request func(session) string) error {
+func (b *bench) rate(ctx context.Context, name string, pair [2]target, status int, request func(session) string) error {
 	var rates [2][]float64
 	for range b.rounds {
 		for i, n := range pair {

@@ -156,11 +156,11 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor string, err error) {
 	var principal struct{ Tenant struct{ ID string } }
 	var page struct{ NextCursor string }
-	who, err = ask(ctx, b.Address, get("/auths/session", session))
+	who, err = sendOne(ctx, b.Address, get("/auths/session", session))
 	if err != nil {
 		return "", "", "", err
 	}
-	list, err := ask(ctx, b.Address, get("/users?limit=50", session))
+	list, err := sendOne(ctx, b.Address, get("/users?limit=50", session))
 	if err != nil {
 		return "", "", "", err
 	}
@@ -176,7 +176,7 @@ func (b *bench) checkAlike(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		theirs, err := ask(ctx, b.floor.Address, op.requests[0])
+		theirs, err := sendOne(ctx, b.floor.Address, op.requests[0])
 		if err != nil {
 			return fmt.Errorf("the floor: %s: %w", op.title, err)
 		}
@@ -198,7 +198,7 @@ func (b *bench) checkAlike(ctx context.Context) error {
 // Its length sets the minimum length of a correct response, with a margin because names
 // differ in length. So a page with far fewer users is too short.
 func (op *operation) measureAnswer(ctx context.Context, address string) (string, error) {
-	answer, err := ask(ctx, address, op.requests[0])
+	answer, err := sendOne(ctx, address, op.requests[0])
 	if err != nil {
 		return "", fmt.Errorf("the program: %s: %w", op.title, err)
 	}
@@ -217,8 +217,8 @@ func alike(a, b string) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// ask sends one request to the address, and returns the body of the response.
-func ask(ctx context.Context, address, text string) (string, error) {
+// sendOne sends one request to the address, and returns the body of the response.
+func sendOne(ctx context.Context, address, text string) (string, error) {
 	text = strings.ReplaceAll(text, load.Number, strconv.FormatInt(time.Now().UnixMicro(), 10))
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
 	if err != nil {

@@ -129,7 +129,7 @@ func (s *subject) fill(ctx context.Context) error {
 		return err
 	}
 	// Sign-ins must not end the sessions that the other requests use.
-	if _, err := ask(ctx, s.Address, send("PATCH", "/tenant", `{"settings":{"sessionsPerUser":1000}}`, "Cookie: session="+session)); err != nil {
+	if _, err := sendOne(ctx, s.Address, send("PATCH", "/tenant", `{"settings":{"sessionsPerUser":1000}}`, "Cookie: session="+session)); err != nil {
 		return err
 	}
 	filled, err := load.RunApart(ctx, load.Plan{

@@ -14,7 +14,7 @@ func TestAPolicyWithoutARuleDeniesEveryCaller(t *testing.T) {
 	if err := none.Authorize(owner); !errors.Is(err, rolecall.ErrPermissionDenied) {
 		t.Errorf("the operation: %v", err)
 	}
-	if err := none.AuthorizeUser(owner, somebody("Sales"), nil, aMoment); !errors.Is(err, rolecall.ErrPermissionDenied) {
+	if err := none.AuthorizeUser(owner, aUser("Sales"), nil, aMoment); !errors.Is(err, rolecall.ErrPermissionDenied) {
 		t.Errorf("the user: %v", err)
 	}
 	if err := none.AuthorizeAccount(owner, nil, aMoment); !errors.Is(err, rolecall.ErrPermissionDenied) {

@@ -45,7 +45,7 @@ func principal(held ...holds) *authz.Principal {
 	return authz.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
 }
 
-func somebody(department string) *rolecall.User {
+func aUser(department string) *rolecall.User {
 	u := rolecall.User{ID: rolecall.NewID[rolecall.User](aMoment), Name: "Eve"}
 	if department != "" {
 		u.Department = &department
@@ -67,7 +67,7 @@ func TestReadableMembersDependOnTheDepartment(t *testing.T) {
 		"Legal":   "name",
 		"":        "name",
 	} {
-		u := somebody(department)
+		u := aUser(department)
 		if got := strings.Join(p.ReadableMembers(u).Names(), " "); got != want || !p.Sees(u) {
 			t.Errorf("of users of %q it sees %q, want %q", department, got, want)
 		}
@@ -98,10 +98,10 @@ func TestVisibility(t *testing.T) {
 		"roles:assign": false, "roles:read": false, "sessions:revoke": false, "events:read": false, "*/*:*": false, "shop/users:read": false,
 	} {
 		p := principal(holds{permissions: permission, within: []string{"Sales"}})
-		if got := p.Sees(somebody("sales")); got != visible {
+		if got := p.Sees(aUser("sales")); got != visible {
 			t.Errorf("%s: sees users of its department: %v", permission, got)
 		}
-		if p.Sees(somebody("Legal")) || p.Sees(somebody("")) {
+		if p.Sees(aUser("Legal")) || p.Sees(aUser("")) {
 			t.Errorf("%s: sees users of other departments", permission)
 		}
 	}

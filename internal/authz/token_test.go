@@ -69,7 +69,7 @@ func TestATokenHasFewRightsOnItsUser(t *testing.T) {
 	if !token.Sees(&myself) || token.ReadableMembers(&myself) != rolecall.AllUserMembers {
 		t.Error("a token does not read the record of its user")
 	}
-	if token.ReadableListMembers(&myself) != 0 || !token.Visible().IsNowhere() || token.Sees(somebody("Legal")) {
+	if token.ReadableListMembers(&myself) != 0 || !token.Visible().IsNowhere() || token.Sees(aUser("Legal")) {
 		t.Error("a token sees others, or its user in a list")
 	}
 	if token.ValidUntil != aMoment+7 || session.ValidUntil != rolecall.Never {
@@ -124,7 +124,7 @@ func TestAnOperatorHoldsEveryPermissionAndIsNoUser(t *testing.T) {
 	if missing, ok := p.MissingFor(permissions("*:*", "*/*:*"), rolecall.Everywhere(), rolecall.Never, false); ok {
 		t.Errorf("an operator lacks %s", missing)
 	}
-	if u := somebody("Sales"); !p.Sees(u) || p.ReadableMembers(u) != rolecall.AllUserMembers {
+	if u := aUser("Sales"); !p.Sees(u) || p.ReadableMembers(u) != rolecall.AllUserMembers {
 		t.Error("an operator does not see everybody")
 	}
 }

@@ -13,7 +13,7 @@ import (
 // testAttacks lets pages of other sites and of a sibling host attack a signed-in user.
 func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	id, app := f.origin("id.example.test"), f.origin("app.example.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
 	f.serve("id.example.test", f.pass(p))
@@ -25,7 +25,7 @@ func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 		cookie bool // whether the browser sends the session along
 	}{{"evil.test", false}, {"blog.example.test", true}} {
 		t.Run(attacker.host, func(t *testing.T) {
-			v := &victim{front: f, tab: b.NewTab(t), id: id, app: app, attacker: f.origin(attacker.host), cookie: attacker.cookie}
+			v := &victim{proxy: f, tab: b.NewTab(t), id: id, app: app, attacker: f.origin(attacker.host), cookie: attacker.cookie}
 			v.tab.Visit(t, app)
 			expect(t, v.tab, "sign-in", "200", signIn(id))
 			testForms(t, v)
@@ -38,7 +38,7 @@ func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 
 // victim is a signed-in user who visits an attacker's page.
 type victim struct {
-	front             *front
+	proxy             *reverseProxy
 	tab               *browser.Tab
 	id, app, attacker string // origins
 	cookie            bool   // whether the attacker's requests include the session cookie
@@ -50,9 +50,9 @@ type victim struct {
 func (v *victim) attack(t *testing.T, what, line string, run func(script string), script string) {
 	t.Helper()
 	v.tab.Visit(t, v.attacker)
-	v.front.passed()
+	v.proxy.passed()
 	run(script)
-	passages := v.front.awaitPassed(t)
+	passages := v.proxy.awaitPassed(t)
 	if len(passages) != 1 || passages[0].line != line {
 		t.Fatalf("%s: %+v came through, want %s", what, passages, line)
 	}
@@ -130,7 +130,7 @@ return new Promise(resolve => {
 // testTossing lets a sibling host set cookies with the name of the session cookie.
 // Without --host-cookie-prefix, browsers do not prevent this. So the test checks that no
 // user acts as another without knowing.
-func testTossing(t *testing.T, f *front, p *program, tab *browser.Tab) {
+func testTossing(t *testing.T, f *reverseProxy, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)
 	whoAmI := fmt.Sprintf(`
@@ -158,7 +158,7 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id)
 // the prefix.
 func testTossingAtThePrefix(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app, "--host-cookie-prefix")
 	f.serve("id.example.test", f.pass(p))

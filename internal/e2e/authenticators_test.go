@@ -15,7 +15,7 @@ func TestPasskeysInABrowser(t *testing.T) {
 	binary := build(t)
 	t.Run("on the host of the service", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t)
+		f := newReverseProxy(t)
 		id := f.origin("id.example.test")
 		p := serveBehind(t, binary, "--public-url", id+"/people")
 		mux := http.NewServeMux()
@@ -26,7 +26,7 @@ func TestPasskeysInABrowser(t *testing.T) {
 	})
 	t.Run("on a sibling host", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t)
+		f := newReverseProxy(t)
 		id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 		p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app, "--passkey-domain", "example.test")
 		f.serve("id.example.test", f.pass(p))

@@ -24,8 +24,8 @@ func confirmation(password string) string { return `{"password":` + quoted(passw
 // for users without an authenticator app.
 const probe = "DELETE /auths/totp"
 
-// grows waits until the caller's sign-in is no longer recent.
-func (c *caller) grows(t *testing.T) {
+// awaitStale waits until the caller's sign-in is no longer recent.
+func (c *caller) awaitStale(t *testing.T) {
 	t.Helper()
 	if !poll(func() bool { return c.do(t, probe, "").text("/code") == "reauthentication-required" }) {
 		t.Fatal("a sign-in stays recent")
@@ -54,7 +54,7 @@ func testConfirmation(t *testing.T, w *world) {
 	}
 	admin.do(t, probe, "").expect(t, 404)
 	w.owner.do(t, "PATCH /tenant", fmt.Sprintf(`{"settings":{"reauthenticationSeconds":%d}}`, recentFor)).expect(t, 200)
-	admin.grows(t)
+	admin.awaitStale(t)
 	operator := w.operator(t)
 	play(t, []scenario{
 		{name: "what needs no recent sign-in goes on", as: admin, send: "GET /users", status: 200},
@@ -64,7 +64,7 @@ func testConfirmation(t *testing.T, w *world) {
 		{name: "and before everything else of the request", as: admin, send: "DELETE /users/x?y=z", status: 403, code: "reauthentication-required", contains: []string{"POST /auths/confirm"}},
 		{name: "a program is not asked", as: operator, send: "DELETE /users/" + never, status: 404},
 		{name: "and cannot confirm", as: operator, send: "POST /auths/confirm", body: confirmation(password), status: 403, code: "session-required"},
-		{name: "nor can nobody", as: w.nobody(), send: "POST /auths/confirm", body: confirmation(password), status: 401, code: "unauthenticated"},
+		{name: "nor can nobody", as: w.anonymous(), send: "POST /auths/confirm", body: confirmation(password), status: 401, code: "unauthenticated"},
 		{name: "nor another tenant", as: admin.in("no-such-tenant"), send: "POST /auths/confirm", body: confirmation(password), status: 401, code: "unauthenticated"},
 		{name: "nothing", as: admin, send: "POST /auths/confirm", status: 400, code: "malformed-request"},
 		{name: "no password", as: admin, send: "POST /auths/confirm", body: `{"code":"000000"}`, status: 422, faults: []string{"/password required"}},
@@ -90,10 +90,10 @@ func testConfirmation(t *testing.T, w *world) {
 	}
 	admin.recently(t, probe, "").expect(t, 404)
 	a := admin.do(t, "GET /auths/session", "").expect(t, 200)
-	if confirmed := moment(t, a, "/session/confirmedAt"); !confirmed.After(moment(t, a, "/session/authenticatedAt")) {
+	if confirmed := timestamp(t, a, "/session/confirmedAt"); !confirmed.After(timestamp(t, a, "/session/authenticatedAt")) {
 		t.Errorf("the session is %s", a.body)
 	}
-	admin.grows(t)
+	admin.awaitStale(t)
 	admin.with(admin.do(t, "POST /auths/refresh", "").expect(t, 200).session(t)).do(t, probe, "").refused(t, 403, "reauthentication-required")
 	events := operator.do(t, "GET /users/"+admin.id+"/events?type=session.confirmed", "").expect(t, 200)
 	if n := len(events.list("/items")); n < 2 || events.text("/items/0/sessionId") != a.text("/session/id") || events.text("/items/0/actor/id") != admin.id {

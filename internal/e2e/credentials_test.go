@@ -23,7 +23,7 @@ var credentialChanges = []struct {
 		c.do(t, resetByLink, acceptance(c.world.resetLink(t, c.email), newPassword)).expect(t, 204)
 	}, false, "the password was changed"},
 	{"an invitation", nil, func(t *testing.T, c *caller) {
-		c.world.nobody().do(t, "POST /auths/invitations/accept", acceptance(c.world.invite(t, c.world.owner, c.id), newPassword)).expect(t, 200)
+		c.world.anonymous().do(t, "POST /auths/invitations/accept", acceptance(c.world.invite(t, c.world.owner, c.id), newPassword)).expect(t, 200)
 	}, false, "the password was changed"},
 	{"a password by an operator", nil, func(t *testing.T, c *caller) {
 		c.world.program.run(t, newPassword, "user", "set-password", "--tenant", c.world.name, "--email", c.email, "--password-stdin")
@@ -45,7 +45,7 @@ var credentialChanges = []struct {
 		c.do(t, changeByLink, linkBody(c.world.emailLink(t, c, c.id, "new-"+c.email))).expect(t, 204)
 	}, true, ""},
 	{"an address by an administrator", nil, func(t *testing.T, c *caller) {
-		c.world.nobody().do(t, changeByLink, linkBody(c.world.emailLink(t, c.world.owner, c.id, "new-"+c.email))).expect(t, 204)
+		c.world.anonymous().do(t, changeByLink, linkBody(c.world.emailLink(t, c.world.owner, c.id, "new-"+c.email))).expect(t, 204)
 	}, false, ""},
 	{"an address by an operator", nil, func(t *testing.T, c *caller) {
 		c.world.program.run(t, "", "user", "set-email", "--tenant", c.world.name, "--email", c.email, "--new-email", "new-"+c.email)
@@ -69,7 +69,7 @@ func testCredentialChanges(t *testing.T, p *program) {
 				other = w.signIn(t, c.email)
 			} else {
 				codes := change.before(t, c)
-				in := w.nobody().do(t, completes, answerTo(w.asked(t, c.email), "recoveryCode", codes[0])).expect(t, 200)
+				in := w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, c.email), "recoveryCode", codes[0])).expect(t, 200)
 				other = c.with(in.session(t))
 			}
 			change.change(t, c)

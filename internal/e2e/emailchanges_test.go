@@ -60,10 +60,10 @@ func testEmailFlow(t *testing.T, w *world) {
 		t.Errorf("the address is %q", got)
 	}
 	other.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
 	w.signIn(t, elsewhere)
-	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
-	w.nobody().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 401, "password-reset-invalid")
+	w.anonymous().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
+	w.anonymous().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 401, "password-reset-invalid")
 	if notice := w.mailTo(t, c.email, rolecall.MailEmailChanged); strings.Contains(string(notice.Raw), elsewhere) {
 		t.Error("the notice tells the new address")
 	}
@@ -76,7 +76,7 @@ func testEmailFlow(t *testing.T, w *world) {
 // the session is revoked or one of its tokens is used again.
 func testEmailOfAnEndedSession(t *testing.T, w *world) {
 	c := w.member(t, "robbed", "")
-	confirm := func(token string) *answer { return w.nobody().do(t, changeByLink, linkBody(token)) }
+	confirm := func(token string) *answer { return w.anonymous().do(t, changeByLink, linkBody(token)) }
 	thief := w.signIn(t, c.email)
 	link := w.emailLink(t, thief, c.id, address("thief"))
 	c.do(t, "DELETE /users/"+c.id+"/sessions/"+thief.do(t, "GET /auths/session", "").text("/session/id"), "").expect(t, 204)
@@ -93,7 +93,7 @@ func testEmailRules(t *testing.T, w *world) {
 	wrong := func(name, email, fault string) scenario {
 		return scenario{name: name, as: c, send: send, body: emailBody(email), status: 422, code: "validation", faults: []string{"/email " + fault}}
 	}
-	out := w.nobody()
+	out := w.anonymous()
 	play(t, []scenario{
 		{name: "without a session", as: out, send: send, body: emailBody(address("x")), status: 401, code: "unauthenticated"},
 		{name: "without a key", as: c, send: send, body: emailBody(address("x")), header: []string{"-idempotency-key"}, status: 400, faults: []string{"header:idempotency-key required"}},
@@ -129,14 +129,14 @@ func testEmailEnumeration(t *testing.T, w *world) {
 	if events != "[user.email_change_requested user.email_change_requested]" {
 		t.Errorf("the events are %s", events)
 	}
-	w.nobody().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced by the newer link
+	w.anonymous().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced by the newer link
 	last := w.emailLink(t, c, c.id, address("last-one"))
 	for _, m := range w.program.mail.Messages() {
 		if strings.EqualFold(m.To, address("taken-already")) && w.isMail(&m, rolecall.MailEmailChange) {
 			t.Errorf("the holder was mailed %s", m.Subject)
 		}
 	}
-	w.nobody().do(t, changeByLink, linkBody(last)).expect(t, 204)
+	w.anonymous().do(t, changeByLink, linkBody(last)).expect(t, 204)
 }
 
 func testEmailReplay(t *testing.T, w *world) {
@@ -144,25 +144,25 @@ func testEmailReplay(t *testing.T, w *world) {
 	confirm := func(as *caller, token string) *answer { return as.do(t, changeByLink, linkBody(token)) }
 	older := w.emailLink(t, c, c.id, address("older"))
 	newer := w.emailLink(t, c, c.id, address("newer"))
-	confirm(w.nobody(), older).refused(t, 401, "email-change-invalid")
-	confirm(newWorld(t, w.program).nobody(), newer).refused(t, 401, "email-change-invalid")
-	confirm(w.nobody().in("no-such-tenant"), newer).refused(t, 401, "email-change-invalid")
-	w.nobody().do(t, resetByLink, acceptance(newer, newPassword)).refused(t, 401, "password-reset-invalid")
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(newer, newPassword)).refused(t, 401, "invitation-invalid")
+	confirm(w.anonymous(), older).refused(t, 401, "email-change-invalid")
+	confirm(newWorld(t, w.program).anonymous(), newer).refused(t, 401, "email-change-invalid")
+	confirm(w.anonymous().in("no-such-tenant"), newer).refused(t, 401, "email-change-invalid")
+	w.anonymous().do(t, resetByLink, acceptance(newer, newPassword)).refused(t, 401, "password-reset-invalid")
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(newer, newPassword)).refused(t, 401, "invitation-invalid")
 
 	holder := w.user(t, "newer", "")
-	confirm(w.nobody(), newer).refused(t, 409, "email-taken")
+	confirm(w.anonymous(), newer).refused(t, 409, "email-taken")
 	c.do(t, "GET /auths/session", "").expect(t, 200)
 	w.owner.do(t, "DELETE /users/"+holder, "").expect(t, 204)
-	confirm(w.nobody(), newer).expect(t, 204)
+	confirm(w.anonymous(), newer).expect(t, 204)
 
 	again := w.signIn(t, address("newer"))
 	void := w.emailLink(t, again, c.id, address("void"))
 	again.do(t, "PUT /auths/password", passwords(password, newPassword)).expect(t, 204)
-	confirm(w.nobody(), void).refused(t, 401, "email-change-invalid")
+	confirm(w.anonymous(), void).refused(t, 401, "email-change-invalid")
 	void = w.emailLink(t, again, c.id, address("void-too"))
 	w.owner.do(t, "DELETE /users/"+c.id+"/sessions", "").expect(t, 204)
-	confirm(w.nobody(), void).refused(t, 401, "email-change-invalid")
+	confirm(w.anonymous(), void).refused(t, 401, "email-change-invalid")
 }
 
 func testOneEmailChange(t *testing.T, w *world) {
@@ -173,7 +173,7 @@ func testOneEmailChange(t *testing.T, w *world) {
 	var running sync.WaitGroup
 	for range 12 {
 		running.Go(func() {
-			a, err := w.nobody().try(t, changeByLink, linkBody(token))
+			a, err := w.anonymous().try(t, changeByLink, linkBody(token))
 			if err != nil {
 				t.Error(err)
 				return
@@ -196,19 +196,19 @@ func testOneEmailChange(t *testing.T, w *world) {
 func testEmailsOfOthers(t *testing.T, w *world) {
 	c := w.member(t, "corrected", "Sales")
 	clerk := w.holder(t, "mail-clerk", "", "Sales", "users:read", "users.email:update")
-	w.nobody().do(t, changeByLink, linkBody(w.emailLink(t, clerk, c.id, address("corrected-2")))).expect(t, 204)
+	w.anonymous().do(t, changeByLink, linkBody(w.emailLink(t, clerk, c.id, address("corrected-2")))).expect(t, 204)
 	w.mailTo(t, c.email, rolecall.MailEmailChanged)
 
 	send := "POST /users/" + c.id + "/email-changes"
 	// The clerk was authorized for the user with the roles of that time.
 	token := w.emailLink(t, clerk, c.id, address("corrected-3"))
 	w.assign(t, c.id, w.role(t, "Buys by mail", "shop/a:b"), "")
-	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
+	w.anonymous().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
 	// A request of a clerk who was deleted since has no effect either.
 	other, leaving := w.member(t, "left-alone", "Sales"), w.holder(t, "leaving-clerk", "", "Sales", "users:read", "users.email:update")
 	token = w.emailLink(t, leaving, other.id, address("left-alone-2"))
 	w.owner.do(t, "DELETE /users/"+leaving.id, "").expect(t, 204)
-	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
+	w.anonymous().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
 	play(t, []scenario{
 		{name: "who holds more", as: clerk, send: send, body: emailBody(address("taken-over")), status: 403, code: "beyond-own-permissions"},
 		{name: "an owner", as: clerk, send: "POST /users/" + w.owner.id + "/email-changes", body: emailBody(address("taken-over")), status: 404, code: "not-found"},

@@ -49,7 +49,7 @@ func (w *world) erasable(t *testing.T, name string, network byte) *caller {
 	id := w.owner.do(t, "POST /users", body).expect(t, 201).text("/id")
 	w.owner.do(t, "PATCH /users/"+id, fmt.Sprintf(`{"name":"%s Gerritszoon","externalId":"%s-2"}`, name, name)).expect(t, 200)
 	w.invite(t, w.owner, id)
-	a := there.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, id), password)).expect(t, 200)
+	a := there.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, id), password)).expect(t, 200)
 	w.assign(t, id, w.builtIn(t, "administrator"), "")
 	c := &caller{world: &there, tenant: w.name, token: a.session(t), id: id, email: name + "@canary.example"}
 	c.do(t, "PATCH /users/"+id, fmt.Sprintf(`{"name":"Desiderius %s"}`, name)).expect(t, 200)
@@ -57,7 +57,7 @@ func (w *world) erasable(t *testing.T, name string, network byte) *caller {
 	c.do(t, "POST /roles", roleBody("Role made by "+id, nil, nil)).expect(t, 201)
 	c.do(t, "POST /users", fmt.Sprintf(`{"email":"hired-by-%s@canary.example","name":"A Guest"}`, id)).expect(t, 201)
 	c.do(t, "POST /users/"+id+"/tokens", tokenBody("Token of "+name, "users:read")).expect(t, 201)
-	there.nobody().do(t, "POST /auths/login", credentials(c.email, "wrong")).expect(t, 401)
+	there.anonymous().do(t, "POST /auths/login", credentials(c.email, "wrong")).expect(t, 401)
 	w.owner.do(t, "POST /users/"+id+"/suspend", fmt.Sprintf(`{"reason":"%s is on leave"}`, name)).expect(t, 200)
 	w.owner.do(t, "POST /users/"+id+"/resume", fmt.Sprintf(`{"reason":"%s is back"}`, name)).expect(t, 200)
 	w.owner.do(t, "POST /users/"+id+"/invitations", "").expect(t, 201)
@@ -129,7 +129,7 @@ func testErasuresRefused(t *testing.T, w *world) {
 	w.owner.do(t, "DELETE /users/"+opsGone, "").expect(t, 204)
 	deletes := w.holder(t, "erases-nobody", "", "", "users:read", "users:delete", "users:restore")
 	play(t, []scenario{
-		{name: "it takes a session", as: w.nobody(), send: "POST /users/" + inSales + "/erase", status: 401, code: "unauthenticated"},
+		{name: "it takes a session", as: w.anonymous(), send: "POST /users/" + inSales + "/erase", status: 401, code: "unauthenticated"},
 		{name: "it takes the permission", as: deletes, send: "POST /users/" + inSales + "/erase", status: 403, code: "permission-denied"},
 		{name: "it takes an id", as: w.owner, send: "POST /users/none/erase", status: 400, faults: []string{"parameter:id format"}},
 		{name: "it takes a user", as: w.owner, send: "POST /users/" + never + "/erase", status: 404, code: "not-found"},

@@ -18,7 +18,7 @@ func testEvents(t *testing.T, p *program) {
 }
 
 // count returns how many events the tenant has.
-func (w *world) count(t *testing.T) int { return len(w.owner.walk(t, "/events?limit=200")) }
+func (w *world) count(t *testing.T) int { return len(w.owner.readAll(t, "/events?limit=200")) }
 
 // testEventsOfChanges makes every change once. Each causes one event with the actor, the
 // subject and the request. A request that changes nothing causes no event.
@@ -115,8 +115,8 @@ func testEventsOfRefusals(t *testing.T, w *world) {
 	}
 
 	for range 5 {
-		w.nobody().do(t, "POST /auths/login", credentials(victim.email, "wrong")).refused(t, 401, "wrong-credentials")
-		w.nobody().do(t, "POST /auths/login", credentials(address("never-was"), "wrong")).refused(t, 401, "wrong-credentials")
+		w.anonymous().do(t, "POST /auths/login", credentials(victim.email, "wrong")).refused(t, 401, "wrong-credentials")
+		w.anonymous().do(t, "POST /auths/login", credentials(address("never-was"), "wrong")).refused(t, 401, "wrong-credentials")
 	}
 	failed := awaitEvents(t, w.owner, "/users/"+victim.id+"/events?type=session.sign_in_failed", 1)
 	if !strings.HasPrefix(failed[0], "wrong-credentials") {
@@ -139,7 +139,7 @@ func testEventLists(t *testing.T, w *world) {
 		w.owner.do(t, "PATCH /users/"+user, fmt.Sprintf(`{"name":"Listed %d"}`, i)).expect(t, 200)
 	}
 	about := "/events?subject=" + user
-	all := w.owner.walk(t, about)
+	all := w.owner.readAll(t, about)
 	newestFirst := w.owner.do(t, "GET "+about, "").texts("occurredAt")
 	if len(all) != 8 || !slices.IsSortedFunc(newestFirst, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("%d events, at %q", len(all), newestFirst)
@@ -154,10 +154,10 @@ func testEventLists(t *testing.T, w *world) {
 		{"&actor=" + w.owner.id, all}, {"&actor=" + user, nil}, {"&from=" + moment(began), all[:7]}, {"&to=" + moment(began), all[7:]}, {"&from=" + third, all[:3]}, {"&to=" + third, all[3:]},
 		{"&from=" + third + "&to=" + third, nil}, {"&from=" + url.QueryEscape("2000-01-01T00:00:00+02:00"), all}, {"&from=" + moment(time.Now().Add(time.Hour)), nil},
 	} {
-		if got := w.owner.walk(t, about+q.query); !slices.Equal(got, q.wanted) && len(got)+len(q.wanted) > 0 {
+		if got := w.owner.readAll(t, about+q.query); !slices.Equal(got, q.wanted) && len(got)+len(q.wanted) > 0 {
 			t.Errorf("%s found %q, not %q", q.query, got, q.wanted)
 		}
-		if got := w.owner.walk(t, "/users/"+user+"/events?"+strings.TrimPrefix(q.query, "&")); !slices.Equal(got, q.wanted) && len(got)+len(q.wanted) > 0 {
+		if got := w.owner.readAll(t, "/users/"+user+"/events?"+strings.TrimPrefix(q.query, "&")); !slices.Equal(got, q.wanted) && len(got)+len(q.wanted) > 0 {
 			t.Errorf("%s of the user found %q, not %q", q.query, got, q.wanted)
 		}
 	}
@@ -235,9 +235,9 @@ func testEventReaders(t *testing.T, w *world) {
 		{name: "of another tenant's user", as: w.owner, send: "GET /users/" + foreign.owner.id + "/events", status: 404, code: "not-found"},
 		{name: "of another tenant's user among all", as: w.owner, send: "GET /events?subject=" + foreign.owner.id, status: 200, contains: []string{`"items":[]`}},
 		{name: "by another tenant's user", as: w.owner, send: "GET /events?actor=" + foreign.owner.id, status: 200, contains: []string{`"items":[]`}},
-		{name: "nobody", as: w.nobody(), send: "GET /events", status: 401},
+		{name: "nobody", as: w.anonymous(), send: "GET /events", status: 401},
 	})
-	if all := strings.Join(w.owner.walk(t, "/events?limit=200"), " "); strings.Contains(all, foreign.owner.walk(t, "/events")[0]) {
+	if all := strings.Join(w.owner.readAll(t, "/events?limit=200"), " "); strings.Contains(all, foreign.owner.readAll(t, "/events")[0]) {
 		t.Error("an event crossed from tenant to tenant")
 	}
 }

@@ -82,7 +82,7 @@ func (w *world) keepSecret(texts ...string) {
 // challenge signs in with the correct password and returns the challenge.
 func (w *world) challenge(t testing.TB, email, wanted string) *answer {
 	t.Helper()
-	a := w.nobody().do(t, "POST /auths/login", credentials(email, password)).refused(t, 401, wanted)
+	a := w.anonymous().do(t, "POST /auths/login", credentials(email, password)).refused(t, 401, wanted)
 	if a.text("/challenge") == "" || len(a.cookies) > 0 {
 		t.Fatalf("nothing is asked for, or a cookie is set: %s", a.body)
 	}
@@ -90,8 +90,8 @@ func (w *world) challenge(t testing.TB, email, wanted string) *answer {
 	return a
 }
 
-// asked is challenge for a user with a second factor.
-func (w *world) asked(t testing.TB, email string) string {
+// factorChallenge is challenge for a user with a second factor.
+func (w *world) factorChallenge(t testing.TB, email string) string {
 	t.Helper()
 	return w.challenge(t, email, "second-factor-required").text("/challenge")
 }
@@ -135,24 +135,24 @@ func testApp(t *testing.T, w *world) {
 		t.Errorf("asked for %s", asked.body)
 	}
 	challenge := asked.text("/challenge")
-	w.nobody().do(t, completes, answerTo(challenge, "code", "000000")).refused(t, 401, "wrong-code")
-	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, app, 0))).refused(t, 401, "wrong-code") // the enrolment has used it
+	w.anonymous().do(t, completes, answerTo(challenge, "code", "000000")).refused(t, 401, "wrong-code")
+	w.anonymous().do(t, completes, answerTo(challenge, "code", code(t, app, 0))).refused(t, 401, "wrong-code") // the enrolment has used it
 	next := code(t, app, 1)
-	in := w.nobody().do(t, completes, answerTo(challenge, "code", next)).expect(t, 200)
+	in := w.anonymous().do(t, completes, answerTo(challenge, "code", next)).expect(t, 200)
 	if in.text("/user/id") != ada.id || in.value("/recoveryCodes") != nil {
 		t.Errorf("signed in with %s", in.body)
 	}
 	signedIn := ada.with(in.session(t))
 	signedIn.do(t, "GET /auths/session", "").expect(t, 200)
-	w.nobody().do(t, completes, answerTo(challenge, "code", next)).refused(t, 401, "challenge-invalid")
-	w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "code", next)).refused(t, 401, "wrong-code")
+	w.anonymous().do(t, completes, answerTo(challenge, "code", next)).refused(t, 401, "challenge-invalid")
+	w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "code", next)).refused(t, 401, "wrong-code")
 
 	second := signedIn.do(t, "POST /auths/totp", "").expect(t, 200).text("/secret")
-	w.asked(t, ada.email) // the first app is valid until the second is confirmed
+	w.factorChallenge(t, ada.email) // the first app is valid until the second is confirmed
 	if a := signedIn.do(t, "POST /auths/totp/confirm", `{"code":`+quoted(code(t, second, 0))+`}`).expect(t, 200); a.value("/recoveryCodes") != nil {
 		t.Errorf("there are codes from before, and new ones are shown: %s", a.body)
 	}
-	w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "code", code(t, second, 1))).expect(t, 200)
+	w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "code", code(t, second, 1))).expect(t, 200)
 	signedIn.do(t, "DELETE /auths/totp", "").expect(t, 204)
 	signedIn.do(t, "DELETE /auths/totp", "").refused(t, 404, "not-found")
 	if left := signedIn.do(t, "GET /auths/factors", ""); left.value("/recoveryCodes") != 0.0 || left.value("/totp") != nil {
@@ -176,12 +176,12 @@ func testApp(t *testing.T, w *world) {
 func testRefusedFactors(t *testing.T, w *world) {
 	ada := w.member(t, "ada", "")
 	ada.enrol(t)
-	challenge := w.asked(t, ada.email)
+	challenge := w.factorChallenge(t, ada.email)
 	key := func(send, body string, faults ...string) scenario {
 		return scenario{name: send + " " + body, as: ada, send: send, body: body, header: []string{"idempotency-key: " + newKey()}, status: 422, code: "validation", faults: faults}
 	}
 	answer := func(name, body string, status int, code string, faults ...string) scenario {
-		return scenario{name: name, as: w.nobody(), send: completes, body: body, status: status, code: code, faults: faults, headers: map[string]string{"Set-Cookie": ""}}
+		return scenario{name: name, as: w.anonymous(), send: completes, body: body, status: status, code: code, faults: faults, headers: map[string]string{"Set-Cookie": ""}}
 	}
 	play(t, []scenario{
 		answer("nothing", "", 400, "malformed-request", " required"),
@@ -194,14 +194,14 @@ func testRefusedFactors(t *testing.T, w *world) {
 		answer("a code of letters", answerTo(challenge, "code", "abcdef"), 401, "wrong-code"),
 		answer("no challenge of ours", answerTo("x", "code", "000000"), 401, "challenge-invalid"),
 		answer("a challenge that never was", answerTo(string(secret.NewToken()), "code", "000000"), 401, "challenge-invalid"),
-		{name: "enrolment of somebody who is enrolled", as: w.nobody(), send: "POST /auths/login/enrolment", body: `{"challenge":` + quoted(challenge) + `}`, status: 401, code: "challenge-invalid"},
+		{name: "enrolment of somebody who is enrolled", as: w.anonymous(), send: "POST /auths/login/enrolment", body: `{"challenge":` + quoted(challenge) + `}`, status: 401, code: "challenge-invalid"},
 		key("POST /auths/passkeys", `{"name":"","passkey":{}}`, "/name length", "/passkey refused"),
 		key("POST /auths/passkeys", `{"name":"Phone","passkey":{"id":"AA","response":{}}}`, "/passkey refused"),
 		key("POST /auths/passkeys", `{"name":"Phone\u0000"}`, "/passkey required"),
 		{name: "no key", as: ada, send: "POST /auths/passkeys", body: `{"name":"Phone","passkey":{}}`, header: []string{"-idempotency-key"}, status: 400, faults: []string{"header:idempotency-key required"}},
 		{name: "no such passkey", as: ada, send: "DELETE /auths/passkeys/AAAA", status: 404, code: "not-found"},
 		{name: "no id of a passkey", as: ada, send: "DELETE /auths/passkeys/A", status: 400, faults: []string{"parameter:passkeyId format"}},
-		{name: "a passkey of nobody", as: w.nobody(), send: "POST /auths/passkeys/sign-in", body: `{"passkey":{}}`, status: 401, code: "passkey-refused"},
+		{name: "a passkey of nobody", as: w.anonymous(), send: "POST /auths/passkeys/sign-in", body: `{"passkey":{}}`, status: 401, code: "passkey-refused"},
 	})
 }
 
@@ -210,7 +210,7 @@ func testRecoveryCodes(t *testing.T, w *world) {
 	ada.do(t, "POST /auths/recovery-codes", "").refused(t, 409, "no-second-factor")
 	_, codes := ada.enrol(t)
 	use := func(code string) *answer {
-		return w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "recoveryCode", code))
+		return w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "recoveryCode", code))
 	}
 	use(codes[0]).expect(t, 200)
 	use(codes[0]).refused(t, 401, "wrong-code")
@@ -245,7 +245,7 @@ func testFactorsInParallel(t *testing.T, w *world) {
 		var running sync.WaitGroup
 		for i := range n {
 			running.Go(func() {
-				a, err := w.nobody().try(t, completes, body(i))
+				a, err := w.anonymous().try(t, completes, body(i))
 				if err != nil {
 					t.Error(err)
 					return
@@ -258,7 +258,7 @@ func testFactorsInParallel(t *testing.T, w *world) {
 		running.Wait()
 		return results
 	}
-	challenge, right := w.asked(t, ada.email), code(t, app, 1)
+	challenge, right := w.factorChallenge(t, ada.email), code(t, app, 1)
 	if got := tally(50, func(int) string { return answerTo(challenge, "code", right) }); got["200 "] != 1 {
 		t.Errorf("one right code: %v", got)
 	}
@@ -266,14 +266,14 @@ func testFactorsInParallel(t *testing.T, w *world) {
 	_, codes := grace.enrol(t)
 	challenges := make([]string, 5)
 	for i := range challenges {
-		challenges[i] = w.asked(t, grace.email)
+		challenges[i] = w.factorChallenge(t, grace.email)
 	}
 	if got := tally(50, func(i int) string { return answerTo(challenges[i%5], "recoveryCode", codes[4]) }); got["200 "] != 1 || got["401 wrong-code"] > 10 {
 		t.Errorf("one recovery code: %v", got)
 	}
 	mary := w.member(t, "mary", "")
 	mary.enrol(t)
-	challenge = w.asked(t, mary.email)
+	challenge = w.factorChallenge(t, mary.email)
 	got := tally(50, func(int) string { return answerTo(challenge, "code", "000000") })
 	if got["401 wrong-code"] != 5 || got["401 challenge-invalid"] != 45 {
 		t.Errorf("wrong codes: %v", got)
@@ -298,9 +298,9 @@ func testVoidChallenges(t *testing.T, w *world) {
 	} {
 		c := w.member(t, "void-"+name, "")
 		_, codes := c.enrol(t)
-		challenge := w.asked(t, c.email)
+		challenge := w.factorChallenge(t, c.email)
 		void.happens(c)
-		w.nobody().do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).refused(t, void.status, void.code)
+		w.anonymous().do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).refused(t, void.status, void.code)
 	}
 }
 
@@ -308,14 +308,14 @@ func testFactorsOfOtherTenants(t *testing.T, w, other *world) {
 	ada, hers := w.member(t, "ada", ""), other.member(t, "ada", "")
 	_, codes := ada.enrol(t)
 	_, foreign := hers.enrol(t)
-	challenge := w.asked(t, ada.email)
-	void := w.nobody().in(other.name).do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).refused(t, 401, "challenge-invalid")
-	unknown := w.nobody().in("no-such-tenant").do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).refused(t, 401, "challenge-invalid")
+	challenge := w.factorChallenge(t, ada.email)
+	void := w.anonymous().in(other.name).do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).refused(t, 401, "challenge-invalid")
+	unknown := w.anonymous().in("no-such-tenant").do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).refused(t, 401, "challenge-invalid")
 	if anonymousBody(t, void) != anonymousBody(t, unknown) {
 		t.Errorf("a tenant that is not there is told from one that is: %s and %s", void.body, unknown.body)
 	}
-	w.nobody().do(t, completes, answerTo(challenge, "recoveryCode", foreign[0])).refused(t, 401, "wrong-code")
-	w.nobody().do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).expect(t, 200)
+	w.anonymous().do(t, completes, answerTo(challenge, "recoveryCode", foreign[0])).refused(t, 401, "wrong-code")
+	w.anonymous().do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).expect(t, 200)
 }
 
 // demand sets the rule that says which users of the tenant need a second factor.
@@ -329,7 +329,7 @@ func (w *world) demand(t testing.TB, rule string) {
 func (w *world) enrolment(t testing.TB, email string) (challenge string, a *answer) {
 	t.Helper()
 	challenge = w.challenge(t, email, "second-factor-enrolment-required").text("/challenge")
-	a = w.nobody().do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(challenge)+`}`).expect(t, 200)
+	a = w.anonymous().do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(challenge)+`}`).expect(t, 200)
 	w.keepSecret(a.text("/secret"))
 	return challenge, a
 }
@@ -338,7 +338,7 @@ func testDemandedFactor(t *testing.T, w *world) {
 	ada, grace := w.member(t, "ada", ""), w.member(t, "grace", "")
 	app, _ := ada.enrol(t)
 	without := ada
-	a := w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "code", code(t, app, 1))).expect(t, 200)
+	a := w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "code", code(t, app, 1))).expect(t, 200)
 	ada = ada.with(a.session(t))
 	w.demand(t, `{"required":"all"}`)
 
@@ -350,19 +350,19 @@ func testDemandedFactor(t *testing.T, w *world) {
 	ada.do(t, "DELETE /auths/totp", "").refused(t, 409, "second-factor-demanded")
 
 	challenge, a := w.enrolment(t, grace.email)
-	w.nobody().do(t, completes, answerTo(challenge, "code", "000000")).refused(t, 401, "wrong-code")
-	in := w.nobody().do(t, completes, answerTo(challenge, "code", code(t, a.text("/secret"), 0))).expect(t, 200)
+	w.anonymous().do(t, completes, answerTo(challenge, "code", "000000")).refused(t, 401, "wrong-code")
+	in := w.anonymous().do(t, completes, answerTo(challenge, "code", code(t, a.text("/secret"), 0))).expect(t, 200)
 	if codes := in.recoveryCodes(w); len(codes) != 10 {
 		t.Errorf("enrolled with %s", in.body)
 	}
 	grace = grace.with(in.session(t))
 	grace.do(t, "GET /auths/session", "").expect(t, 200)
-	w.nobody().do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(challenge)+`}`).refused(t, 401, "challenge-invalid")
-	w.asked(t, grace.email)
+	w.anonymous().do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(challenge)+`}`).refused(t, 401, "challenge-invalid")
+	w.factorChallenge(t, grace.email)
 
 	phone := passkeytest.New(public)
 	challenge, a = w.enrolment(t, w.owner.email)
-	in = w.nobody().do(t, completes, answerTo(challenge, "passkey", string(phone.Create(t, a.json(t, "/publicKey"))))).expect(t, 200)
+	in = w.anonymous().do(t, completes, answerTo(challenge, "passkey", string(phone.Create(t, a.json(t, "/publicKey"))))).expect(t, 200)
 	in.recoveryCodes(w)
 	w.owner = w.owner.with(in.session(t))
 	if own := w.owner.do(t, "GET /auths/factors", "").expect(t, 200); own.value("/demanded") != true || len(own.list("/passkeys")) != 1 {
@@ -394,7 +394,7 @@ func testFactorDemandedOfRole(t *testing.T, w *world) {
 		t.Errorf("a session that counts again when nothing is demanded is not listed so: %s", listed.body)
 	}
 	challenge, enrolment := w.enrolment(t, grace.email)
-	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, enrolment.text("/secret"), 0))).expect(t, 200).recoveryCodes(w)
+	w.anonymous().do(t, completes, answerTo(challenge, "code", code(t, enrolment.text("/secret"), 0))).expect(t, 200).recoveryCodes(w)
 	program.do(t, "GET /users", "").expect(t, 200)
 	grace.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated") // the session began without a second factor
 	if listed := w.owner.do(t, sessions, "").expect(t, 200); len(listed.list("/items")) != 1 || listed.value("/items/0/secondFactor") != true {
@@ -415,7 +415,7 @@ func testResetFactors(t *testing.T, w *world) {
 	owner := w.member(t, "owner-2", "")
 	w.assign(t, owner.id, w.builtIn(t, "owner"), "")
 	owner.enrol(t)
-	w.asked(t, owner.email)
+	w.factorChallenge(t, owner.email)
 	reset := "DELETE /users/" + ada.id + "/factors"
 	play(t, []scenario{
 		{name: "by somebody without the permission", as: ada, send: "DELETE /users/" + w.owner.id + "/factors", status: 403, code: "permission-denied"},
@@ -434,7 +434,7 @@ func testResetFactors(t *testing.T, w *world) {
 	if events := w.owner.do(t, "GET /users/"+ada.id+"/events?type=user.factors_reset", "").texts("actor/id"); !slices.Equal(events, []string{helper.id}) {
 		t.Errorf("reset by %q", events)
 	}
-	w.asked(t, owner.email)
+	w.factorChallenge(t, owner.email)
 	w.noticed(t, ada.email, "all second factors were removed by an administrator")
 }
 
@@ -489,10 +489,10 @@ func testPasskeys(t *testing.T, w *world) {
 	}
 	phone.Verifies = false // not needed in addition to the password
 	signed := string(phone.Get(t, asked.json(t, "/publicKey")))
-	w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "passkey", signed)).refused(t, 401, "wrong-code")
-	in := w.nobody().do(t, completes, answerTo(asked.text("/challenge"), "passkey", signed)).expect(t, 200)
+	w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "passkey", signed)).refused(t, 401, "wrong-code")
+	in := w.anonymous().do(t, completes, answerTo(asked.text("/challenge"), "passkey", signed)).expect(t, 200)
 	ada = ada.with(in.session(t))
-	w.nobody().do(t, completes, answerTo(asked.text("/challenge"), "passkey", signed)).refused(t, 401, "challenge-invalid")
+	w.anonymous().do(t, completes, answerTo(asked.text("/challenge"), "passkey", signed)).refused(t, 401, "challenge-invalid")
 	list := ada.do(t, "GET /auths/factors", "").expect(t, 200)
 	if list.text("/passkeys/0/id") != added.text("/id") || list.text("/passkeys/0/lastUsedAt") == "" {
 		t.Errorf("the factors are %s", list.body)
@@ -533,10 +533,10 @@ func testPasskeysAlone(t *testing.T, w, other *world) {
 	ada, phone := w.member(t, "ada", ""), passkeytest.New(public)
 	ada.addPasskey(t, phone)
 	options := func(w *world) []byte {
-		return w.nobody().do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200).json(t, "/publicKey")
+		return w.anonymous().do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200).json(t, "/publicKey")
 	}
 	signIn := func(w *world, document []byte) *answer {
-		return w.nobody().do(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(document)+`}`)
+		return w.anonymous().do(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(document)+`}`)
 	}
 	signed := phone.Get(t, options(w))
 	elsewhere := signIn(other, signed).refused(t, 401, "passkey-refused")
@@ -547,7 +547,7 @@ func testPasskeysAlone(t *testing.T, w, other *world) {
 	ada.with(in.session(t)).do(t, "GET /auths/session", "").expect(t, 200)
 	signIn(w, signed).refused(t, 401, "passkey-refused")
 	foreign := signIn(other, phone.Get(t, options(other))).refused(t, 401, "passkey-refused")
-	unknown := w.nobody().in("no-such-tenant").do(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(phone.Get(t, options(w)))+`}`).refused(t, 401, "passkey-refused")
+	unknown := w.anonymous().in("no-such-tenant").do(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(phone.Get(t, options(w)))+`}`).refused(t, 401, "passkey-refused")
 	if anonymousBody(t, elsewhere) != anonymousBody(t, foreign) || anonymousBody(t, foreign) != anonymousBody(t, unknown) {
 		t.Errorf("refusals differ: %s, %s, %s", elsewhere.body, foreign.body, unknown.body)
 	}
@@ -565,7 +565,7 @@ func testPasskeysAlone(t *testing.T, w, other *world) {
 	var running sync.WaitGroup
 	for range 50 {
 		running.Go(func() {
-			a, err := w.nobody().try(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(signed)+`}`)
+			a, err := w.anonymous().try(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(signed)+`}`)
 			if err != nil {
 				t.Error(err)
 				return

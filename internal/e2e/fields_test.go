@@ -47,7 +47,7 @@ func testFields(t *testing.T, p *program) {
 }
 
 func testSearchesOfFields(t *testing.T, names, emails, mixed *caller, target string) {
-	ids := func(c *caller, query string) []string { return c.walk(t, "/users?"+query) }
+	ids := func(c *caller, query string) []string { return c.readAll(t, "/users?"+query) }
 	for _, s := range []struct {
 		c     *caller
 		query string

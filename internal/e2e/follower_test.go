@@ -222,7 +222,7 @@ func TestTheFollowerOfTheGuideLosesNoEvent(t *testing.T) {
 			writing.Wait()
 
 			handled, hurried := f.finish(t), hasty.finish(t)
-			all := w.owner.walk(t, "/events?limit=200")
+			all := w.owner.readAll(t, "/events?limit=200")
 			lost := 0
 			for _, id := range all {
 				if handled[id] != 1 {

@@ -187,7 +187,7 @@ func testEncodedPaths(t *testing.T, w *world) {
 		{name: "an encoded letter", as: w.owner, send: "GET /%75sers?limit=1", status: 200},
 		{name: "an encoded dash", as: w.owner, send: "GET /users/" + strings.ReplaceAll(w.owner.id, "-", "%2d"), status: 200, has: map[string]any{"/id": w.owner.id}},
 		{name: "an encoded dot within a name", as: w.owner, send: "GET /openapi%2Eyaml", status: 200},
-		{name: "without a session", as: w.nobody(), send: "GET /%75sers", status: 401},
+		{name: "without a session", as: w.anonymous(), send: "GET /%75sers", status: 401},
 		{name: "without the permission", as: plain, send: "GET /%75sers", status: 403, has: map[string]any{"/instance": "/users"}},
 		{name: "of operators, without a key", as: w.owner, send: "GET /%6Fperator/tenants", status: 401},
 		{name: "from another origin", as: w.owner, send: "POST /%75sers", body: "{}", header: []string{"origin: https://evil.example"}, status: 403, code: "cross-origin"},

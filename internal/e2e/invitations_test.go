@@ -35,7 +35,7 @@ func (w *world) invited(t testing.TB, user string) string {
 func (w *world) guest(t testing.TB, name, department string) *caller {
 	t.Helper()
 	id := w.user(t, name, department)
-	a := w.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, id), password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, id), password)).expect(t, 200)
 	return &caller{world: w, tenant: w.name, token: a.session(t), id: id, email: address(name)}
 }
 
@@ -82,14 +82,14 @@ func testInvitationLink(t *testing.T, w *world) {
 	if n := w.mailsTo(address("linked")); n != 1 {
 		t.Errorf("%d mails came, want one", n)
 	}
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 }
 
 func testAcceptance(t *testing.T, w *world) {
 	id := w.user(t, "accepts", "Sales")
 	token := w.invite(t, w.owner, id)
 	const send = "POST /auths/invitations/accept"
-	out := w.nobody()
+	out := w.anonymous()
 	play(t, []scenario{
 		{name: "nothing", as: out, send: send, status: 400, code: "malformed-request"},
 		{name: "no members", as: out, send: send, body: `{}`, status: 422, faults: []string{"/token required", "/password required"}},
@@ -128,15 +128,15 @@ func testInvitedPassword(t *testing.T, w *world) {
 	id := w.user(t, "choosing.a.password", "")
 	token := w.invite(t, w.owner, id)
 	try := func(name, password, fault string) scenario {
-		return scenario{name: name, as: w.nobody(), send: "POST /auths/invitations/accept", body: acceptance(token, password), status: 422, code: "validation", faults: []string{"/password " + fault}, headers: map[string]string{"Set-Cookie": ""}}
+		return scenario{name: name, as: w.anonymous(), send: "POST /auths/invitations/accept", body: acceptance(token, password), status: 422, code: "validation", faults: []string{"/password " + fault}, headers: map[string]string{"Set-Cookie": ""}}
 	}
 	play(t, []scenario{
 		try("empty", "", "length"), try("14 characters", "abcdefgh ijklm", "length"), try("14 characters of many bytes", strings.Repeat("ß", 14), "length"), try("too long", strings.Repeat("long ", 205), "length"),
 		try("the address", address("choosing.a.password"), "personal"), try("the address in another case", strings.ToUpper(address("choosing.a.password")), "personal"), try("the name", "User choosing.a.password", "personal"),
 		try("common", "iloveyou1234567", "common"), try("one character", strings.Repeat("a", 20), "common"), try("neighbouring keys", "qwertyuiopasdfgh", "common"),
 	})
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, canary+" e\u0301 fifteen and more")).expect(t, 200)
-	w.nobody().do(t, "POST /auths/login", credentials(address("choosing.a.password"), canary+" é fifteen and more")).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, canary+" e\u0301 fifteen and more")).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/login", credentials(address("choosing.a.password"), canary+" é fifteen and more")).expect(t, 200)
 }
 
 func testOneAcceptance(t *testing.T, w *world) {
@@ -147,7 +147,7 @@ func testOneAcceptance(t *testing.T, w *world) {
 	var running sync.WaitGroup
 	for i := range n {
 		running.Go(func() {
-			a, err := w.nobody().try(t, "POST /auths/invitations/accept", acceptance(token, fmt.Sprintf("%s %d", password, i)))
+			a, err := w.anonymous().try(t, "POST /auths/invitations/accept", acceptance(token, fmt.Sprintf("%s %d", password, i)))
 			if err != nil {
 				t.Error(err)
 				return
@@ -166,12 +166,12 @@ func testOneAcceptance(t *testing.T, w *world) {
 	if accepted != 1 {
 		t.Fatalf("one invitation was accepted %d times", accepted)
 	}
-	w.nobody().with(sessions[0]).do(t, "GET /auths/session", "").expect(t, 200)
+	w.anonymous().with(sessions[0]).do(t, "GET /auths/session", "").expect(t, 200)
 }
 
 func testVoidInvitations(t *testing.T, w *world) {
 	accept := func(token string) *answer {
-		return w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password))
+		return w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password))
 	}
 	id := w.user(t, "void", "")
 	replaced := w.invite(t, w.owner, id)
@@ -205,14 +205,14 @@ func testInvitationResets(t *testing.T, w *world) {
 	other := w.signIn(t, address("resets"))
 	token := w.invite(t, w.owner, c.id)
 	c.do(t, "GET /auths/session", "").expect(t, 200)
-	a := w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, "another "+password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, "another "+password)).expect(t, 200)
 	for _, old := range []*caller{c, other} {
 		old.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 		old.do(t, "POST /auths/refresh", "").refused(t, 401, "unauthenticated")
 	}
 	c.with(a.session(t)).do(t, "GET /auths/session", "").expect(t, 200)
-	w.nobody().do(t, "POST /auths/login", credentials(address("resets"), password)).refused(t, 401, "wrong-credentials")
-	w.nobody().do(t, "POST /auths/login", credentials(address("resets"), "another "+password)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/login", credentials(address("resets"), password)).refused(t, 401, "wrong-credentials")
+	w.anonymous().do(t, "POST /auths/login", credentials(address("resets"), "another "+password)).expect(t, 200)
 }
 
 // testInvitationCeiling tries to take over accounts with more permissions than the caller.
@@ -287,5 +287,5 @@ func testInvitationKeys(t *testing.T, w *world) {
 	if n := w.mailsTo(address("key-parallel")); effects != 1 || n != 1 {
 		t.Errorf("of thirty equal requests %d had an effect, and %d mails came", effects, n)
 	}
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 }

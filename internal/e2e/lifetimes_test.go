@@ -11,15 +11,15 @@ func testLifetimesOfRoles(t *testing.T, w *world) {
 	w.demand(t, `{"required":"roles","roles":[`+quoted(role)+`]}`)
 	ada, other := w.member(t, "ada", ""), w.member(t, "other", "")
 	app, _ := ada.enrol(t)
-	old := w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "code", code(t, app, 1))).expect(t, 200)
+	old := w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "code", code(t, app, 1))).expect(t, 200)
 	session := ada.with(old.session(t))
 	lives := func(a *answer, at string, idle, absolute time.Duration) {
 		t.Helper()
-		began := moment(t, a, at+"/authenticatedAt")
-		if got := moment(t, a, at+"/expiresAt").Sub(began); got != absolute {
+		began := timestamp(t, a, at+"/authenticatedAt")
+		if got := timestamp(t, a, at+"/expiresAt").Sub(began); got != absolute {
 			t.Errorf("%s: the session lives for %v, want %v", a.line, got, absolute)
 		}
-		if got := moment(t, a, at+"/idleExpiresAt").Sub(began); got < idle || got > idle+time.Minute {
+		if got := timestamp(t, a, at+"/idleExpiresAt").Sub(began); got < idle || got > idle+time.Minute {
 			t.Errorf("%s: the session lives for %v without a request, want %v", a.line, got, idle)
 		}
 	}

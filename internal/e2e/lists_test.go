@@ -66,10 +66,10 @@ func testLists(t *testing.T, p *program) {
 				w.owner.do(t, "GET /users?"+q.query, "").refused(t, 400, "malformed-request")
 				return
 			}
-			if got := w.owner.walk(t, "/users?"+q.query); !slices.Equal(got, q.wanted) {
+			if got := w.owner.readAll(t, "/users?"+q.query); !slices.Equal(got, q.wanted) {
 				t.Errorf("found %q, not %q", got, q.wanted)
 			}
-			if got := w.owner.walk(t, "/users?limit=2&"+strings.NewReplacer("limit=1000", "", "limit=99999999999999999999", "").Replace(q.query)); !slices.Equal(got, q.wanted) {
+			if got := w.owner.readAll(t, "/users?limit=2&"+strings.NewReplacer("limit=1000", "", "limit=99999999999999999999", "").Replace(q.query)); !slices.Equal(got, q.wanted) {
 				t.Errorf("by twos found %q, not %q", got, q.wanted)
 			}
 		})
@@ -78,12 +78,12 @@ func testLists(t *testing.T, p *program) {
 	t.Run("envelope", func(t *testing.T) { testEnvelope(t, w, role) })
 	t.Run("roles", func(t *testing.T) { testRoleLists(t, w) })
 	t.Run("cursors", func(t *testing.T) { testCursors(t, w) })
-	t.Run("walk", func(t *testing.T) { testWalkUnderChange(t, newWorld(t, p)) })
+	t.Run("walk", func(t *testing.T) { testListUnderChange(t, newWorld(t, p)) })
 	t.Run("cap", func(t *testing.T) { testCap(t, newWorld(t, p)) })
 }
 
-// walk reads a list to its end and returns the ids.
-func (c *caller) walk(t *testing.T, path string) []string {
+// readAll reads a list to its end and returns the ids.
+func (c *caller) readAll(t *testing.T, path string) []string {
 	t.Helper()
 	ids := []string{}
 	for next := ""; ; {
@@ -167,7 +167,7 @@ func testRoleLists(t *testing.T, w *world) {
 		{"key=owner", []string{"Owner"}}, {"key=Owner", []string{}}, {"q=arz", []string{"Ärztin"}}, {"q=keep+zeb", []string{"Zebra keeper"}}, {"q=a&sort=name", []string{"accountant", "Administrator", "Ärztin"}},
 	} {
 		names := []string{}
-		for _, id := range w.owner.walk(t, "/roles?limit=2&"+q.query) {
+		for _, id := range w.owner.readAll(t, "/roles?limit=2&"+q.query) {
 			names = append(names, w.owner.do(t, "GET /roles/"+id, "").expect(t, 200).text("/name"))
 		}
 		if !slices.Equal(names, q.wanted) {
@@ -208,9 +208,9 @@ func testCursors(t *testing.T, w *world) {
 	play(t, append(scenarios, scenario{name: "another limit is fine", as: w.owner, send: "GET /users?sort=name&limit=1&cursor=" + url.QueryEscape(cursor), status: 200, has: map[string]any{"/items/0/name": "Emmy Nöther"}}))
 }
 
-// testWalkUnderChange reads a list while users are created and deleted. A user who exists all
+// testListUnderChange reads a list while users are created and deleted. A user who exists all
 // the time is listed exactly once.
-func testWalkUnderChange(t *testing.T, w *world) {
+func testListUnderChange(t *testing.T, w *world) {
 	lasting, fleeting := []string{w.owner.id}, []string{}
 	for i := range 60 {
 		id := w.user(t, fmt.Sprintf("walk-%02d", i), "")
@@ -241,7 +241,7 @@ func testWalkUnderChange(t *testing.T, w *world) {
 		}
 	})
 	for _, order := range []string{"", "sort=name&", "sort=-name&", "sort=email&", "sort=-createdAt&", "q=user&sort=name&"} {
-		seen := w.owner.walk(t, "/users?limit=7&"+order)
+		seen := w.owner.readAll(t, "/users?limit=7&"+order)
 		slices.Sort(seen)
 		if len(slices.Compact(slices.Clone(seen))) != len(seen) {
 			t.Errorf("%s: somebody was met twice", order)

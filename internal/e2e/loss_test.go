@@ -117,7 +117,7 @@ func testLossOfProcess(t *testing.T, s *siege) {
 		t.Error("another successor was answered than before")
 	}
 	lost.do(t, "GET /auths/session", "").expect(t, 200)
-	s.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+	s.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 }
 
 // testLossAmidWrites kills the process while many clients create users and change them.
@@ -182,7 +182,7 @@ func userBody(name string) string {
 // creation, and one for each change.
 func (w *world) compareEvents(t *testing.T) (users []string) {
 	t.Helper()
-	created, updated := w.told(t, "user.created"), w.told(t, "user.updated")
+	created, updated := w.eventCounts(t, "user.created"), w.eventCounts(t, "user.updated")
 	w.owner.pages(t, "/users?limit=200", func(page *answer) {
 		for i, id := range page.texts("id") {
 			users = append(users, id)
@@ -200,8 +200,8 @@ func (w *world) compareEvents(t *testing.T) (users []string) {
 	return users
 }
 
-// told returns the number of events of the type about each subject.
-func (w *world) told(t *testing.T, kind string) map[string]int {
+// eventCounts returns the number of events of the type about each subject.
+func (w *world) eventCounts(t *testing.T, kind string) map[string]int {
 	t.Helper()
 	told := map[string]int{}
 	w.owner.pages(t, "/events?limit=200&type="+kind, func(page *answer) {

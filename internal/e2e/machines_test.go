@@ -207,7 +207,7 @@ func testTokensOfPrograms(t *testing.T, w *world) {
 			w.owner.makeToken(t, w.account(t, "Other", "users:read"), "users:read")
 		}
 	}
-	if got := w.owner.walk(t, "/service-accounts/"+account+"/tokens?limit=2"); len(got) != 5 || !slices.IsSorted(got) {
+	if got := w.owner.readAll(t, "/service-accounts/"+account+"/tokens?limit=2"); len(got) != 5 || !slices.IsSorted(got) {
 		t.Errorf("the tokens are %q", got)
 	}
 }
@@ -348,7 +348,7 @@ func testProgramsInParallel(t *testing.T, w *world) {
 	if got := atOnce(t, n, func(int) (*answer, error) { return c.try(t, "POST /users", body, key) }); got[http.StatusCreated] != n {
 		t.Errorf("with one key %v", got)
 	}
-	if got := w.owner.walk(t, "/users?q=only"); len(got) != 1 {
+	if got := w.owner.readAll(t, "/users?q=only"); len(got) != 1 {
 		t.Errorf("of one key came %d users", len(got))
 	}
 	body = tokenBody("Only one", "users:read")
@@ -357,7 +357,7 @@ func testProgramsInParallel(t *testing.T, w *world) {
 	}); got[http.StatusCreated] != n {
 		t.Errorf("tokens with one key: %v", got)
 	}
-	if got := w.owner.walk(t, "/service-accounts/"+account+"/tokens"); len(got) != 2 {
+	if got := w.owner.readAll(t, "/service-accounts/"+account+"/tokens"); len(got) != 2 {
 		t.Errorf("of one key came %d tokens", len(got)-1)
 	}
 	revoke := "DELETE /service-accounts/" + account + "/tokens/" + c.bearerID

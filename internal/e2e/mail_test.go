@@ -43,7 +43,7 @@ func testMailInjection(t *testing.T, p *program) {
 		if strings.Contains(m.HTML, "<script>") || strings.Contains(m.Subject+m.Text+m.HTML+m.Header.Get("From"), "evil.example") {
 			t.Errorf("%q: the mail says %s%s%s", name, m.Subject, m.Text, m.HTML)
 		}
-		w.nobody().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
+		w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
 		w.owner.do(t, "GET /users/"+id, "").expect(t, 200)
 	}
 	w.owner.do(t, "POST /users", `{"email":"ada@example.com\r\nBcc: evil@example.com","name":"Ada Lovelace","invite":true}`).refused(t, 422, "validation")
@@ -116,7 +116,7 @@ func TestMailServerConfiguredLater(t *testing.T) {
 			p.Flags = withMail
 			p.start(t)
 			m := w.mailTo(t, address("replaced"), rolecall.MailInvitation)
-			w.nobody().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
+			w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
 			if _, err := p.AwaitLog(t.Context(), regexp.MustCompile(`(?s)mail dropped.*mail dropped`)); err != nil {
 				t.Error(err)
 			}

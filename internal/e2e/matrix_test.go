@@ -179,7 +179,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		m.revokedToken(t),
 		{caller: m.foreign.operator(t).in(m.name), name: "an operator of another tenant", program: true, operates: []string{m.foreign.name}},
 		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},
-		{caller: m.nobody(), name: "no session"},
+		{caller: m.anonymous(), name: "no session"},
 	}
 	m.principals = append(m.principals, m.unconfirmed(t)...)
 	deleted := m.role(t, "Deleted role")
@@ -296,7 +296,7 @@ func createUserCells(t *testing.T, m *matrix, p *principal) {
 
 func getUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
-		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.sight(s)), check{p.speaksFor(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
+		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.readableMembers(s)), check{p.speaksFor(s) || p.seesSomeUser(), mayNot}, check{p.sees(s), notThere}))
 	}
 }
 
@@ -312,9 +312,9 @@ func updateUserCells(t *testing.T, m *matrix, p *principal) {
 		}
 		m.fresh++
 		p.compare(t, s.name, "PATCH /users/"+s.id, fmt.Sprintf(`{"name":"Renamed %d"}`, m.fresh),
-			first(done(200, p.sight(s)), changes("name")...))
+			first(done(200, p.readableMembers(s)), changes("name")...))
 		p.compare(t, s.name, "PATCH /users/"+s.id, fmt.Sprintf(`{"metadata":{"k":"%d"}}`, m.fresh),
-			first(done(200, p.sight(s)), changes("metadata")...))
+			first(done(200, p.readableMembers(s)), changes("metadata")...))
 		if !p.is(s) {
 			p.compare(t, s.name, "PATCH /users/"+s.id, `{"department":"Ops"}`, first(done(200, p.membersOf("Ops")),
 				append(changes("department"), check{p.may("users.department:update", "Ops"), outsideReach})...))
@@ -340,7 +340,7 @@ func deleteUserCells(t *testing.T, m *matrix, p *principal) {
 
 func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
-		wanted := p.protective(s, "users:suspend", done(200, p.sight(s)))
+		wanted := p.protective(s, "users:suspend", done(200, p.readableMembers(s)))
 		p.compare(t, s.name, "POST /users/"+s.id+"/suspend", "", wanted)
 		if p.is(s) && p.live && wanted.status == http.StatusOK {
 			m.owner.do(t, "POST /users/"+s.id+"/resume", "").expect(t, 200)
@@ -354,7 +354,7 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 		}
-		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", p.protective(s, "users:suspend", first(done(200, p.sight(s)), check{p.mayTakeOver(s), beyondOwn})))
+		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", p.protective(s, "users:suspend", first(done(200, p.readableMembers(s)), check{p.mayTakeOver(s), beyondOwn})))
 	}
 }
 
@@ -403,8 +403,8 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 		if p.is(s) || p.may("events:read", s.department) {
 			members += " recentEvents"
 		}
-		a := p.compare(t, s.name, "GET /users/"+s.id+"/overview", "", first(done(200, members), check{p.speaksFor(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
-		if a.status == http.StatusOK && !slices.Equal(a.members("/user"), sorted(strings.Fields(p.sight(s)))) {
+		a := p.compare(t, s.name, "GET /users/"+s.id+"/overview", "", first(done(200, members), check{p.speaksFor(s) || p.seesSomeUser(), mayNot}, check{p.sees(s), notThere}))
+		if a.status == http.StatusOK && !slices.Equal(a.members("/user"), sorted(strings.Fields(p.readableMembers(s)))) {
 			t.Errorf("%s: the overview shows %q", s.name, a.members("/user"))
 		}
 	}

@@ -90,8 +90,8 @@ func (m *matrix) revokedToken(t *testing.T) *principal {
 
 const everyAccountMember = "id name description status createdAt updatedAt"
 
-// accountSight returns the members of a service account that the principal may read.
-func (p *principal) accountSight() string {
+// readableAccountMembers returns the members of a service account that the principal may read.
+func (p *principal) readableAccountMembers() string {
 	if p.may("service-accounts:read", "") {
 		return everyAccountMember
 	}
@@ -122,7 +122,7 @@ func listAccountsCells(t *testing.T, m *matrix, p *principal) {
 func createAccountCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "a service account", "POST /service-accounts", fmt.Sprintf(`{"name":"Made %d"}`, m.fresh),
-		first(done(201, p.accountSight()), check{p.may("service-accounts:create", ""), mayNot}))
+		first(done(201, p.readableAccountMembers()), check{p.may("service-accounts:create", ""), mayNot}))
 }
 
 func getAccountCells(t *testing.T, m *matrix, p *principal) {
@@ -135,7 +135,7 @@ func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t) {
 		m.fresh++
 		p.compare(t, s.name, "PATCH /service-accounts/"+s.id, fmt.Sprintf(`{"name":"Changed %d"}`, m.fresh),
-			first(done(200, p.accountSight()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
+			first(done(200, p.readableAccountMembers()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
 	}
 }
 
@@ -153,7 +153,7 @@ func deleteAccountCells(t *testing.T, m *matrix, p *principal) {
 
 func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t) {
-		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/suspend", "", p.protectiveOfAccount(s, "service-accounts:update", done(200, p.accountSight())))
+		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/suspend", "", p.protectiveOfAccount(s, "service-accounts:update", done(200, p.readableAccountMembers())))
 	}
 }
 
@@ -162,7 +162,7 @@ func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 		if s.exists {
 			m.owner.do(t, "POST /service-accounts/"+s.id+"/suspend", "").expect(t, 200)
 		}
-		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/resume", "", p.protectiveOfAccount(s, "service-accounts:update", first(done(200, p.accountSight()), check{p.mayTakeOver(s), beyondOwn})))
+		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/resume", "", p.protectiveOfAccount(s, "service-accounts:update", first(done(200, p.readableAccountMembers()), check{p.mayTakeOver(s), beyondOwn})))
 	}
 }
 

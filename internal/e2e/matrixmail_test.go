@@ -29,7 +29,7 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 	a := p.compare(t, s.name, "POST /users/"+s.id+"/password-resets", "", first(done(201, "userId expiresAt"),
 		check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))
 	if a.status == 201 {
-		m.nobody().do(t, resetByLink, acceptance(m.resetToken(t, c.email), newPassword)).expect(t, 204)
+		m.anonymous().do(t, resetByLink, acceptance(m.resetToken(t, c.email), newPassword)).expect(t, 204)
 	}
 }
 
@@ -55,7 +55,7 @@ func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 func requestResetCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	c := m.member(t, fmt.Sprintf("forgets-%d", m.fresh), "")
-	p.do(t, askForReset, emailBody(c.email)).expect(t, 202)
+	p.do(t, resetRequest, emailBody(c.email)).expect(t, 202)
 	m.resetToken(t, c.email)
 }
 

@@ -73,8 +73,8 @@ func listRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// roleSight returns the members of a role that the principal may read.
-func (p *principal) roleSight() string {
+// readableRoleMembers returns the members of a role that the principal may read.
+func (p *principal) readableRoleMembers() string {
 	if p.mayAnywhere("roles:read") {
 		return everyRoleMember
 	}
@@ -87,10 +87,10 @@ func createRoleCells(t *testing.T, m *matrix, p *principal) {
 			continue
 		}
 		m.fresh++
-		p.compare(t, r.name, "POST /roles", roleBody(fmt.Sprintf("Made %d", m.fresh), r.permissions, nil), first(done(201, p.roleSight()),
+		p.compare(t, r.name, "POST /roles", roleBody(fmt.Sprintf("Made %d", m.fresh), r.permissions, nil), first(done(201, p.readableRoleMembers()),
 			check{p.mayAnywhere("roles:create"), mayNot}, check{p.mayPass(r.permissions, ""), beyondOwn}))
 		m.fresh++
-		p.compare(t, "grants of "+r.name, "POST /roles", roleBody(fmt.Sprintf("Made %d", m.fresh), nil, r.permissions), first(done(201, p.roleSight()),
+		p.compare(t, "grants of "+r.name, "POST /roles", roleBody(fmt.Sprintf("Made %d", m.fresh), nil, r.permissions), first(done(201, p.readableRoleMembers()),
 			check{p.mayAnywhere("roles:create"), mayNot}, check{p.mayPass(r.permissions, ""), beyondOwn}))
 	}
 }
@@ -104,7 +104,7 @@ func getRoleCells(t *testing.T, m *matrix, p *principal) {
 func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
 		m.fresh++
-		p.compare(t, r.name, "PATCH /roles/"+r.id, fmt.Sprintf(`{"description":"Changed %d"}`, m.fresh), first(done(200, p.roleSight()),
+		p.compare(t, r.name, "PATCH /roles/"+r.id, fmt.Sprintf(`{"description":"Changed %d"}`, m.fresh), first(done(200, p.readableRoleMembers()),
 			check{p.mayAnywhere("roles:update"), mayNot}, check{r.exists, notThere}, check{p.mayPass(r.permissions, ""), beyondOwn}, check{!r.system, systemRole}))
 	}
 }
@@ -144,7 +144,7 @@ func sessionCells(t *testing.T, _ *matrix, p *principal) {
 
 func loginCells(t *testing.T, m *matrix, p *principal) {
 	if p.live && !p.program {
-		a := m.nobody().do(t, "POST /auths/login", credentials(p.email, password)).expect(t, 200)
+		a := m.anonymous().do(t, "POST /auths/login", credentials(p.email, password)).expect(t, 200)
 		if !slices.Equal(a.members("/user"), sorted(strings.Fields(everyMember))) {
 			t.Errorf("one sees %q of oneself", a.members("/user"))
 		}

@@ -152,7 +152,7 @@ func testStepUp(t *testing.T, p *program) {
 	operator.do(t, "PATCH /tenant", `{"settings":{"reauthenticationSeconds":1}}`).expect(t, 200)
 	for _, who := range m.principals {
 		if who.isPerson() {
-			who.grows(t)
+			who.awaitStale(t)
 		}
 	}
 	refused := map[string]bool{}

@@ -52,8 +52,8 @@ func guideConfiguration(t *testing.T) string {
 	return string(configuration)
 }
 
-// ask sends a request through nginx and returns the status and the body.
-func (n *nginx) ask(t *testing.T, token, line, body string, header ...string) (int, string) {
+// send sends a request through nginx and returns the status and the body.
+func (n *nginx) send(t *testing.T, token, line, body string, header ...string) (int, string) {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+n.address+path, strings.NewReader(body))
@@ -94,13 +94,13 @@ func TestNginxChecksBeforeItForwards(t *testing.T) {
 
 	passes := func(who, token, id, line, body string, header ...string) {
 		t.Helper()
-		if status, got := n.ask(t, token, line, body, header...); status != http.StatusOK || got != "invoices for "+id+"\n" {
+		if status, got := n.send(t, token, line, body, header...); status != http.StatusOK || got != "invoices for "+id+"\n" {
 			t.Errorf("%s: %d %q", who, status, got)
 		}
 	}
 	stops := func(who, token string, want int, header ...string) {
 		t.Helper()
-		if status, got := n.ask(t, token, "GET /invoices/", "", header...); status != want || strings.Contains(got, "invoices for") {
+		if status, got := n.send(t, token, "GET /invoices/", "", header...); status != want || strings.Contains(got, "invoices for") {
 			t.Errorf("%s: %d %q, want %d", who, status, got, want)
 		}
 	}
@@ -116,12 +116,12 @@ func TestNginxChecksBeforeItForwards(t *testing.T) {
 	stops("who is of another tenant", stranger.token, 401)
 	stops("who may something else", reader.token, 403)
 	stops("who may only in a department", scoped.token, 403)
-	if status, _ := n.ask(t, clerk.token, "GET /rolecall", ""); status != http.StatusNotFound {
+	if status, _ := n.send(t, clerk.token, "GET /rolecall", ""); status != http.StatusNotFound {
 		t.Errorf("the hook is open to everybody: %d", status)
 	}
 
 	t.Run("sign-in through nginx", func(t *testing.T) {
-		status, got := n.ask(t, "", "POST /auths/login", credentials(clerk.email, password), "content-type: application/json", "x-tenant-schema: "+w.name)
+		status, got := n.send(t, "", "POST /auths/login", credentials(clerk.email, password), "content-type: application/json", "x-tenant-schema: "+w.name)
 		if status != http.StatusOK || !strings.Contains(got, clerk.id) {
 			t.Errorf("%d %s", status, got)
 		}

@@ -101,7 +101,7 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 		name string
 		make func() (end func())
 	}{
-		{"nothing", undisturbed}, {"a cut", shared.cutListeners}, {"nothing", undisturbed}, {"a cut and no way back", shared.shut},
+		{"nothing", undisturbed}, {"a cut", shared.cutListeners}, {"nothing", undisturbed}, {"a cut and no way back", shared.cutAndRefuse},
 	}
 	rounds := 100
 	if testing.Short() {
@@ -297,8 +297,8 @@ func (d database) cutListeners() (end func()) {
 	return func() {}
 }
 
-// shut is like cutListeners, and also refuses new connections until end is called.
-func (d database) shut() (end func()) {
+// cutAndRefuse is like cutListeners, and also refuses new connections until end is called.
+func (d database) cutAndRefuse() (end func()) {
 	u, err := url.Parse(d.url)
 	if err != nil {
 		d.Fatal(err)
@@ -315,7 +315,7 @@ func TestTheMetricsShowWhetherANodeReceivesChanges(t *testing.T) {
 	serve(t, build(t), shared.url, "--metrics-listen", metrics)
 	awaitMetric(t, metrics, "rolecall_watch_up 1")
 	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 0.")
-	end := shared.shut()
+	end := shared.cutAndRefuse()
 	awaitMetric(t, metrics, "rolecall_watch_up 0")
 	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 1.")
 	end()

@@ -131,10 +131,10 @@ func testTenantsOfBadInput(t *testing.T, w *world) {
 		{name: "a cursor of another list", as: operator, send: "GET /operator/tenants?cursor=abc", status: 400, faults: []string{"parameter:cursor cursor"}},
 		{name: "a name that is taken", as: operator, send: "POST /operator/tenants", body: `{"name":"` + w.name + `",` + owner + `}`, status: 409, code: "tenant-exists"},
 		{name: "a reason that is too long", as: operator, send: "POST /operator/tenants/" + w.name + "/suspend", body: `{"reason":"` + strings.Repeat("r", 2000) + `"}`, status: 422, faults: []string{"/reason length"}},
-		{name: "the method before the key", as: w.nobody(), send: "PUT /operator/tenants", status: 405},
+		{name: "the method before the key", as: w.anonymous(), send: "PUT /operator/tenants", status: 405},
 		{name: "the origin before the key", as: w.owner, send: "POST /operator/tenants", body: "{}", header: []string{"origin: https://evil.example"}, status: 403, code: "cross-origin"},
-		{name: "Accept before the key", as: w.nobody(), send: "GET /operator/tenants", header: []string{"accept: text/html"}, status: 406},
-		{name: "the key before everything else", as: w.nobody(), send: "PATCH /operator/tenants/Acme?x=1", body: "{", status: 401, code: "unauthenticated"},
+		{name: "Accept before the key", as: w.anonymous(), send: "GET /operator/tenants", header: []string{"accept: text/html"}, status: 406},
+		{name: "the key before everything else", as: w.anonymous(), send: "PATCH /operator/tenants/Acme?x=1", body: "{", status: 401, code: "unauthenticated"},
 		{name: "a session is no key", as: w.owner, send: "GET /operator/tenants", status: 401, code: "unauthenticated"},
 		{name: "a malformed tenant header means nothing", as: operator, send: "GET /operator/tenants/" + w.name, header: []string{"x-tenant-schema: NOT A NAME"}, status: 200},
 	})
@@ -167,7 +167,7 @@ func testDeletedTenant(t *testing.T, w *world) {
 	ada := w.member(t, "ada", "")
 	w.assign(t, ada.id, w.role(t, "Reads users", "users:read"), "")
 	token := w.owner.do(t, "POST /users/"+w.owner.id+"/tokens", `{"name":"Script","permissions":["users:read"],"expiresAt":"`+time.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"}`).expect(t, 201)
-	script := w.nobody()
+	script := w.anonymous()
 	script.bearer = token.text("/token")
 	script.do(t, "GET /users", "").expect(t, 200)
 	before := operator.do(t, "GET "+line, "").expect(t, 200)
@@ -186,7 +186,7 @@ func testDeletedTenant(t *testing.T, w *world) {
 		{name: "gone for its users", as: w.owner, send: "GET /tenant", status: 401, code: "unauthenticated"},
 		{name: "gone for its tokens", as: script, send: "GET /users", status: 401, code: "unauthenticated"},
 		{name: "gone for its operator", as: operator, send: "GET /tenant", status: 401, code: "unauthenticated"},
-		{name: "right credentials", as: w.nobody(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 401, code: "wrong-credentials"},
+		{name: "right credentials", as: w.anonymous(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 401, code: "wrong-credentials"},
 		{name: "its name stays taken", as: operator, send: "POST /operator/tenants", body: newTenant(w.name), status: 409, code: "tenant-exists"},
 		{name: "not to be changed", as: operator, send: "PATCH " + line, body: `{"displayName":"Deleted"}`, status: 404, code: "not-found"},
 		{name: "not to be suspended", as: operator, send: "POST " + line + "/suspend", status: 404, code: "not-found"},
@@ -215,7 +215,7 @@ func testDeletedTenant(t *testing.T, w *world) {
 		{name: "restored again", as: operator, send: "POST " + line + "/restore", status: 200, has: map[string]any{"/updatedAt": restored.text("/updatedAt")}},
 		{name: "a token", as: script, send: "GET /users", status: 200},
 		{name: "a role", as: ada, send: "GET /users/" + w.owner.id, status: 200},
-		{name: "right credentials", as: w.nobody(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 200},
+		{name: "right credentials", as: w.anonymous(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 200},
 		{name: "what happened", as: operator, send: "GET /events?subject=" + before.text("/id"), status: 200, has: map[string]any{
 			"/items/0/type": "tenant.restored", "/items/0/reason": "deleted by mistake", "/items/0/actor/id": operatorHere.id, "/items/1/type": "tenant.deleted", "/items/1/actor/id": operatorHere.id}},
 	})
@@ -356,16 +356,16 @@ func TestOperatorPathsExistWithAKeyOnly(t *testing.T) {
 			p := serve(t, binary, store.database(t))
 			w := newWorld(t, p)
 			for _, line := range []string{"GET /operator/tenants", "POST /operator/tenants", "PUT /operator/tenants", "OPTIONS /operator/tenants", "GET /operator/tenants/" + w.name, "DELETE /operator/tenants/" + w.name} {
-				none := w.nobody().do(t, line, "").refused(t, 404, "unknown-path")
-				if got, wanted := anonymousBody(t, none), anonymousBody(t, w.nobody().do(t, "GET /none", "")); got != wanted {
+				none := w.anonymous().do(t, line, "").refused(t, 404, "unknown-path")
+				if got, wanted := anonymousBody(t, none), anonymousBody(t, w.anonymous().do(t, "GET /none", "")); got != wanted {
 					t.Errorf("%s: %s, not %s", line, got, wanted)
 				}
 			}
 			operator := p.operatorKey(t).of(w)
-			awaitStatus(t, w.nobody(), "GET /operator/tenants", 401)
+			awaitStatus(t, w.anonymous(), "GET /operator/tenants", 401)
 			operator.do(t, "GET /operator/tenants", "").expect(t, 200)
 			p.run(t, "", "operator-key", "revoke", operator.id)
-			awaitStatus(t, w.nobody(), "GET /operator/tenants", 404)
+			awaitStatus(t, w.anonymous(), "GET /operator/tenants", 404)
 		})
 	}
 }

@@ -92,7 +92,7 @@ func knowing() []string {
 	return all
 }
 
-func (p *principal) knowsAnybody() bool { return slices.ContainsFunc(knowing(), p.mayAnywhere) }
+func (p *principal) seesSomeUser() bool { return slices.ContainsFunc(knowing(), p.mayAnywhere) }
 
 func (p *principal) knowsDepartment(department string) bool {
 	return slices.ContainsFunc(knowing(), func(permission string) bool { return p.may(permission, department) })
@@ -119,8 +119,8 @@ func (p *principal) membersOf(department string) string {
 	return strings.Join(members, " ")
 }
 
-// sight returns the members of the subject that the principal may read.
-func (p *principal) sight(s *subject) string {
+// readableMembers returns the members of the subject that the principal may read.
+func (p *principal) readableMembers(s *subject) string {
 	if p.speaksFor(s) {
 		return everyMember
 	}

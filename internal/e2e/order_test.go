@@ -19,7 +19,7 @@ func testOrder(t *testing.T, p *program) {
 	suspended := newWorld(t, p)
 	p.run(t, "", "tenant", "suspend", suspended.name)
 	awaitStatus(t, suspended.owner, "GET /auths/session", 403)
-	out := w.nobody()
+	out := w.anonymous()
 	tooLong := "?q=" + strings.Repeat("q", 9000)
 	stale := `if-match: "stale"`
 	noTenant := "-x-tenant-schema"
@@ -32,7 +32,7 @@ func testOrder(t *testing.T, p *program) {
 		{name: "the origin before Accept", as: out, send: "POST /users", body: "{}", header: []string{"origin: https://evil.example", "accept: text/html"}, status: 403, code: "cross-origin"},
 		{name: "Accept before the content type", as: out, send: "POST /users", body: "{}", header: []string{"accept: text/html", "content-type: text/plain"}, status: 406},
 		{name: "the content type before the session", as: out, send: "POST /users", body: "{}", header: []string{"content-type: text/plain"}, status: 415},
-		{name: "the session before the suspended tenant", as: suspended.nobody(), send: "GET /users", status: 401},
+		{name: "the session before the suspended tenant", as: suspended.anonymous(), send: "GET /users", status: 401},
 		{name: "a foreign session before the suspended tenant", as: w.owner.in(suspended.name), send: "GET /users", status: 401},
 		{name: "the suspended tenant before the permission", as: suspended.owner, send: "POST /users", body: "{", status: 403, code: "tenant-suspended"},
 		{name: "the session before the permission", as: out, send: "POST /users", body: "{", status: 401},

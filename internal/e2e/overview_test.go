@@ -42,7 +42,7 @@ func testOverview(t *testing.T, p *program) {
 	w.owner.do(t, "DELETE /users/"+inviter.id, "").expect(t, 204)
 	invited.name, invited.has = "an invited user whose inviter is gone", map[string]any{"/signIn/reasons/1/code": "invitation-void", "/signIn/reasons/1/operation": "UsersController_inviteUser", "/signIn/reasons/2": nil}
 	play(t, []scenario{invited})
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).refused(t, 401, "invitation-invalid")
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).refused(t, 401, "invitation-invalid")
 
 	testExpiredAssignments(t, w)
 	testRefusedSignIns(t, w)
@@ -113,9 +113,9 @@ func testExpiredAssignments(t *testing.T, w *world) {
 func testRefusedSignIns(t *testing.T, w *world) {
 	target := w.member(t, "guessed", "")
 	for range 10 {
-		w.nobody().do(t, "POST /auths/login", credentials(target.email, "wrong")).refused(t, 401, "wrong-credentials")
+		w.anonymous().do(t, "POST /auths/login", credentials(target.email, "wrong")).refused(t, 401, "wrong-credentials")
 	}
-	w.nobody().do(t, "POST /auths/login", credentials(target.email, password)).refused(t, 429, "too-many-attempts")
+	w.anonymous().do(t, "POST /auths/login", credentials(target.email, password)).refused(t, 429, "too-many-attempts")
 	awaitEvents(t, w.owner, "/events?type=session.sign_in_failed&subject="+target.id, 1)
 	line := "GET /users/" + target.id + "/overview"
 	refused := map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "too-many-attempts", "/signIn/reasons/0/covers": "source", "/signIn/reasons/0/source": w.source, "/signIn/reasons/1": nil}

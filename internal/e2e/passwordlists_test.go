@@ -61,7 +61,7 @@ func TestPasswordLists(t *testing.T) {
 	}
 	w := &world{program: p, name: "acme"}
 	w.connectFrom(t, net.IPv4(127, 0, 0, 1))
-	c := w.nobody()
+	c := w.anonymous()
 	c = c.with(c.do(t, "POST /auths/login", credentials(owner, fine)).expect(t, 200).session(t))
 	too := func(name, password, fault string) scenario {
 		return scenario{name: name, as: c, send: "PUT /auths/password", body: passwords(fine, password), status: 422, code: "validation", faults: []string{"/newPassword " + fault}, lacks: []string{canary}}
@@ -70,6 +70,6 @@ func TestPasswordLists(t *testing.T) {
 		too("leaked", leaked, "breached"), too("leaked too", leakedToo, "breached"),
 		too("forbidden words", "Battery2 staple gun 4", "personal"), too("a forbidden word and the owner", "olga-battery-owner", "personal"),
 		{name: "another", as: c, send: "PUT /auths/password", body: passwords(fine, leaked+"!"), status: 204},
-		{name: "a leaked one at sign-in is only wrong", as: w.nobody(), send: "POST /auths/login", body: credentials(owner, leaked), status: 401, code: "wrong-credentials"},
+		{name: "a leaked one at sign-in is only wrong", as: w.anonymous(), send: "POST /auths/login", body: credentials(owner, leaked), status: 401, code: "wrong-credentials"},
 	})
 }

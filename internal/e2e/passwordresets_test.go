@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	askForReset = "POST /auths/password-resets"
-	resetByLink = "POST /auths/password-resets/complete"
+	resetRequest = "POST /auths/password-resets"
+	resetByLink  = "POST /auths/password-resets/complete"
 )
 
 // emailBody returns the body with an address.
@@ -24,7 +24,7 @@ func emailBody(email string) string { return `{"email":` + quoted(email) + `}` }
 // link.
 func (w *world) resetLink(t testing.TB, email string) string {
 	t.Helper()
-	w.nobody().do(t, askForReset, emailBody(email)).expect(t, 202)
+	w.anonymous().do(t, resetRequest, emailBody(email)).expect(t, 202)
 	return w.resetToken(t, email)
 }
 
@@ -51,7 +51,7 @@ func testResetFlow(t *testing.T, w *world) {
 	other := w.signIn(t, c.email)
 	w.assign(t, c.id, w.role(t, "Forgets", "users:read"), "")
 	program := c.makeToken(t, "", "users:read")
-	a := w.nobody().do(t, askForReset, emailBody(strings.ToUpper(c.email))).expect(t, 202)
+	a := w.anonymous().do(t, resetRequest, emailBody(strings.ToUpper(c.email))).expect(t, 202)
 	if a.members("")[0] != "detail" || a.header["Set-Cookie"] != nil {
 		t.Errorf("the answer is %s with %q", a.body, a.header["Set-Cookie"])
 	}
@@ -73,9 +73,9 @@ func testResetFlow(t *testing.T, w *world) {
 		old.do(t, "POST /auths/refresh", "").refused(t, 401, "unauthenticated")
 	}
 	program.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
-	w.nobody().do(t, resetByLink, acceptance(token, password)).refused(t, 401, "password-reset-invalid")
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
+	w.anonymous().do(t, resetByLink, acceptance(token, password)).refused(t, 401, "password-reset-invalid")
 	for _, want := range []string{"an API token was created.", "the password was changed, and all API tokens were revoked."} {
 		if notice := w.mailTo(t, c.email, rolecall.MailCredentialsChanged); strings.Contains(string(notice.Raw), token) || !strings.Contains(notice.Text, want) {
 			t.Errorf("the notice of %q is %s", want, notice.Raw)
@@ -89,20 +89,20 @@ func testResetFlow(t *testing.T, w *world) {
 func testResetRules(t *testing.T, w *world) {
 	c := w.member(t, "ruled.by.resets", "")
 	token := w.resetLink(t, c.email)
-	out := w.nobody()
+	out := w.anonymous()
 	too := func(name, password, fault string) scenario {
 		return scenario{name: name, as: out, send: resetByLink, body: acceptance(token, password), status: 422, code: "validation", faults: []string{"/password " + fault}}
 	}
 	play(t, []scenario{
-		{name: "nothing", as: out, send: askForReset, status: 400, code: "malformed-request"},
-		{name: "no members", as: out, send: askForReset, body: `{}`, status: 422, faults: []string{"/email required"}},
-		{name: "other types", as: out, send: askForReset, body: `{"email":["a@b.example"],"password":"x"}`, status: 422, faults: []string{"/email type", "/password unknown"}},
-		{name: "no address", as: out, send: askForReset, body: emailBody("ada"), status: 422, faults: []string{"/email email"}},
-		{name: "a second header in the address", as: out, send: askForReset, body: emailBody(c.email + "\r\nBcc: eve@evil.example"), status: 422, faults: []string{"/email control-character"}},
-		{name: "two addresses", as: out, send: askForReset, body: emailBody(c.email + ",eve@evil.example"), status: 422, faults: []string{"/email email"}},
-		{name: "an address twice", as: out, send: askForReset, body: `{"email":"a@b.example","email":` + quoted(c.email) + `}`, status: 400, code: "malformed-request"},
-		{name: "as a form", as: out, send: askForReset, body: emailBody(c.email), header: []string{"content-type: text/plain"}, status: 415},
-		{name: "from another site", as: out, send: askForReset, body: emailBody(c.email), header: []string{"sec-fetch-site: cross-site"}, status: 403, code: "cross-origin"},
+		{name: "nothing", as: out, send: resetRequest, status: 400, code: "malformed-request"},
+		{name: "no members", as: out, send: resetRequest, body: `{}`, status: 422, faults: []string{"/email required"}},
+		{name: "other types", as: out, send: resetRequest, body: `{"email":["a@b.example"],"password":"x"}`, status: 422, faults: []string{"/email type", "/password unknown"}},
+		{name: "no address", as: out, send: resetRequest, body: emailBody("ada"), status: 422, faults: []string{"/email email"}},
+		{name: "a second header in the address", as: out, send: resetRequest, body: emailBody(c.email + "\r\nBcc: eve@evil.example"), status: 422, faults: []string{"/email control-character"}},
+		{name: "two addresses", as: out, send: resetRequest, body: emailBody(c.email + ",eve@evil.example"), status: 422, faults: []string{"/email email"}},
+		{name: "an address twice", as: out, send: resetRequest, body: `{"email":"a@b.example","email":` + quoted(c.email) + `}`, status: 400, code: "malformed-request"},
+		{name: "as a form", as: out, send: resetRequest, body: emailBody(c.email), header: []string{"content-type: text/plain"}, status: 415},
+		{name: "from another site", as: out, send: resetRequest, body: emailBody(c.email), header: []string{"sec-fetch-site: cross-site"}, status: 403, code: "cross-origin"},
 		{name: "no members of a completion", as: out, send: resetByLink, body: `{}`, status: 422, faults: []string{"/password required", "/token required"}},
 		{name: "a token of nobody", as: out, send: resetByLink, body: acceptance(strings.Repeat("A", 43), newPassword), status: 401, code: "password-reset-invalid"},
 		{name: "what is no token", as: out, send: resetByLink, body: acceptance("token", newPassword), status: 401, code: "password-reset-invalid"},
@@ -136,7 +136,7 @@ func testResetEnumeration(t *testing.T, w *world) {
 		{"a suspended tenant", suspended.name, address("active")},
 		{"an unknown tenant", "no-such-tenant", address("active")},
 	} {
-		a := w.nobody().in(c.tenant).do(t, askForReset, emailBody(c.email)).expect(t, 202)
+		a := w.anonymous().in(c.tenant).do(t, resetRequest, emailBody(c.email)).expect(t, 202)
 		if wanted == nil {
 			wanted = a
 		}
@@ -161,23 +161,23 @@ func testResetReplay(t *testing.T, w *world) {
 	older := w.resetLink(t, c.email)
 	newer := w.resetLink(t, c.email)
 	reset := func(as *caller, token string) *answer { return as.do(t, resetByLink, acceptance(token, newPassword)) }
-	reset(w.nobody(), older).refused(t, 401, "password-reset-invalid")
+	reset(w.anonymous(), older).refused(t, 401, "password-reset-invalid")
 	foreign := newWorld(t, w.program)
-	reset(foreign.nobody(), newer).refused(t, 401, "password-reset-invalid")
-	reset(w.nobody().in("no-such-tenant"), newer).refused(t, 401, "password-reset-invalid")
+	reset(foreign.anonymous(), newer).refused(t, 401, "password-reset-invalid")
+	reset(w.anonymous().in("no-such-tenant"), newer).refused(t, 401, "password-reset-invalid")
 
 	w.owner.do(t, "POST /users/"+c.id+"/suspend", "").expect(t, 200)
-	reset(w.nobody(), newer).refused(t, 403, "user-suspended")
+	reset(w.anonymous(), newer).refused(t, 403, "user-suspended")
 	w.owner.do(t, "POST /users/"+c.id+"/resume", "").expect(t, 200)
 	invitation := w.invite(t, w.owner, c.id)
-	reset(w.nobody(), newer).expect(t, 204)
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(invitation, password)).refused(t, 401, "invitation-invalid")
+	reset(w.anonymous(), newer).expect(t, 204)
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(invitation, password)).refused(t, 401, "invitation-invalid")
 
 	gone := w.member(t, "reset-gone", "")
 	token := w.resetLink(t, gone.email)
 	w.owner.do(t, "DELETE /users/"+gone.id, "").expect(t, 204)
 	w.member(t, "reset-gone", "")
-	reset(w.nobody(), token).refused(t, 401, "password-reset-invalid")
+	reset(w.anonymous(), token).refused(t, 401, "password-reset-invalid")
 	w.signIn(t, gone.email)
 }
 
@@ -191,7 +191,7 @@ func testOneReset(t *testing.T, w *world) {
 	var running sync.WaitGroup
 	for i := range 12 {
 		running.Go(func() {
-			a, err := w.nobody().try(t, resetByLink, acceptance(token, chosen(i)))
+			a, err := w.anonymous().try(t, resetByLink, acceptance(token, chosen(i)))
 			if err != nil {
 				t.Error(err)
 				return
@@ -209,7 +209,7 @@ func testOneReset(t *testing.T, w *world) {
 	if len(won) != 1 {
 		t.Fatalf("one link was used %d times", len(won))
 	}
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, chosen(won[0]))).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, chosen(won[0]))).expect(t, 200)
 }
 
 func testResetLimits(t *testing.T, w *world) {
@@ -219,21 +219,21 @@ func testResetLimits(t *testing.T, w *world) {
 		links = append(links, w.resetLink(t, c.email))
 	}
 	for range 3 { // without a mail
-		w.nobody().do(t, askForReset, emailBody(c.email)).expect(t, 202)
+		w.anonymous().do(t, resetRequest, emailBody(c.email)).expect(t, 202)
 	}
 	for i := range 24 {
-		w.nobody().do(t, askForReset, emailBody(address(fmt.Sprintf("ghost-%d", i)))).expect(t, 202)
+		w.anonymous().do(t, resetRequest, emailBody(address(fmt.Sprintf("ghost-%d", i)))).expect(t, 202)
 	}
 	for _, email := range []string{c.email, address("owner"), address("ghost")} {
-		a := w.nobody().do(t, askForReset, emailBody(email)).refused(t, 429, "too-many-attempts")
+		a := w.anonymous().do(t, resetRequest, emailBody(email)).refused(t, 429, "too-many-attempts")
 		if a.header.Get("Retry-After") == "" {
 			t.Error("nobody says when to ask again")
 		}
 	}
 	for _, replaced := range links[:2] {
-		w.nobody().do(t, resetByLink, acceptance(replaced, newPassword)).refused(t, 401, "password-reset-invalid")
+		w.anonymous().do(t, resetByLink, acceptance(replaced, newPassword)).refused(t, 401, "password-reset-invalid")
 	}
-	w.nobody().do(t, resetByLink, acceptance(links[2], newPassword)).expect(t, 204)
+	w.anonymous().do(t, resetByLink, acceptance(links[2], newPassword)).expect(t, 204)
 	w.mailTo(t, c.email, rolecall.MailCredentialsChanged)
 	mailed := 0
 	for _, m := range w.program.mail.Messages() {
@@ -251,14 +251,14 @@ func testResetLimits(t *testing.T, w *world) {
 func testResetUnderSiege(t *testing.T, w *world) {
 	c := w.member(t, "besieged", "")
 	for range 10 {
-		w.nobody().do(t, "POST /auths/login", credentials(c.email, "wrong")).refused(t, 401, "wrong-credentials")
+		w.anonymous().do(t, "POST /auths/login", credentials(c.email, "wrong")).refused(t, 401, "wrong-credentials")
 	}
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 429, "too-many-attempts")
-	done := w.nobody().do(t, resetByLink, acceptance(w.resetLink(t, c.email), newPassword)).expect(t, 204)
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 429, "too-many-attempts")
+	done := w.anonymous().do(t, resetByLink, acceptance(w.resetLink(t, c.email), newPassword)).expect(t, 204)
 	if cookies := done.header["Set-Cookie"]; cookies != nil {
 		t.Errorf("a reset sets %q", cookies)
 	}
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
 }
 
 func testSentResets(t *testing.T, w *world) {
@@ -275,7 +275,7 @@ func testSentResets(t *testing.T, w *world) {
 		{name: "a user who never was", as: w.owner, send: "POST /users/" + never + "/password-resets", status: 404, code: "not-found"},
 		{name: "no answer shows it", as: w.owner, send: "GET /users/" + c.id + "/events", status: 200, has: map[string]any{"/items/0/type": "user.password_reset_requested", "/items/0/actor/id": w.owner.id}, lacks: []string{token}},
 	})
-	w.nobody().do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
+	w.anonymous().do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
 
 	inviter := w.holder(t, "reset-inviter", "", "Sales", "users:read", "users:invite")
 	w.assign(t, c.id, w.role(t, "Buys and resets", "shop/a:b"), "")

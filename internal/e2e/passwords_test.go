@@ -32,7 +32,7 @@ func testPasswordRules(t *testing.T, w *world) {
 		{name: "other types", as: c, send: send, body: `{"currentPassword":1,"newPassword":{},"userId":"` + w.owner.id + `"}`, status: 422, faults: []string{"/currentPassword type", "/newPassword type", "/userId unknown"}},
 		{name: "without the current one", as: c, send: send, body: `{"newPassword":` + quoted(newPassword) + `}`, status: 422, faults: []string{"/currentPassword required"}},
 		{name: "with a wrong one", as: c, send: send, body: passwords(password+" ", newPassword), status: 422, faults: []string{"/currentPassword wrong"}, lacks: []string{canary}},
-		{name: "without a session", as: w.nobody(), send: send, body: passwords(password, newPassword), status: 401, code: "unauthenticated"},
+		{name: "without a session", as: w.anonymous(), send: send, body: passwords(password, newPassword), status: 401, code: "unauthenticated"},
 		{name: "from another site", as: c, send: send, body: passwords(password, newPassword), header: []string{"sec-fetch-site: same-site"}, status: 403, code: "cross-origin"},
 		{name: "as a form", as: c, send: send, body: passwords(password, newPassword), header: []string{"content-type: application/x-www-form-urlencoded"}, status: 415},
 		too("short", "fourteen chars", "length"), too("long", strings.Repeat("long ", 205), "length"), too("common", "1234567890123456", "common"), too("the address", address("ruled.by.passwords"), "personal"), too("the name", "user ruled.by.passwords", "personal"),
@@ -56,8 +56,8 @@ func testPasswordChange(t *testing.T, w *world) {
 	}
 	c.do(t, "GET /auths/session", "").expect(t, 200)
 	bystander.do(t, "GET /auths/session", "").expect(t, 200)
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
+	w.anonymous().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
 	w.signIn(t, bystander.email)
 	c.do(t, "PUT /auths/password", passwords(password, newPassword)).refused(t, 422, "validation")
 
@@ -76,6 +76,6 @@ func testPasswordGuessing(t *testing.T, w *world) {
 	c.do(t, "PUT /auths/password", passwords(password, newPassword)).refused(t, 429, "too-many-attempts")
 	again := w.signIn(t, c.email)
 	again.do(t, "PUT /auths/password", passwords(password, newPassword)).refused(t, 429, "too-many-attempts")
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), newPassword)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), newPassword)).expect(t, 200)
 	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 }

@@ -29,7 +29,7 @@ func testEndDuringSignIn(t *testing.T, w *world) {
 		{"a suspension, although it is lifted", func(c *caller) { w.owner.do(t, "POST /users/"+c.id+"/suspend", "").expect(t, 200) },
 			func(c *caller) { w.owner.do(t, "POST /users/"+c.id+"/resume", "").expect(t, 200) }},
 		{"an invitation", func(c *caller) {
-			w.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), newPassword)).expect(t, 200)
+			w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), newPassword)).expect(t, 200)
 		}, func(*caller) {}},
 		{"a deletion", func(c *caller) { w.owner.do(t, "DELETE /users/"+c.id, "").expect(t, 204) }, func(*caller) {}},
 	} {
@@ -42,7 +42,7 @@ func testEndDuringSignIn(t *testing.T, w *world) {
 			for range 4 {
 				thieves.Go(func() {
 					for {
-						a, err := w.nobody().try(t, "POST /auths/login", credentials(c.email, password))
+						a, err := w.anonymous().try(t, "POST /auths/login", credentials(c.email, password))
 						if err != nil {
 							t.Error(err)
 							return
@@ -69,7 +69,7 @@ func testEndDuringSignIn(t *testing.T, w *world) {
 			race.then(c)
 			live := 0
 			for _, token := range stolen {
-				if a := w.nobody().with(token).do(t, "GET /auths/session", ""); a.status != http.StatusUnauthorized {
+				if a := w.anonymous().with(token).do(t, "GET /auths/session", ""); a.status != http.StatusUnauthorized {
 					live++
 				}
 			}
@@ -111,7 +111,7 @@ func testTwoPasswords(t *testing.T, w *world) {
 			if got := browsers[i].do(t, "GET /auths/session", ""); got.status != http.StatusOK {
 				t.Errorf("who changed the password is answered %d", got.status)
 			}
-			if got := w.nobody().do(t, "POST /auths/login", credentials(address("twice"), current)); got.status != http.StatusOK {
+			if got := w.anonymous().do(t, "POST /auths/login", credentials(address("twice"), current)); got.status != http.StatusOK {
 				t.Errorf("the password that was set is answered %d", got.status)
 			}
 		}
@@ -124,7 +124,7 @@ func testTwoPasswords(t *testing.T, w *world) {
 // login is signIn with another password.
 func (w *world) login(t *testing.T, name, password string) *caller {
 	t.Helper()
-	a := w.nobody().do(t, "POST /auths/login", credentials(address(name), password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/login", credentials(address(name), password)).expect(t, 200)
 	return &caller{world: w, tenant: w.name, token: a.session(t), id: a.text("/user/id"), email: address(name)}
 }
 
@@ -181,7 +181,7 @@ func testRemovalDuringUse(t *testing.T, w *world) {
 			w.signIn(t, c.email).do(t, "PUT /auths/password", passwords(password, newPassword)).expect(t, 204)
 		}},
 		{"the owner resets the password", func(c *caller, _ string) {
-			w.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), newPassword)).expect(t, 200)
+			w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), newPassword)).expect(t, 200)
 		}},
 	} {
 		t.Run(removal.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 func testRestore(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	t.Run("back", func(t *testing.T) { testBack(t, w) })
-	t.Run("taken", func(t *testing.T) { testTakenMeanwhile(t, w) })
+	t.Run("taken", func(t *testing.T) { testTakenBeforeRestore(t, w) })
 	t.Run("ceiling", func(t *testing.T) { testRestoreCeiling(t, w) })
 	t.Run("list", func(t *testing.T) { testListOfDeleted(t, newWorld(t, p)) })
 	t.Run("parallel", func(t *testing.T) { testRestoreInParallel(t, w) })
@@ -30,7 +30,7 @@ func testBack(t *testing.T, w *world) {
 		{name: "a living user is none to restore", as: w.owner, send: "POST /users/" + w.owner.id + "/restore", status: 404, code: "not-found"},
 		{name: "nor is nobody", as: w.owner, send: "POST /users/" + never + "/restore", status: 404, code: "not-found"},
 		{name: "it takes an id", as: w.owner, send: "POST /users/none/restore", status: 400, faults: []string{"parameter:id format"}},
-		{name: "it takes a session", as: w.nobody(), send: "POST " + line + "/restore", status: 401, code: "unauthenticated"},
+		{name: "it takes a session", as: w.anonymous(), send: "POST " + line + "/restore", status: 401, code: "unauthenticated"},
 		{name: "restored", as: w.owner, send: "POST " + line + "/restore", status: 200, members: "user rolesNotRestored",
 			has:      map[string]any{"/user/id": c.id, "/user/email": c.email, "/user/name": before.text("/name"), "/user/department": "Sales", "/user/status": "pending", "/user/createdAt": before.text("/createdAt")},
 			contains: []string{`"rolesNotRestored":[]`}, headers: map[string]string{"Withheld-Fields": ""}},
@@ -44,11 +44,11 @@ func testBack(t *testing.T, w *world) {
 	if again := w.owner.do(t, "GET "+line+"/roles", "").expect(t, 200); string(again.body) != string(roles.body) {
 		t.Errorf("the roles were %s and are %s", roles.body, again.body)
 	}
-	a := w.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, c.id), password)).expect(t, 200)
 	c.with(a.session(t)).do(t, "GET /auths/check?permission=shop/a:b&department=Sales", "").expect(t, 204)
 }
 
-func testTakenMeanwhile(t *testing.T, w *world) {
+func testTakenBeforeRestore(t *testing.T, w *world) {
 	body := `{"email":"taken-%s@canary.example","name":"Taken","externalId":"taken-%s"}`
 	one := w.owner.do(t, "POST /users", fmt.Sprintf(body, "1", "1")).expect(t, 201).text("/id")
 	w.owner.do(t, "DELETE /users/"+one, "").expect(t, 204)
@@ -99,7 +99,7 @@ func testListOfDeleted(t *testing.T, w *world) {
 		w.owner.do(t, "DELETE /users/"+id, "").expect(t, 204)
 		ids = append([]string{id}, ids...)
 	}
-	if got := w.owner.walk(t, "/users?status=deleted&limit=2"); !slices.Equal(got, ids) {
+	if got := w.owner.readAll(t, "/users?status=deleted&limit=2"); !slices.Equal(got, ids) {
 		t.Errorf("deleted are %v, not %v", got, ids)
 	}
 	sales := w.holder(t, "lists-sales", "", "Sales", "users.name:read", "users:restore")
@@ -118,7 +118,7 @@ func testListOfDeleted(t *testing.T, w *world) {
 	sales.do(t, "GET /users?status=deleted&limit=1&cursor="+page.text("/nextCursor"), "").refused(t, 400, "malformed-request")
 	w.owner.do(t, "GET /users?limit=1&cursor="+page.text("/nextCursor"), "").refused(t, 400, "malformed-request")
 	w.owner.do(t, "POST /users/"+ids[0]+"/restore", "").expect(t, 200)
-	if got := w.owner.walk(t, "/users?status=deleted&limit=1"); !slices.Equal(got, ids[1:]) {
+	if got := w.owner.readAll(t, "/users?status=deleted&limit=1"); !slices.Equal(got, ids[1:]) {
 		t.Errorf("deleted are %v, not %v", got, ids[1:])
 	}
 }
@@ -154,7 +154,7 @@ func testRestoreInParallel(t *testing.T, w *world) {
 	if answers["done"] != 1 || answers["done"]+answers["not-found"]+answers["email-taken"] != 50 {
 		t.Errorf("they were answered %v", answers)
 	}
-	if got := w.owner.walk(t, "/users?email="+address("wanted")); len(got) != 1 {
+	if got := w.owner.readAll(t, "/users?email="+address("wanted")); len(got) != 1 {
 		t.Errorf("the address is that of %v", got)
 	}
 }

@@ -23,7 +23,7 @@ func testSessions(t *testing.T, p *program) {
 }
 
 func testLogin(t *testing.T, w *world) {
-	out := w.nobody()
+	out := w.anonymous()
 	play(t, []scenario{
 		{name: "the right ones", as: out, send: "POST /auths/login", body: credentials(address("owner"), password), status: 200, members: "user session",
 			has: map[string]any{"/user/email": address("owner"), "/user/status": "active", "/user/id": w.owner.id}, lacks: []string{"password", "token"}},
@@ -45,11 +45,11 @@ func testLogin(t *testing.T, w *world) {
 	}
 	first.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	chosen := strings.Repeat("A", 43)
-	fixed := w.nobody().with(chosen).do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
+	fixed := w.anonymous().with(chosen).do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
 	if fixed.session(t) == chosen {
 		t.Error("a chosen token was adopted")
 	}
-	w.nobody().with(chosen).do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	w.anonymous().with(chosen).do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	third := w.signIn(t, address("owner"))
 	third.do(t, "POST /auths/login", credentials(address("owner"), "wrong")).refused(t, 401, "wrong-credentials")
 	third.do(t, "GET /auths/session", "").expect(t, 200)
@@ -65,11 +65,11 @@ var sessionForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Ag
 var deviceForm = regexp.MustCompile(`^rolecall_device=[A-Za-z0-9_-]{64,}; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax$`)
 
 func testCookie(t *testing.T, w *world) {
-	a := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
 	if lines := a.header["Set-Cookie"]; len(lines) != 2 || !deviceForm.MatchString(lines[0]) || !cookieForm.MatchString(lines[1]) {
 		t.Errorf("the cookies are %q", lines)
 	}
-	c := w.nobody().with(a.session(t))
+	c := w.anonymous().with(a.session(t))
 	r := c.do(t, "POST /auths/refresh", "").expect(t, 200)
 	if lines := r.header["Set-Cookie"]; len(lines) != 1 || !sessionForm.MatchString(lines[0]) {
 		t.Errorf("the cookie of a refresh is %q", lines)
@@ -118,7 +118,7 @@ func testManyCookies(t *testing.T, w *world) {
 	}
 	session := "session=" + one.token
 	cookies := func(name string, status int, code string, lines ...string) scenario {
-		s := scenario{name: name, as: w.nobody(), send: "GET /auths/session", status: status, code: code}
+		s := scenario{name: name, as: w.anonymous(), send: "GET /auths/session", status: status, code: code}
 		for _, line := range lines {
 			s.header = append(s.header, "+cookie: "+line)
 		}
@@ -139,18 +139,18 @@ func testManyCookies(t *testing.T, w *world) {
 		cookies("another last character", 401, "unauthenticated", session[:len(session)-2]+"--"),
 	})
 	for _, header := range []string{"authorization: Bearer " + one.token, "authorization: Session " + one.token, "x-session: " + one.token} {
-		w.nobody().do(t, "GET /auths/session", "", header).refused(t, 401, "unauthenticated")
+		w.anonymous().do(t, "GET /auths/session", "", header).refused(t, 401, "unauthenticated")
 	}
-	w.nobody().do(t, "GET /auths/session?session="+one.token, "").refused(t, 401, "unauthenticated")
+	w.anonymous().do(t, "GET /auths/session?session="+one.token, "").refused(t, 401, "unauthenticated")
 
 	both := "cookie: " + session + "; session=" + two.token
-	in := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password), both).expect(t, 200)
+	in := w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), password), both).expect(t, 200)
 	for _, old := range []*caller{one, two} {
 		old.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	}
 	three := w.signIn(t, address("owner"))
-	w.nobody().do(t, "POST /auths/refresh", "", "cookie: session="+in.session(t)+"; session="+three.token).refused(t, 401, "ambiguous-session")
-	w.nobody().do(t, "POST /auths/logout", "", "cookie: session="+in.session(t)+"; session="+three.token).expect(t, 204)
+	w.anonymous().do(t, "POST /auths/refresh", "", "cookie: session="+in.session(t)+"; session="+three.token).refused(t, 401, "ambiguous-session")
+	w.anonymous().do(t, "POST /auths/logout", "", "cookie: session="+in.session(t)+"; session="+three.token).expect(t, 204)
 	three.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	three.with(in.session(t)).do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 }
@@ -192,7 +192,7 @@ func testRefresh(t *testing.T, w *world) {
 			t.Fatalf("parallel refreshes answered different successors")
 		}
 	}
-	w.nobody().do(t, "POST /auths/refresh", "").refused(t, 401, "unauthenticated")
+	w.anonymous().do(t, "POST /auths/refresh", "").refused(t, 401, "unauthenticated")
 	next.in("no-such-tenant").do(t, "POST /auths/refresh", "").refused(t, 401, "unauthenticated")
 	newest := next.with(successors[0])
 	newest.do(t, "GET /auths/session", "").expect(t, 200)
@@ -230,7 +230,7 @@ func testLogout(t *testing.T, w *world) {
 func testSessionMails(t *testing.T, w *world) {
 	login, agent := credentials(address("owner"), password), "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 	w.owner.do(t, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0}}`).expect(t, 200)
-	in := w.nobody().do(t, "POST /auths/login", login, agent).expect(t, 200)
+	in := w.anonymous().do(t, "POST /auths/login", login, agent).expect(t, 200)
 	about := func(kind rolecall.MailKind, says ...string) {
 		t.Helper()
 		m := w.mailTo(t, address("owner"), kind)
@@ -242,8 +242,8 @@ func testSessionMails(t *testing.T, w *world) {
 	}
 	about(rolecall.MailNewBrowser, "a browser that was not used for it before")
 	device := strings.SplitN(in.header["Set-Cookie"][0], ";", 2)[0]
-	known := w.nobody().do(t, "POST /auths/login", login, agent, "cookie: "+device).expect(t, 200)
-	c := w.nobody().with(known.session(t))
+	known := w.anonymous().do(t, "POST /auths/login", login, agent, "cookie: "+device).expect(t, 200)
+	c := w.anonymous().with(known.session(t))
 	next := c.with(c.do(t, "POST /auths/refresh", "").expect(t, 200).session(t))
 	next.do(t, "GET /auths/session", "").expect(t, 200)
 	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")

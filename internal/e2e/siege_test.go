@@ -85,7 +85,7 @@ func from(source string) string { return "x-forwarded-for: " + source }
 // guess tries to sign in from a source.
 func (s *siege) guess(t testing.TB, email, password, source string, header ...string) *answer {
 	t.Helper()
-	return s.nobody().do(t, "POST /auths/login", credentials(email, password), append([]string{from(source)}, header...)...)
+	return s.anonymous().do(t, "POST /auths/login", credentials(email, password), append([]string{from(source)}, header...)...)
 }
 
 // storm sends n guesses, 16 at a time, and returns the number of responses by status.
@@ -99,7 +99,7 @@ func (s *siege) storm(t *testing.T, n int, attempt func(i int) (email, password,
 		running.Go(func() {
 			for i := range next {
 				email, password, source := attempt(i)
-				a, err := s.nobody().try(t, "POST /auths/login", credentials(email, password), from(source))
+				a, err := s.anonymous().try(t, "POST /auths/login", credentials(email, password), from(source))
 				if err != nil {
 					t.Error(err)
 					continue
@@ -173,7 +173,7 @@ func testThousandSources(t *testing.T, s *siege) {
 	}
 	for _, source := range []string{"203.0.113.1", "203.0.113.2", "198.18.0.7"} {
 		in := s.guess(t, owner, password, source, home).expect(t, 200)
-		s.nobody().with(in.session(t)).do(t, "GET /auths/session", "").expect(t, 200)
+		s.anonymous().with(in.session(t)).do(t, "GET /auths/session", "").expect(t, 200)
 	}
 	s.owner.do(t, "PUT /auths/password", passwords("wrong", newPassword), from("203.0.113.1")).refused(t, 422, "validation")
 	s.owner.do(t, "PUT /auths/password", passwords(password, newPassword), from("203.0.113.1")).expect(t, 204)
@@ -198,7 +198,7 @@ func testForeignDevices(t *testing.T, s *siege, home string, elsewhere *world) {
 	owner := address("owner")
 	thief := s.guest(t, "thief", "")
 	thiefs := s.guess(t, thief.email, password, "203.0.113.8").device(t)
-	foreign := elsewhere.nobody().do(t, "POST /auths/login", credentials(owner, password)).device(t)
+	foreign := elsewhere.anonymous().do(t, "POST /auths/login", credentials(owner, password)).device(t)
 	i := len(home) - 8
 	broken := home[:i] + string(other(home[i])) + home[i+1:]
 	madeUp := "cookie: rolecall_device=" + strings.Repeat("A", 200)
@@ -226,7 +226,7 @@ func testGuessesAtOnce(t *testing.T, s *siege) {
 	var running sync.WaitGroup
 	for i := range answers {
 		running.Go(func() {
-			a, err := s.nobody().try(t, "POST /auths/login", credentials(address("at-once"), fmt.Sprintf("guess %d", i)), from("198.51.100.1"))
+			a, err := s.anonymous().try(t, "POST /auths/login", credentials(address("at-once"), fmt.Sprintf("guess %d", i)), from("198.51.100.1"))
 			if err != nil {
 				t.Error(err)
 				return
@@ -279,7 +279,7 @@ func testEqualHashes(t *testing.T, s *siege) {
 	s.user(t, "pending", "")
 	suspended := s.guest(t, "suspended", "")
 	s.owner.do(t, "POST /users/"+suspended.id+"/suspend", "").expect(t, 200)
-	unknown := s.nobody().in("no-such-tenant")
+	unknown := s.anonymous().in("no-such-tenant")
 	for name, refused := range map[string]func() *answer{
 		"a wrong password":                     func() *answer { return s.guess(t, address("sprayer"), "wrong", "192.0.2.1") },
 		"a wrong password of a suspended user": func() *answer { return s.guess(t, address("suspended"), "wrong", "192.0.2.2") },
@@ -333,7 +333,7 @@ func testForgedHeaders(t *testing.T, s *siege) {
 	direct := *s.world
 	direct.connectFrom(t, net.IPv4(127, 1, 99, 1))
 	count("past the proxy", func(i int) *answer {
-		return direct.nobody().do(t, "POST /auths/login", credentials(address("forged-5"), "wrong"), from(spoof(i)), "x-real-ip: "+spoof(i), "forwarded: for="+spoof(i))
+		return direct.anonymous().do(t, "POST /auths/login", credentials(address("forged-5"), "wrong"), from(spoof(i)), "x-real-ip: "+spoof(i), "forwarded: for="+spoof(i))
 	})
 	play(t, []scenario{
 		{name: "a request id of the proxy", as: s.owner, send: "GET /auths/session", header: []string{"x-request-id: from-the-proxy"}, status: 200, headers: map[string]string{"X-Request-Id": "from-the-proxy"}},

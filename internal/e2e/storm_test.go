@@ -57,7 +57,7 @@ func testCancelStorm(t *testing.T, p *program) {
 		})
 	}
 	running.Wait()
-	there := w.owner.walk(t, "/users?limit=200")
+	there := w.owner.readAll(t, "/users?limit=200")
 	if len(there) != workers*each+2 || len(acknowledged) != len(there) {
 		t.Errorf("%d users are there and %d were acknowledged, of %d", len(there), len(acknowledged), workers*each+2)
 	}

@@ -34,7 +34,7 @@ func testReadingTenant(t *testing.T, w *world) {
 		{name: "who may only change, changes", as: blind, send: "PATCH /tenant", body: `{"displayName":"Changed blindly"}`, status: 200, members: "id", headers: map[string]string{"Etag": ""}},
 		{name: "what counts for nothing within a reach", as: scoped, send: "GET /tenant", status: 403, code: "permission-denied"},
 		{name: "nor for a change", as: scoped, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
-		{name: "nobody", as: w.nobody(), send: "GET /tenant", status: 401},
+		{name: "nobody", as: w.anonymous(), send: "GET /tenant", status: 401},
 		{name: "it is not deleted here", as: w.owner, send: "DELETE /tenant", status: 405},
 		{name: "the change is there", as: w.owner, send: "GET /tenant", status: 200, has: map[string]any{"/displayName": "Changed blindly"}},
 	})
@@ -139,18 +139,18 @@ func testConditionalTenant(t *testing.T, w *world) {
 // testEffectOfSettings checks that changed settings apply to the next request.
 func testEffectOfSettings(t *testing.T, w *world) {
 	w.owner.do(t, "PATCH /tenant", `{"displayName":"The Sesame Company","settings":{"sessionAbsoluteSeconds":300,"sessionIdleSeconds":60}}`).expect(t, 200)
-	a := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
 	if got := a.cookie("session"); got == nil || got.MaxAge != 300 {
 		t.Errorf("the cookie of a short session is %v", got)
 	}
 	session := a.members("/session")
-	lives, idle := moment(t, a, "/session/expiresAt").Sub(moment(t, a, "/session/authenticatedAt")), moment(t, a, "/session/idleExpiresAt").Sub(moment(t, a, "/session/authenticatedAt"))
+	lives, idle := timestamp(t, a, "/session/expiresAt").Sub(timestamp(t, a, "/session/authenticatedAt")), timestamp(t, a, "/session/idleExpiresAt").Sub(timestamp(t, a, "/session/authenticatedAt"))
 	if lives.Seconds() != 300 || idle.Seconds() != 60 {
 		t.Errorf("a session of %q lives %v, and %v unused", session, lives, idle)
 	}
 	w.owner.do(t, "PUT /auths/password", passwords(password, "the sesame company")).refused(t, 422, "validation")
 	w.owner.do(t, "PATCH /tenant", `{"settings":{"sessionAbsoluteSeconds":null,"sessionIdleSeconds":null}}`).expect(t, 200)
-	if got := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).cookie("session"); got == nil || got.MaxAge != 604800 {
+	if got := w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), password)).cookie("session"); got == nil || got.MaxAge != 604800 {
 		t.Errorf("the cookie is %v", got)
 	}
 }
@@ -170,15 +170,15 @@ func testEffectOfSettingsOnMail(t *testing.T, w *world) {
 	told := "POST /users/" + w.user(t, "told", "")
 	set(`"invitationSeconds":600,"passwordMinimum":30,"mailSenderName":"Open, Sesame"`)
 	a := w.owner.do(t, told+"/invitations", "").expect(t, 201)
-	if lives := moment(t, a, "/expiresAt").Sub(moment(t, a, "/createdAt")); lives.Seconds() != 600 {
+	if lives := timestamp(t, a, "/expiresAt").Sub(timestamp(t, a, "/createdAt")); lives.Seconds() != 600 {
 		t.Errorf("an invitation lives %v", lives)
 	}
 	acceptance := acceptance(mailed(rolecall.MailInvitation, "Open, Sesame"), password)
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance).refused(t, 422, "validation")
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance).refused(t, 422, "validation")
 	set(`"passwordMinimum":null,"passwordResetSeconds":900,"mailSenderName":null`)
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/invitations/accept", acceptance).expect(t, 200)
 	a = w.owner.do(t, told+"/password-resets", "").expect(t, 201)
-	if left := time.Until(moment(t, a, "/expiresAt")); left > 900*time.Second || left < 880*time.Second {
+	if left := time.Until(timestamp(t, a, "/expiresAt")); left > 900*time.Second || left < 880*time.Second {
 		t.Errorf("a password reset ends in %v", left)
 	}
 	mailed(rolecall.MailPasswordReset, "The Sesame Company")

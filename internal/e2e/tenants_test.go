@@ -39,7 +39,7 @@ func testIsolation(t *testing.T, p *program) {
 			t.Errorf("%s found %v", query, items)
 		}
 	}
-	if got := one.owner.walk(t, "/users?q=same"); !slices.Equal(got, []string{mine}) {
+	if got := one.owner.readAll(t, "/users?q=same"); !slices.Equal(got, []string{mine}) {
 		t.Errorf("a search found %q", got)
 	}
 	if got := two.owner.do(t, "GET /users/"+theirs, "").expect(t, 200).text("/name"); got != "Same" {
@@ -83,10 +83,10 @@ func testEqualAnswers(t *testing.T, p *program) {
 		}
 		return fmt.Sprint(a.status, header, anonymousBody(t, a))
 	}
-	wrong := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "not the password")).refused(t, 401, "wrong-credentials")
+	wrong := w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), "not the password")).refused(t, 401, "wrong-credentials")
 	for name, a := range map[string]*answer{
-		"an unknown address":                   w.nobody().do(t, "POST /auths/login", credentials(address("nobody"), password)),
-		"a pending user":                       w.nobody().do(t, "POST /auths/login", credentials(address("pending"), password)),
+		"an unknown address":                   w.anonymous().do(t, "POST /auths/login", credentials(address("nobody"), password)),
+		"a pending user":                       w.anonymous().do(t, "POST /auths/login", credentials(address("pending"), password)),
 		"an unknown tenant":                    unknown.do(t, "POST /auths/login", credentials(address("owner"), password)),
 		"an unknown tenant and a known secret": unknown.with(w.owner.token).do(t, "POST /auths/login", credentials(address("owner"), password)),
 	} {
@@ -95,9 +95,9 @@ func testEqualAnswers(t *testing.T, p *program) {
 		}
 	}
 	for _, line := range []string{"GET /users", "GET /users/" + w.owner.id, "POST /users", "GET /auths/session", "POST /auths/refresh", "DELETE /roles/" + never} {
-		none := w.nobody().do(t, line, "").refused(t, 401, "unauthenticated")
+		none := w.anonymous().do(t, line, "").refused(t, 401, "unauthenticated")
 		for name, c := range map[string]*caller{
-			"a token of nobody": w.nobody().with(strings.Repeat("x", 43)), "an unknown tenant": unknown, "an unknown tenant and a live session": unknown.with(w.owner.token), "an unknown tenant and a token of nobody": unknown.with(strings.Repeat("x", 43)),
+			"a token of nobody": w.anonymous().with(strings.Repeat("x", 43)), "an unknown tenant": unknown, "an unknown tenant and a live session": unknown.with(w.owner.token), "an unknown tenant and a token of nobody": unknown.with(strings.Repeat("x", 43)),
 		} {
 			if a := c.do(t, line, ""); whole(a) != whole(none) {
 				t.Errorf("%s with %s answers %s, without a session %s", line, name, whole(a), whole(none))
@@ -105,7 +105,7 @@ func testEqualAnswers(t *testing.T, p *program) {
 		}
 	}
 	out := unknown.with(w.owner.token).do(t, "POST /auths/logout", "").expect(t, 204)
-	known := w.nobody().do(t, "POST /auths/logout", "").expect(t, 204)
+	known := w.anonymous().do(t, "POST /auths/logout", "").expect(t, 204)
 	if fmt.Sprint(out.header["Set-Cookie"]) != fmt.Sprint(known.header["Set-Cookie"]) {
 		t.Error("a logout tells whether a tenant exists")
 	}
@@ -117,19 +117,19 @@ func testLifeOfTenant(t *testing.T, p *program) {
 	p.run(t, "", "tenant", "suspend", w.name)
 	await(w.owner, 403).refused(t, 403, "tenant-suspended")
 	play(t, []scenario{
-		{name: "suspended: right credentials", as: w.nobody(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 403, code: "tenant-suspended"},
-		{name: "suspended: wrong credentials", as: w.nobody(), send: "POST /auths/login", body: credentials(address("owner"), "wrong"), status: 401, code: "wrong-credentials"},
-		{name: "suspended: no session", as: w.nobody(), send: "GET /users", status: 401, code: "unauthenticated"},
+		{name: "suspended: right credentials", as: w.anonymous(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 403, code: "tenant-suspended"},
+		{name: "suspended: wrong credentials", as: w.anonymous(), send: "POST /auths/login", body: credentials(address("owner"), "wrong"), status: 401, code: "wrong-credentials"},
+		{name: "suspended: no session", as: w.anonymous(), send: "GET /users", status: 401, code: "unauthenticated"},
 		{name: "suspended: a session", as: w.owner, send: "GET /users", status: 403, code: "tenant-suspended"},
 		{name: "suspended: refresh", as: w.owner, send: "POST /auths/refresh", status: 403, code: "tenant-suspended"},
-		{name: "suspended: refresh of nobody", as: w.nobody(), send: "POST /auths/refresh", status: 401, code: "unauthenticated"},
+		{name: "suspended: refresh of nobody", as: w.anonymous(), send: "POST /auths/refresh", status: 401, code: "unauthenticated"},
 	})
 	p.run(t, "", "tenant", "resume", w.name)
 	await(w.owner, 200)
 
 	p.run(t, "another "+password, "user", "set-password", "--tenant", w.name, "--email", address("owner"), "--password-stdin")
 	await(w.owner, 401)
-	second := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
+	second := w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
 	w.owner.token = second.session(t)
 	w.user(t, "rescuer", "")
 	p.run(t, "", "tenant", "add-owner", w.name, "--email", address("rescuer"))
@@ -140,7 +140,7 @@ func testLifeOfTenant(t *testing.T, p *program) {
 
 	p.run(t, "", "tenant", "delete", w.name, "--yes")
 	await(w.owner, 401)
-	w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).refused(t, 401, "wrong-credentials")
+	w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).refused(t, 401, "wrong-credentials")
 	if output, err := p.try(t, password, "tenant", "create", w.name, "--owner-email", address("owner"), "--owner-name", "Olga Owner", "--password-stdin"); err == nil {
 		t.Errorf("the name of a deleted tenant was given again: %s", output)
 	}
@@ -149,7 +149,7 @@ func testLifeOfTenant(t *testing.T, p *program) {
 	}
 	p.run(t, "", "tenant", "restore", w.name)
 	await(w.owner, 200)
-	w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
+	w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
 }
 
 // awaitStatus repeats a request until a change by another process has arrived, which takes
@@ -169,7 +169,7 @@ func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 func testGuessing(t *testing.T, p *program) {
 	one, two := newWorld(t, p), newWorld(t, p)
 	try := func(w *world, name, secret string) *answer {
-		return w.nobody().do(t, "POST /auths/login", credentials(address(name), secret))
+		return w.anonymous().do(t, "POST /auths/login", credentials(address(name), secret))
 	}
 	for i := range 10 {
 		if a := try(one, "owner", fmt.Sprintf("wrong %d", i)); a.status != http.StatusUnauthorized {

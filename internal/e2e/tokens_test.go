@@ -16,8 +16,8 @@ func testTokens(t *testing.T, p *program) {
 	t.Run("fixation", func(t *testing.T) { testFixation(t, newWorld(t, p)) })
 }
 
-// moment returns the time at a JSON pointer.
-func moment(t *testing.T, a *answer, pointer string) time.Time {
+// timestamp returns the time at a JSON pointer.
+func timestamp(t *testing.T, a *answer, pointer string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, a.text(pointer))
 	if err != nil {
@@ -192,7 +192,7 @@ func testFixation(t *testing.T, w *world) {
 
 	again = w.signIn(t, thief.email)
 	for _, place := range []string{"?session=" + again.token, "?token=" + again.token} {
-		w.nobody().do(t, "GET /users/"+victim.id+place, "").refused(t, 401, "unauthenticated")
+		w.anonymous().do(t, "GET /users/"+victim.id+place, "").refused(t, 401, "unauthenticated")
 	}
-	w.nobody().do(t, "POST /auths/refresh", `{"session":"`+again.token+`"}`).expect(t, 401)
+	w.anonymous().do(t, "POST /auths/refresh", `{"session":"`+again.token+`"}`).expect(t, 401)
 }

@@ -25,7 +25,7 @@ func TestTopologies(t *testing.T) {
 
 const owner = "owner@" + canary + ".example"
 
-// serveBehind starts a program with the tenant acme, behind a front on this machine.
+// serveBehind starts a program with the tenant acme, behind a reverse proxy on this machine.
 func serveBehind(t *testing.T, binary string, flags ...string) *program {
 	t.Helper()
 	p := serve(t, binary, filepath.Join(t.TempDir(), "rolecall.db"), append(flags, "--trusted-proxies", "127.0.0.1")...)
@@ -89,7 +89,7 @@ func onlyCookies(t *testing.T, tab *browser.Tab, want ...browser.Cookie) {
 
 func testSameHost(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	public := f.origin("app.example.test") + "/people"
 	p := serveBehind(t, binary, "--public-url", public)
 	mux := http.NewServeMux()
@@ -120,7 +120,7 @@ func testSameHost(t *testing.T, b *browser.Browser, binary string) {
 
 func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	id, app, blog, evil := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test"), f.origin("evil.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
 	f.serve("id.example.test", f.pass(p))
@@ -153,7 +153,7 @@ func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
 // explains why users cannot sign in from it.
 func testOtherSite(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	id, app := f.origin("id.example.test"), f.origin("app.other.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
 	f.serve("id.example.test", f.pass(p))
@@ -169,7 +169,7 @@ func testOtherSite(t *testing.T, b *browser.Browser, binary string) {
 
 func testBackEnd(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	p := serveBehind(t, binary, "--public-url", "https://id.internal.test")
 	backEnd := newBackEnd(p)
 	f.serve("shop.example.test", backEnd)
@@ -193,7 +193,7 @@ func testBackEnd(t *testing.T, b *browser.Browser, binary string) {
 
 func testCookieDomain(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
-	f := newFront(t)
+	f := newReverseProxy(t)
 	id, app := f.origin("id.example.test"), f.origin("app.example.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app, "--cookie-domain", "example.test")
 	f.serve("id.example.test", f.pass(p))

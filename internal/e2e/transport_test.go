@@ -30,7 +30,7 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	c.program.remember(response)
-	if err := c.program.document.judge(request, response, body); err != nil {
+	if err := c.program.document.checkResponse(request, response, body); err != nil {
 		return nil, fmt.Errorf("%s %s answered %d: %w\n%s", request.Method, request.URL.Path, response.StatusCode, err, body)
 	}
 	return response, nil
@@ -47,8 +47,8 @@ func (p *program) remember(response *http.Response) {
 	}
 }
 
-// judge returns the rule that a response breaks, or nil.
-func (d *document) judge(request *http.Request, response *http.Response, body []byte) error {
+// checkResponse returns the rule that a response breaks, or nil.
+func (d *document) checkResponse(request *http.Request, response *http.Response, body []byte) error {
 	if err := alwaysTrue(request, response, body); err != nil {
 		return err
 	}

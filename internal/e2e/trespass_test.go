@@ -48,7 +48,7 @@ func (op *operation) isOperators() bool { return strings.HasPrefix(op.path, "/op
 // sends it for a page of another site.
 func testEveryOperationCrossSite(t *testing.T, w *world) {
 	user, role := w.user(t, "crossed", ""), w.role(t, "Crossed")
-	before := w.owner.walk(t, "/events?limit=200")
+	before := w.owner.readAll(t, "/events?limit=200")
 	for _, op := range w.program.document.operations {
 		if op.method == http.MethodGet {
 			continue
@@ -65,7 +65,7 @@ func testEveryOperationCrossSite(t *testing.T, w *world) {
 			w.owner.do(t, op.line(user, role), `{"displayName":"Crossed"}`, "content-type: "+contentType).expect(t, 415)
 		}
 	}
-	if after := w.owner.walk(t, "/events?limit=200"); len(after) != len(before) {
+	if after := w.owner.readAll(t, "/events?limit=200"); len(after) != len(before) {
 		t.Errorf("requests of other sites left %d events", len(after)-len(before))
 	}
 	w.owner.do(t, "GET /auths/session", "").expect(t, 200)
@@ -106,8 +106,8 @@ func other(c byte) byte {
 	return 'A'
 }
 
-// whole returns a refusal without the request id, the path and the date.
-func (a *answer) whole(t *testing.T) string {
+// comparable returns a refusal without the request id, the path and the date.
+func (a *answer) comparable(t *testing.T) string {
 	header := a.header.Clone()
 	for _, name := range []string{"X-Request-Id", "Date"} {
 		header.Del(name)
@@ -141,16 +141,16 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 			body = `{"passkey":{}}`
 		}
 		line := op.line(w.owner.id, never)
-		none := foreign.nobody().do(t, line, body).expect(t, 401)
+		none := foreign.anonymous().do(t, line, body).expect(t, 401)
 		for name, c := range map[string]*caller{
-			"a token of nobody": foreign.nobody().with(strings.Repeat("x", 43)), "a session of another tenant": w.owner.in(foreign.name), "an invitation for a session": w.nobody().with(token),
-			"an unknown tenant": w.nobody().in("no-such-tenant"), "an unknown tenant and a live session": w.owner.in("no-such-tenant"), "an unknown tenant and a token of nobody": w.nobody().in("no-such-tenant").with(strings.Repeat("x", 43)),
+			"a token of nobody": foreign.anonymous().with(strings.Repeat("x", 43)), "a session of another tenant": w.owner.in(foreign.name), "an invitation for a session": w.anonymous().with(token),
+			"an unknown tenant": w.anonymous().in("no-such-tenant"), "an unknown tenant and a live session": w.owner.in("no-such-tenant"), "an unknown tenant and a token of nobody": w.anonymous().in("no-such-tenant").with(strings.Repeat("x", 43)),
 		} {
 			if c.tenant == w.name && slices.Contains([]string{"AuthsController_acceptInvitation", "AuthsController_resetPassword", "AuthsController_changeEmail"}, op.id) {
 				continue
 			}
-			if a := c.do(t, line, body); a.whole(t) != none.whole(t) {
-				t.Errorf("%s with %s answers %s, without a session %s", line, name, a.whole(t), none.whole(t))
+			if a := c.do(t, line, body); a.comparable(t) != none.comparable(t) {
+				t.Errorf("%s with %s answers %s, without a session %s", line, name, a.comparable(t), none.comparable(t))
 			}
 		}
 	}
@@ -180,30 +180,30 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 		if a := c.do(t, line, "", "+authorization: Bearer "+c.bearer).refused(t, 400, "malformed-request"); !slices.Equal(a.faults(), []string{"header:authorization repeated"}) {
 			t.Errorf("%s with two headers: %q", line, a.faults())
 		}
-		over := revoked.do(t, line, "").refused(t, 401, "unauthenticated").whole(t)
+		over := revoked.do(t, line, "").refused(t, 401, "unauthenticated").comparable(t)
 		for name, c := range map[string]*caller{"a token of another tenant": c.in(foreign.name), "a token in an unknown tenant": c.in("no-such-tenant"), "a token cut short": &cut, "a token in capitals": &shouting, "a session for a token": session} {
-			if a := c.do(t, line, ""); a.whole(t) != over {
-				t.Errorf("%s with %s answers %s, with one that was revoked %s", line, name, a.whole(t), over)
+			if a := c.do(t, line, ""); a.comparable(t) != over {
+				t.Errorf("%s with %s answers %s, with one that was revoked %s", line, name, a.comparable(t), over)
 			}
 		}
-		none := w.nobody().do(t, line, "").refused(t, 401, "unauthenticated").whole(t)
+		none := w.anonymous().do(t, line, "").refused(t, 401, "unauthenticated").comparable(t)
 		query := "?"
 		if strings.Contains(line, query) {
 			query = "&"
 		}
 		for _, place := range []string{"access_token=", "token=", "authorization=Bearer%20"} {
-			if a := w.nobody().do(t, line+query+place+c.bearer, ""); a.whole(t) != none {
-				t.Errorf("%s with %s answers %s", line, place, a.whole(t))
+			if a := w.anonymous().do(t, line+query+place+c.bearer, ""); a.comparable(t) != none {
+				t.Errorf("%s with %s answers %s", line, place, a.comparable(t))
 			}
 		}
 		for _, header := range []string{"cookie: session=", "cookie: access_token=", "x-access-token: "} {
-			if a := w.nobody().do(t, line, "", header+c.bearer); a.whole(t) != none {
-				t.Errorf("%s with %s answers %s", line, header, a.whole(t))
+			if a := w.anonymous().do(t, line, "", header+c.bearer); a.comparable(t) != none {
+				t.Errorf("%s with %s answers %s", line, header, a.comparable(t))
 			}
 		}
 		for _, header := range []string{"authorization: Basic " + c.bearer, "authorization: " + c.bearer, "authorization: Bearer" + c.bearer, "authorization: DPoP " + c.bearer} {
-			if a := c.do(t, line, "", header); a.whole(t) != none {
-				t.Errorf("%s with %s answers %s", line, header, a.whole(t))
+			if a := c.do(t, line, "", header); a.comparable(t) != none {
+				t.Errorf("%s with %s answers %s", line, header, a.comparable(t))
 			}
 		}
 		for _, header := range []string{"origin: https://evil.example", "origin: null", "sec-fetch-site: cross-site", "authorization: bEaReR  " + c.bearer} {
@@ -240,15 +240,15 @@ func testSuspendedTenant(t *testing.T, w *world) {
 		}
 		line := op.line(user, role)
 		w.owner.do(t, line, "").refused(t, 403, "tenant-suspended")
-		w.nobody().do(t, line, "").refused(t, 401, "unauthenticated")
+		w.anonymous().do(t, line, "").refused(t, 401, "unauthenticated")
 	}
 	accept := func(token string) *answer {
-		return w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password))
+		return w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password))
 	}
 	accept(token).refused(t, 403, "tenant-suspended")
 	accept(strings.Repeat("A", 43)).refused(t, 401, "invitation-invalid")
-	w.nobody().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 403, "tenant-suspended")
-	w.nobody().do(t, changeByLink, linkBody(email)).refused(t, 403, "tenant-suspended")
+	w.anonymous().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 403, "tenant-suspended")
+	w.anonymous().do(t, changeByLink, linkBody(email)).refused(t, 403, "tenant-suspended")
 	w.program.run(t, "", "tenant", "resume", w.name)
 	awaitStatus(t, w.owner, "GET /tenant", 200)
 	accept(token).expect(t, 200)
@@ -260,7 +260,7 @@ func testSafeMethods(t *testing.T, w *world) {
 	user, role, account := w.user(t, "crawled", ""), w.role(t, "Crawled"), w.account(t, "Crawled")
 	w.assign(t, user, role, "")
 	state := func() string {
-		return fmt.Sprint(w.owner.walk(t, "/events?limit=200"), w.owner.walk(t, "/users?limit=200"), w.owner.walk(t, "/roles?limit=200"), w.owner.do(t, "GET /users/"+user, "").header["Etag"], w.owner.do(t, "GET /roles/"+role, "").header["Etag"], w.owner.do(t, "GET /tenant", "").header["Etag"])
+		return fmt.Sprint(w.owner.readAll(t, "/events?limit=200"), w.owner.readAll(t, "/users?limit=200"), w.owner.readAll(t, "/roles?limit=200"), w.owner.do(t, "GET /users/"+user, "").header["Etag"], w.owner.do(t, "GET /roles/"+role, "").header["Etag"], w.owner.do(t, "GET /tenant", "").header["Etag"])
 	}
 	before := state()
 	for _, op := range w.program.document.operations {

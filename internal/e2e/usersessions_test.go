@@ -21,7 +21,7 @@ const (
 // signInWith signs a user in with an additional header line.
 func (w *world) signInWith(t *testing.T, email, line string) *caller {
 	t.Helper()
-	a := w.nobody().do(t, "POST /auths/login", credentials(email, password), line).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/login", credentials(email, password), line).expect(t, 200)
 	return &caller{world: w, tenant: w.name, token: a.session(t), id: a.text("/user/id"), email: email}
 }
 
@@ -50,7 +50,7 @@ func testListOfSessions(t *testing.T, w *world) {
 	if got := a.members("/items/0"); !slices.Equal(got, []string{"address", "client", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "secondFactor"}) || a.text("/items/0/address") == "" {
 		t.Errorf("a session has %q: %s", got, a.body)
 	}
-	if lives := moment(t, a, "/items/0/expiresAt").Sub(moment(t, a, "/items/0/createdAt")).Hours(); lives != 7*24 {
+	if lives := timestamp(t, a, "/items/0/expiresAt").Sub(timestamp(t, a, "/items/0/createdAt")).Hours(); lives != 7*24 {
 		t.Errorf("it lives for %v hours", lives)
 	}
 	var paged []string
@@ -75,7 +75,7 @@ func testListOfSessions(t *testing.T, w *world) {
 		{name: "of nobody", as: w.owner, send: "GET /users/" + never + "/sessions", status: 404, code: "not-found"},
 		{name: "of what is no id", as: w.owner, send: "GET /users/x/sessions", status: 400, faults: []string{"parameter:id format"}},
 		{name: "with what it does not take", as: ada, send: list + "?count=true", status: 400, faults: []string{"parameter:count unknown"}},
-		{name: "without a session", as: w.nobody(), send: list, status: 401},
+		{name: "without a session", as: w.anonymous(), send: list, status: 401},
 	})
 }
 

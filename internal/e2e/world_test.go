@@ -53,8 +53,8 @@ func (w *world) connectFrom(t *testing.T, source net.IP) {
 // address returns an address that is easy to find in a log.
 func address(name string) string { return name + "@" + canary + ".example" }
 
-// nobody returns a caller without a session.
-func (w *world) nobody() *caller { return &caller{world: w, tenant: w.name} }
+// anonymous returns a caller without a session.
+func (w *world) anonymous() *caller { return &caller{world: w, tenant: w.name} }
 
 // credentials returns the body of a sign-in.
 func credentials(email, password string) string {
@@ -64,7 +64,7 @@ func credentials(email, password string) string {
 // signIn returns a caller with a new session.
 func (w *world) signIn(t testing.TB, email string) *caller {
 	t.Helper()
-	a := w.nobody().do(t, "POST /auths/login", credentials(email, password)).expect(t, 200)
+	a := w.anonymous().do(t, "POST /auths/login", credentials(email, password)).expect(t, 200)
 	return &caller{world: w, tenant: w.name, token: a.session(t), id: a.text("/user/id"), email: email}
 }
 

@@ -102,7 +102,7 @@ func TestTenantsStayIsolated(t *testing.T) {
 			}
 			limit := int64(fewer(2_000, 6_000, 1_000_000))
 			for i := range canaryClients {
-				asking.Go(func() { newVisitor(all, uint64(i)).askUntil(limit) })
+				asking.Go(func() { newVisitor(all, uint64(i)).sendUntil(limit) })
 			}
 			asking.Wait()
 			close(over)
@@ -123,25 +123,25 @@ func (all *isolation) settle(commands *process.Server, i int) {
 	v.marked = c
 	v.signIn()
 	id := func(of reply) string {
-		if of.status >= 300 || !all.judge(c, of, true) {
+		if of.status >= 300 || !all.checkMarks(c, of, true) {
 			all.t.Fatalf("%s: %d %s", of.line, of.status, of.body)
 		}
 		return of.id()
 	}
-	c.owner = id(v.ask("GET /users?email="+c.address, ""))
-	id(v.ask("PATCH /tenant", `{"displayName":`+quoted("Tenant "+mark)+`,"settings":{"reauthenticationSeconds":0}}`))
-	id(v.ask("PATCH /users/"+c.owner, fmt.Sprintf(`{"department":"Department %s","externalId":"owner-%s","metadata":{%q:%q}}`, mark, mark, mark, mark)))
-	c.role = id(v.ask("POST /roles", fmt.Sprintf(`{"name":"Keeper of %s","description":"Keeps %s.","permissions":["%s/shop:open","users:read"]}`, mark, mark, mark), "idempotency-key: role"))
-	if of := v.ask("PUT /users/"+c.owner+"/roles/"+c.role, ""); of.status != http.StatusCreated {
+	c.owner = id(v.send("GET /users?email="+c.address, ""))
+	id(v.send("PATCH /tenant", `{"displayName":`+quoted("Tenant "+mark)+`,"settings":{"reauthenticationSeconds":0}}`))
+	id(v.send("PATCH /users/"+c.owner, fmt.Sprintf(`{"department":"Department %s","externalId":"owner-%s","metadata":{%q:%q}}`, mark, mark, mark, mark)))
+	c.role = id(v.send("POST /roles", fmt.Sprintf(`{"name":"Keeper of %s","description":"Keeps %s.","permissions":["%s/shop:open","users:read"]}`, mark, mark, mark), "idempotency-key: role"))
+	if of := v.send("PUT /users/"+c.owner+"/roles/"+c.role, ""); of.status != http.StatusCreated {
 		all.t.Fatalf("%s: %d %s", of.line, of.status, of.body)
 	}
-	c.shared = id(v.ask("POST /users", `{"email":"same@everywhere.example","name":"Same `+mark+`"}`, "idempotency-key: same"))
+	c.shared = id(v.send("POST /users", `{"email":"same@everywhere.example","name":"Same `+mark+`"}`, "idempotency-key: same"))
 	all.tenants = append(all.tenants, c)
 }
 
-// judge fails the test if the response contains the mark or an id of another tenant. If
+// checkMarks fails the test if the response contains the mark or an id of another tenant. If
 // must is true, it also fails the test if the response lacks the tenant's own mark.
-func (all *isolation) judge(c *marked, of reply, must bool) bool {
+func (all *isolation) checkMarks(c *marked, of reply, must bool) bool {
 	own, text := 0, of.text()
 	for rest := text; ; {
 		_, from, found := bytes.Cut(rest, []byte(markLead))
@@ -290,9 +290,9 @@ func newVisitor(all *isolation, name uint64) *visitor {
 	return &visitor{isolation: all, random: rand.New(rand.NewPCG(name, 7)), made: map[*marked][]string{}, name: name}
 }
 
-// askUntil sends requests of all kinds in random order until all visitors together have
+// sendUntil sends requests of all kinds in random order until all visitors together have
 // sent limit.
-func (v *visitor) askUntil(limit int64) {
+func (v *visitor) sendUntil(limit int64) {
 	for v.asked.Load() < limit && !v.t.Failed() {
 		v.marked = v.tenants[v.random.IntN(len(v.tenants))]
 		at := v.random.IntN(allWeights)
@@ -305,12 +305,12 @@ func (v *visitor) askUntil(limit int64) {
 	}
 }
 
-// ask sends "METHOD /path" as the owner of the tenant.
-func (v *visitor) ask(line, body string, header ...string) reply {
-	return v.askWithin(context.Background(), line, body, header...)
+// send sends "METHOD /path" as the owner of the tenant.
+func (v *visitor) send(line, body string, header ...string) reply {
+	return v.sendWithin(context.Background(), line, body, header...)
 }
 
-func (v *visitor) askWithin(ctx context.Context, line, body string, header ...string) reply {
+func (v *visitor) sendWithin(ctx context.Context, line, body string, header ...string) reply {
 	v.asked.Add(1)
 	method, path, _ := strings.Cut(line, " ")
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+v.nodes[v.random.IntN(len(v.nodes))]+path, io.NopCloser(strings.NewReader(body)))
@@ -342,7 +342,7 @@ func (v *visitor) askWithin(ctx context.Context, line, body string, header ...st
 // statuses. A successful response with a body must contain the mark. It reports whether
 // there was a usable response.
 func (v *visitor) expect(line, body string, header []string, statuses ...int) (reply, bool) {
-	of := v.ask(line, body, header...)
+	of := v.send(line, body, header...)
 	if of.status == 0 || of.status == http.StatusServiceUnavailable {
 		v.unavailable.Add(1)
 		return of, false
@@ -350,6 +350,6 @@ func (v *visitor) expect(line, body string, header []string, statuses ...int) (r
 	if !slices.Contains(statuses, of.status) {
 		v.t.Errorf("%s asked %s and got %d, not %v: %s", v.mark, line, of.status, statuses, of.body)
 	}
-	v.judge(v.marked, of, of.status < 300 && len(of.body) > 0 && !bytes.HasPrefix(of.body, []byte(`{"items":[]`)))
+	v.checkMarks(v.marked, of, of.status < 300 && len(of.body) > 0 && !bytes.HasPrefix(of.body, []byte(`{"items":[]`)))
 	return of, true
 }

@@ -209,9 +209,9 @@ func (v *visitor) leave() {
 	if line == "PATCH /users/"+v.shared {
 		body = fmt.Sprintf(`{"department":"Department %s","externalId":"left-%d-%s"}`, v.mark, v.random.IntN(1000), v.mark)
 	}
-	of := v.askWithin(ctx, line, body)
+	of := v.sendWithin(ctx, line, body)
 	if of.status == 0 {
 		v.dropped.Add(1)
 	}
-	v.judge(v.marked, of, false)
+	v.checkMarks(v.marked, of, false)
 }

@@ -50,7 +50,7 @@ func (tn *tenant) checkUsers() {
 	l := tn.load
 	there := map[string]string{tn.ownerID: ""}
 	ids := map[string]string{}
-	whole := tn.walk("/users?limit=200", func(page result) {
+	whole := tn.readAll("/users?limit=200", func(page result) {
 		var list struct{ Items []user }
 		page.decode(&list)
 		for _, u := range list.Items {
@@ -83,9 +83,9 @@ func (tn *tenant) checkUsers() {
 	}
 }
 
-// walk calls see with every page of a list. It returns the first page, with the end time
+// readAll calls see with every page of a list. It returns the first page, with the end time
 // of the last one.
-func (tn *tenant) walk(path string, see func(page result)) (whole result) {
+func (tn *tenant) readAll(path string, see func(page result)) (whole result) {
 	l := tn.load
 	for next := ""; ; {
 		page := tn.owner.send("GET "+path+next, "")
@@ -110,7 +110,7 @@ func (tn *tenant) walk(path string, see func(page result)) (whole result) {
 func (tn *tenant) checkEvents() {
 	l := tn.load
 	told := map[string]map[string]int{}
-	tn.walk("/events?limit=200", func(page result) {
+	tn.readAll("/events?limit=200", func(page result) {
 		var list struct {
 			Items []struct {
 				Type    string

@@ -76,7 +76,7 @@ func TestDiskFull(t *testing.T) {
 			t.Error("the refusal does not say when to try again")
 		}
 		for _, read := range []string{"GET /users", "GET /auths/session", "GET /events", "GET /readyz"} {
-			if of := tn.ask(read, ""); of.status != http.StatusOK {
+			if of := tn.request(read, ""); of.status != http.StatusOK {
 				t.Errorf("%s answered %d on a full disk: %s", read, of.status, of.body)
 			}
 		}

@@ -148,21 +148,21 @@ func (g *guest) readEvents() {
 }
 
 func (g *guest) assign() {
-	of := g.ask("PUT /users/"+g.id+"/roles/"+g.role, "")
+	of := g.request("PUT /users/"+g.id+"/roles/"+g.role, "")
 	g.grants.add(g.id, of, granted(of), "assign")
 	g.rights.add(g.id, of, granted(of), "assign")
 	g.expect(of, of.status == http.StatusOK || of.status == http.StatusCreated, "role.assigned", g.id)
 }
 
 func (g *guest) unassign() {
-	of := g.ask("DELETE /users/"+g.id+"/roles/"+g.role, "")
+	of := g.request("DELETE /users/"+g.id+"/roles/"+g.role, "")
 	g.grants.add(g.id, of, withdrawn(of), "unassign")
 	g.rights.add(g.id, of, withdrawn(of), "unassign")
 	g.expect(of, of.status == http.StatusNoContent, "role.unassigned", g.id)
 }
 
 func (g *guest) listRoles() {
-	of := g.ask("GET /users/"+g.id+"/roles", "")
+	of := g.request("GET /users/"+g.id+"/roles", "")
 	if of.status != http.StatusOK {
 		return
 	}

@@ -78,7 +78,7 @@ func (r *register[S]) wrong() (histories []string) {
 	deterministic := model.ToModel()
 	for key, ops := range r.ops {
 		if verdict := porcupine.CheckOperationsTimeout(deterministic, ops, limit); verdict != porcupine.Ok {
-			histories = append(histories, fmt.Sprintf("the history of %s %s is %s:\n%s", r.name, key, strings.ToLower(string(verdict)), told[S](ops)))
+			histories = append(histories, fmt.Sprintf("the history of %s %s is %s:\n%s", r.name, key, strings.ToLower(string(verdict)), formatted[S](ops)))
 		}
 	}
 	return histories
@@ -94,9 +94,9 @@ func (r *register[S]) check(t testing.TB) (checked, refuted int) {
 	return len(r.ops), len(histories)
 }
 
-// told formats a history, one line per operation, with times in microseconds from the
+// formatted formats a history, one line per operation, with times in microseconds from the
 // first call.
-func told[S comparable](ops []porcupine.Operation) string {
+func formatted[S comparable](ops []porcupine.Operation) string {
 	var b strings.Builder
 	first := int64(math.MaxInt64)
 	for _, op := range ops {

@@ -83,11 +83,11 @@ func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
 	return people
 }
 
-func (f *forgetful) nobody() caller { return caller{load: f.load, tenant: f.owner.tenant} }
+func (f *forgetful) anonymous() caller { return caller{load: f.load, tenant: f.owner.tenant} }
 
 // signsIn reports whether a sign-in with the address and the password succeeds.
 func (f *forgetful) signsIn(email, password string) bool {
-	of, _ := f.nobody().insist("POST /auths/login", fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password)))
+	of, _ := f.anonymous().insist("POST /auths/login", fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password)))
 	return of.status == http.StatusOK
 }
 
@@ -102,7 +102,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 			f.load.t.Errorf("%s: no link works: %v", line, err)
 			return false
 		}
-		of, again := f.nobody().insist(line, body(m.Token()))
+		of, again := f.anonymous().insist(line, body(m.Token()))
 		if of.status != http.StatusNoContent && (!again || !worked()) {
 			continue // the link was replaced, or the mail is a copy
 		}
@@ -110,7 +110,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 		if !worked() {
 			f.load.t.Errorf("%s: a link was used, and nothing has changed", line)
 		}
-		if of, _ := f.nobody().insist(line, body(m.Token())); of.status != http.StatusUnauthorized {
+		if of, _ := f.anonymous().insist(line, body(m.Token())); of.status != http.StatusUnauthorized {
 			f.load.t.Errorf("%s: a link that was used is answered %d %s", line, of.status, of.body)
 		}
 		return true
@@ -120,7 +120,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 // forgetPassword sets a new password by a link.
 func (f *forgetful) forgetPassword(random *rand.Rand) {
 	chosen := fmt.Sprintf("%s %d", password, random.Uint64())
-	f.nobody().insist("POST /auths/password-resets", `{"email":`+quoted(f.email)+`}`)
+	f.anonymous().insist("POST /auths/password-resets", `{"email":`+quoted(f.email)+`}`)
 	if !f.follow(f.email, "/password-reset", "POST /auths/password-resets/complete", func(token string) string {
 		return fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(token), quoted(chosen))
 	}, func() bool { return f.signsIn(f.email, chosen) }) {

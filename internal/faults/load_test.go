@@ -176,7 +176,7 @@ func (tn *tenant) createUsers(random *rand.Rand) {
 }
 
 func (tn *tenant) readEvents(*rand.Rand) {
-	if of := tn.ask("GET /events?limit=20", ""); !of.known || of.status == 0 {
+	if of := tn.request("GET /events?limit=20", ""); !of.known || of.status == 0 {
 		tn.load.pause()
 	}
 }

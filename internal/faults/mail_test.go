@@ -58,7 +58,7 @@ func (i *invitations) send(client int) {
 		address := fmt.Sprintf("guest-%d-%d@faults.example", client, n)
 		body := fmt.Sprintf(`{"email":%s,"name":"A Guest","invite":true}`, quoted(address))
 		for !i.tenant.load.isOver() {
-			if of := i.tenant.ask("POST /users", body, "idempotency-key: "+address); of.status == http.StatusCreated {
+			if of := i.tenant.request("POST /users", body, "idempotency-key: "+address); of.status == http.StatusCreated {
 				i.mu.Lock()
 				i.acknowledged[address] = true
 				i.mu.Unlock()

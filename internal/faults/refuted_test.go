@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// moment returns a request between two times. Status 0 means no response.
-func moment(start, end int64, status int) result {
+// requestAt returns a request between two times. Status 0 means no response.
+func requestAt(start, end int64, status int) result {
 	return result{start: start, end: end, status: status, known: status != 0, header: http.Header{}}
 }
 
 // answerOf is an answer with a body and an ETag.
 func answerOf(start, end int64, status int, etag, body string) result {
-	of := moment(start, end, status)
+	of := requestAt(start, end, status)
 	of.header.Set("Etag", etag)
 	of.body = []byte(body)
 	return of
@@ -34,7 +34,7 @@ func TestHistories(t *testing.T) {
 	}
 	users := func(add func(r *register[userState])) []string {
 		r := newRegister[userState]("user")
-		r.add("u", moment(0, 1, 201), userMade(fresh), "create")
+		r.add("u", requestAt(0, 1, 201), userMade(fresh), "create")
 		add(r)
 		return r.wrong()
 	}
@@ -54,16 +54,16 @@ func TestHistories(t *testing.T) {
 	}
 	sessions := func(add func(r *register[sessionState])) []string {
 		r := newRegister[sessionState]("session")
-		r.add("s", moment(0, 1, 200), sessionStarted("a"), "sign in")
+		r.add("s", requestAt(0, 1, 200), sessionStarted("a"), "sign in")
 		add(r)
 		return r.wrong()
 	}
 	use := func(r *register[sessionState], start int64, token string, status int) {
-		of := moment(start, start+1, status)
+		of := requestAt(start, start+1, status)
 		r.add("s", of, sessionUsed(of, token), "use %s", token)
 	}
 	refresh := func(r *register[sessionState], start int64, token, successor string) {
-		of := moment(start, start+1, 200)
+		of := requestAt(start, start+1, 200)
 		of.header.Set("Set-Cookie", "session="+successor)
 		r.add("s", of, sessionRefreshed(of, token), "refresh %s", token)
 	}
@@ -86,27 +86,27 @@ func TestHistories(t *testing.T) {
 			r.add("u", of, step, "read")
 		}), false},
 		{"a change whose answer was lost shows later", users(func(r *register[userState]) {
-			change(r, moment(2, 3, 0), nil, "x")
+			change(r, requestAt(2, 3, 0), nil, "x")
 			of, step := read(4, "1", "")
 			r.add("u", of, step, "read")
 			of, step = read(6, "2", "x")
 			r.add("u", of, step, "read")
 		}), true},
 		{"a change that shows, and then does not", users(func(r *register[userState]) {
-			change(r, moment(2, 3, 0), nil, "x")
+			change(r, requestAt(2, 3, 0), nil, "x")
 			of, step := read(4, "2", "x")
 			r.add("u", of, step, "read")
 			of, step = read(6, "1", "")
 			r.add("u", of, step, "read")
 		}), false},
 		{"a deleted user who is read", users(func(r *register[userState]) {
-			of := moment(2, 3, 204)
+			of := requestAt(2, 3, 204)
 			r.add("u", of, userDeleted(of), "delete")
 			of, step := read(4, "1", "")
 			r.add("u", of, step, "read")
 		}), false},
 		{"a key and its replay", keys(answerOf(0, 1, 201, "", `{"id":"1"}`), replay(answerOf(2, 3, 201, "", `{"id":"1"}`))), true},
-		{"a key whose answer was lost", keys(moment(0, 1, 0), replay(answerOf(2, 3, 201, "", `{"id":"1"}`))), true},
+		{"a key whose answer was lost", keys(requestAt(0, 1, 0), replay(answerOf(2, 3, 201, "", `{"id":"1"}`))), true},
 		{"a key that made two", keys(answerOf(0, 1, 201, "", `{"id":"1"}`), answerOf(2, 3, 201, "", `{"id":"2"}`)), false},
 		{"a key that is forgotten", keys(replay(answerOf(0, 1, 201, "", `{"id":"1"}`))), false},
 		{"a refresh", sessions(func(r *register[sessionState]) {
@@ -126,7 +126,7 @@ func TestHistories(t *testing.T) {
 			refresh(r, 4, "a", "c")
 		}), false},
 		{"a session that outlives its end", sessions(func(r *register[sessionState]) {
-			of := moment(2, 3, 204)
+			of := requestAt(2, 3, 204)
 			r.add("s", of, sessionEnded(of, 204), "sign out")
 			use(r, 4, "a", 200)
 		}), false},

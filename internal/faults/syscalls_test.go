@@ -29,7 +29,7 @@ func TestKillAtSystemCalls(t *testing.T) {
 	l := newLoad(t, s)
 	l.spread = 1
 	l.open()
-	l.tenants[0].anybody()
+	l.tenants[0].someUser()
 	for name, act := range map[string]func(*tenant) (answered bool, repeat func() (was bool)){"create": createOnce, "change": changeOnce} {
 		found := map[string]int{} // how often the program died at which point
 		for calls, step := range writing {
@@ -80,7 +80,7 @@ func createOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 
 // changeOnce changes an existing user.
 func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
-	id, mark := tn.anybody(), fmt.Sprint(tn.marks.Add(1))
+	id, mark := tn.someUser(), fmt.Sprint(tn.marks.Add(1))
 	change := func(s *userState) { s.mark = mark }
 	if tn.patch(id, nil, `{"metadata":{"mark":`+quoted(mark)+`}}`, change) != nil {
 		return true, nil
@@ -91,8 +91,8 @@ func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	}
 }
 
-// anybody returns the id of a user who is not a guest.
-func (tn *tenant) anybody() (id string) {
+// someUser returns the id of a user who is not a guest.
+func (tn *tenant) someUser() (id string) {
 	for id, address := range tn.known {
 		if address == "anybody@faults.example" {
 			return id

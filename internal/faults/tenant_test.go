@@ -34,11 +34,11 @@ type tenant struct {
 	hot       []*hotUser        // shared by the editors
 	guests    chan *guest       // guests who sign in and out and are free
 	grantees  chan *guest       // guests whose role changes
-	tally     tally
+	tally     eventBounds
 }
 
-// tally counts the events that must and may exist, by type and subject.
-type tally map[string]map[string]bounds
+// eventBounds counts the events that must and may exist, by type and subject.
+type eventBounds map[string]map[string]bounds
 
 type bounds struct{ least, most int }
 
@@ -90,7 +90,7 @@ func newTenant(l *load) *tenant {
 		load: l, name: fmt.Sprintf("faults-%d", loads.Add(1)),
 		users: newRegister[userState]("user"), addresses: newRegister[addressState]("address"), keys: newRegister[keyState]("key"),
 		sessions: newRegister[sessionState]("session"), grants: newRegister[grantState]("assignment"), rights: newRegister[grantState]("right"),
-		known: map[string]string{}, lost: map[string]result{}, firsthand: map[string]bool{}, tally: tally{}, guests: make(chan *guest, 2), grantees: make(chan *guest, 2),
+		known: map[string]string{}, lost: map[string]result{}, firsthand: map[string]bool{}, tally: eventBounds{}, guests: make(chan *guest, 2), grantees: make(chan *guest, 2),
 	}
 	tn.owner = caller{load: l, tenant: tn.name}
 	const owner = "owner@faults.example"
@@ -121,8 +121,8 @@ func (tn *tenant) must(status int, line, body string, header ...string) result {
 	return of
 }
 
-// ask sends a request of the owner, which must never be rejected with 401 or 403.
-func (tn *tenant) ask(line, body string, header ...string) result {
+// send sends a request of the owner, which must never be rejected with 401 or 403.
+func (tn *tenant) request(line, body string, header ...string) result {
 	of := tn.owner.send(line, body, header...)
 	if of.known && (of.status == http.StatusUnauthorized || of.status == http.StatusForbidden) {
 		tn.load.t.Errorf("%s of the owner was refused with %d: %s", line, of.status, of.body)
@@ -187,7 +187,7 @@ func (tn *tenant) create(c *creation) (u user, ok bool) {
 }
 
 func (tn *tenant) tryCreate(c *creation) result {
-	of := tn.ask("POST /users", fmt.Sprintf(`{"email":%s,"name":"New"}`, quoted(c.address)), "idempotency-key: "+c.key)
+	of := tn.request("POST /users", fmt.Sprintf(`{"email":%s,"name":"New"}`, quoted(c.address)), "idempotency-key: "+c.key)
 	tn.noteKey(c, of)
 	return of
 }
@@ -244,7 +244,7 @@ func (tn *tenant) make(c *creation, of result) user {
 
 // read reads a user. It returns nil if the user does not exist or the outcome is unknown.
 func (tn *tenant) read(id string) *userState {
-	of := tn.ask("GET /users/"+id, "")
+	of := tn.request("GET /users/"+id, "")
 	switch {
 	case !of.known || of.status == 0:
 	case of.status == http.StatusNotFound:
@@ -265,7 +265,7 @@ func (tn *tenant) patch(id string, basis *userState, body string, change func(*u
 		header = []string{"if-match: " + basis.etag}
 		text += " if " + basis.etag
 	}
-	of := tn.ask("PATCH /users/"+id, body, header...)
+	of := tn.request("PATCH /users/"+id, body, header...)
 	tn.expect(of, of.status == http.StatusOK, "user.updated", id)
 	return tn.changed(id, of, basis, change, text)
 }
@@ -274,7 +274,7 @@ var statusEvents = map[string]string{"suspend": "user.suspended", "resume": "use
 
 // setStatus suspends or resumes a user, who may be so already.
 func (tn *tenant) setStatus(act, id string, change func(*userState)) result {
-	of := tn.ask("POST /users/"+id+"/"+act, "{}")
+	of := tn.request("POST /users/"+id+"/"+act, "{}")
 	if !of.known || of.status == http.StatusOK {
 		tn.allow(statusEvents[act], id, bounds{0, 1})
 	}
@@ -308,7 +308,7 @@ func (tn *tenant) changed(id string, of result, basis *userState, change func(*u
 }
 
 func (tn *tenant) delete(id, address string) {
-	of := tn.ask("DELETE /users/"+id, "")
+	of := tn.request("DELETE /users/"+id, "")
 	tn.users.add(id, of, userDeleted(of), "delete")
 	tn.addresses.add(address, of, addressFreed(of, id), "delete %s", id)
 	tn.expect(of, of.status == http.StatusNoContent, "user.deleted", id)
@@ -317,7 +317,7 @@ func (tn *tenant) delete(id, address string) {
 // lookUp returns the id of the user with the address, "" without such a user, and nil
 // if the outcome is unknown.
 func (tn *tenant) lookUp(address string) *string {
-	of := tn.ask("GET /users?email="+url.QueryEscape(address), "")
+	of := tn.request("GET /users?email="+url.QueryEscape(address), "")
 	if of.status != http.StatusOK {
 		return nil
 	}

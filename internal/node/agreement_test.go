@@ -34,14 +34,14 @@ func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	})
 }
 
-// somebody is a user, with the assignments, of a random tenant.
-type somebody struct {
+// randomUser is a user, with the assignments, of a random tenant.
+type randomUser struct {
 	user        rolecall.User
 	assignments []rolecall.Assignment
 }
 
-// somebodies generates users of every status, with any assignments.
-func somebodies(f *fixture) *rapid.Generator[somebody] {
+// randomUsers generates users of every status, with any assignments.
+func randomUsers(f *fixture) *rapid.Generator[randomUser] {
 	var texts []string
 	for _, p := range rolecall.OwnPermissions() {
 		texts = append(texts, p.String())
@@ -54,12 +54,12 @@ func somebodies(f *fixture) *rapid.Generator[somebody] {
 	ends := rapid.SampledFrom([]rolecall.Time{0, 0, 0, tomorrow, start})
 	departments := rapid.SampledFrom([]string{"", "Sales", "Research", "SALES"})
 	states := rapid.SampledFrom([]rolecall.UserStatus{rolecall.UserActive, rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended})
-	return rapid.Custom(func(t *rapid.T) somebody {
+	return rapid.Custom(func(t *rapid.T) randomUser {
 		draft := rolecall.UserDraft{Email: newKey().Text + "@example.com", Name: "Some Body"}
 		if department := departments.Draw(t, "department"); department != "" {
 			draft.Department = &department
 		}
-		p := somebody{user: draft.User(start)}
+		p := randomUser{user: draft.User(start)}
 		p.user.Status = states.Draw(t, "status")
 		for range rapid.IntRange(0, 4).Draw(t, "roles") {
 			h := held{permissions.Draw(t, "permissions"), permissions.Draw(t, "grants"), reaches.Draw(t, "reach"), ends.Draw(t, "end")}
@@ -138,7 +138,7 @@ func TestAllowedActionsAgreeWithTheServiceMethods(t *testing.T) {
 	f.tenant = f.newTenant("acme")
 	empty := f.insertRole(nothing)
 	rehearsed := node.New(rehearsal{f.db}, access.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
-	people := rapid.SliceOfN(somebodies(f), 6, 6)
+	people := rapid.SliceOfN(randomUsers(f), 6, 6)
 
 	rapid.Check(t, func(t *rapid.T) {
 		all := people.Draw(t, "people")

@@ -115,7 +115,7 @@ func TestAFirstPasswordIsNotNotified(t *testing.T) {
 		}, "credentials-changed bob")
 
 		active, _ := f.person("") // signs in without a password
-		f.ok(f.askReset("192.0.2.7", active.Email))
+		f.ok(f.requestReset("192.0.2.7", active.Email))
 		name, _, _ := strings.Cut(active.Email, "@")
 		f.expectMailed(func() { f.ok(f.reset(f.lastToken(rolecall.MailPasswordReset, name), password)) }, "credentials-changed "+name)
 	})

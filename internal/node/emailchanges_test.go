@@ -29,11 +29,11 @@ func (f *fixture) emailLink(c access.Caller, id rolecall.UserID, name string) se
 	if old := strings.TrimSuffix(user.Email, "@example.com"); user.Status != rolecall.UserPending && !strings.EqualFold(old, name) {
 		want = append(want, "email-change-requested "+old)
 	}
-	f.expectMailed(func() { f.ok(f.askEmail(c, id, name)) }, want...)
+	f.expectMailed(func() { f.ok(f.requestEmailChange(c, id, name)) }, want...)
 	return f.lastToken(rolecall.MailEmailChange, name)
 }
 
-func (f *fixture) askEmail(c access.Caller, id rolecall.UserID, name string) error {
+func (f *fixture) requestEmailChange(c access.Caller, id rolecall.UserID, name string) error {
 	return errorOf(f.SignIn.RequestEmailChange(f.Context(), c, newKey(), id, address(name)))
 }
 
@@ -192,7 +192,7 @@ func TestEmailChangesExpire(t *testing.T) {
 
 		f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, bob.ID, "")))
 		f.is(f.confirm(newer), rolecall.ErrEmailChangeInvalid)
-		f.is(f.askEmail(f.owner, bob.ID, "suspended"), rolecall.ErrUserSuspended)
+		f.is(f.requestEmailChange(f.owner, bob.ID, "suspended"), rolecall.ErrUserSuspended)
 		f.ok(errorOf(f.Directory.ResumeUser(f.Context(), f.owner, bob.ID, "")))
 		newer = f.emailLink(f.owner, bob.ID, "newest")
 		f.tenant.Status = rolecall.TenantSuspended
@@ -256,7 +256,7 @@ func TestChangeEmailIsAuthorized(t *testing.T) {
 		} {
 			name := fmt.Sprintf("new-%d", serial.Add(1))
 			var err error
-			mailed := f.mailed(func() { err = f.askEmail(c.caller, c.user, name) })
+			mailed := f.mailed(func() { err = f.requestEmailChange(c.caller, c.user, name) })
 			if !errors.Is(err, c.want) || (len(mailed) == 2) != (c.want == nil) {
 				t.Errorf("%s: %v, and mailed were %q", c.what, err, mailed)
 			}
@@ -324,11 +324,11 @@ func TestTenEmailChangesPerUserAndHourAreAllowed(t *testing.T) {
 		first, err := f.SignIn.RequestEmailChange(f.Context(), call, key, ada.ID, address("first"))
 		f.ok(err)
 		for i := range 9 {
-			f.ok(f.askEmail(call, ada.ID, fmt.Sprintf("new-%d", i)))
+			f.ok(f.requestEmailChange(call, ada.ID, fmt.Sprintf("new-%d", i)))
 		}
 		f.clock.advance(time.Minute)
 		f.expectMailed(func() {
-			err := f.askEmail(call, ada.ID, "one-more")
+			err := f.requestEmailChange(call, ada.ID, "one-more")
 			f.is(err, rolecall.ErrTooManyAttempts)
 			if e, ok := errors.AsType[*rolecall.Error](err); !ok || e.RetryAfter != 59*time.Minute {
 				t.Errorf("one is told to wait %v", err)
@@ -339,9 +339,9 @@ func TestTenEmailChangesPerUserAndHourAreAllowed(t *testing.T) {
 				t.Errorf("the repeat is %+v", again)
 			}
 		})
-		f.ok(f.askEmail(f.owner, ada.ID, "by-the-owner"))
+		f.ok(f.requestEmailChange(f.owner, ada.ID, "by-the-owner"))
 		f.clock.advance(59 * time.Minute)
-		f.ok(f.askEmail(call, ada.ID, "one-more"))
+		f.ok(f.requestEmailChange(call, ada.ID, "one-more"))
 	})
 }
 

@@ -25,7 +25,7 @@ func (f *fixture) requestLinks(c access.Caller) links {
 	invited, forgetful, moving := f.user(fmt.Sprintf("invited-%d", n)), f.member(fmt.Sprintf("forgetful-%d", n)), f.member(fmt.Sprintf("moving-%d", n))
 	f.ok(errorOf(f.Directory.InviteUser(f.Context(), c, newKey(), invited.ID)))
 	f.ok(errorOf(f.SignIn.SendPasswordReset(f.Context(), c, newKey(), forgetful.ID)))
-	f.ok(f.askEmail(c, moving.ID, fmt.Sprintf("moved-%d", n)))
+	f.ok(f.requestEmailChange(c, moving.ID, fmt.Sprintf("moved-%d", n)))
 	return links{
 		secret.Token(f.mailAbout(invited.ID, rolecall.MailInvitation).Token),
 		secret.Token(f.mailAbout(forgetful.ID, rolecall.MailPasswordReset).Token),
@@ -188,9 +188,9 @@ func TestARevokedCredentialRequestsNoLinks(t *testing.T) {
 				f.is(errorOf(f.Directory.CreateUser(f.Context(), c, newKey(), draft)), rolecall.ErrUnauthenticated)
 				f.is(errorOf(f.Directory.InviteUser(f.Context(), c, newKey(), pending.ID)), rolecall.ErrUnauthenticated)
 				f.is(errorOf(f.SignIn.SendPasswordReset(f.Context(), c, newKey(), f.owner.User.ID)), rolecall.ErrUnauthenticated)
-				f.is(f.askEmail(c, pending.ID, "moved"), rolecall.ErrUnauthenticated)
+				f.is(f.requestEmailChange(c, pending.ID, "moved"), rolecall.ErrUnauthenticated)
 			}
-			f.is(f.askEmail(callers[0], admin.ID, "moved"), rolecall.ErrUnauthenticated)
+			f.is(f.requestEmailChange(callers[0], admin.ID, "moved"), rolecall.ErrUnauthenticated)
 		})
 	})
 }
@@ -212,7 +212,7 @@ func TestTheCurrentAddressIsNotifiedOfAnEmailChange(t *testing.T) {
 			{f.call(in), "taken", rolecall.Mail{NewEmail: "t***@example.com", Client: "Firefox on Linux", Source: a.Source}},
 			{f.owner, "lovelace", rolecall.Mail{NewEmail: "l***@example.com", ByAdministrator: true}},
 		} {
-			f.ok(f.askEmail(c.caller, ada.ID, c.name))
+			f.ok(f.requestEmailChange(c.caller, ada.ID, c.name))
 			mails := f.mails()
 			got := mails[len(mails)-1]
 			c.want.Kind, c.want.To, c.want.Name, c.want.UserID = rolecall.MailEmailChangeRequested, ada.Email, ada.Name, ada.ID
@@ -221,8 +221,8 @@ func TestTheCurrentAddressIsNotifiedOfAnEmailChange(t *testing.T) {
 				t.Errorf("the mail is %+v, not %+v", got, c.want)
 			}
 		}
-		f.expectMailed(func() { f.ok(f.askEmail(f.call(in), ada.ID, "ADA")) }, "email-change ADA")
-		f.expectMailed(func() { f.ok(f.askEmail(f.owner, f.user("pending").ID, "corrected")) }, "email-change corrected")
+		f.expectMailed(func() { f.ok(f.requestEmailChange(f.call(in), ada.ID, "ADA")) }, "email-change ADA")
+		f.expectMailed(func() { f.ok(f.requestEmailChange(f.owner, f.user("pending").ID, "corrected")) }, "email-change corrected")
 	})
 }
 
@@ -239,17 +239,17 @@ func TestLinksPerTenantAndHourAreLimited(t *testing.T) {
 		for range 3 {
 			f.ok(errorOf(f.Directory.InviteUser(f.Context(), f.owner, key, pending.ID)))
 		}
-		f.ok(f.askReset("192.0.2.7", ada.Email))
-		f.ok(f.askEmail(f.call(f.signIn("ada")), ada.ID, "own"))
+		f.ok(f.requestReset("192.0.2.7", ada.Email))
+		f.ok(f.requestEmailChange(f.call(f.signIn("ada")), ada.ID, "own"))
 		f.ok(invite("invited"))
 		f.ok(errorOf(other.SignIn.SendPasswordReset(f.Context(), f.owner, newKey(), ada.ID)))
-		f.ok(f.askEmail(f.owner, ada.ID, "moved"))
+		f.ok(f.requestEmailChange(f.owner, ada.ID, "moved"))
 		f.clock.advance(20 * time.Minute)
 
 		f.expectMailed(func() {
 			for _, err := range []error{
 				invite("refused"), errorOf(other.Directory.InviteUser(f.Context(), f.owner, newKey(), pending.ID)),
-				errorOf(f.SignIn.SendPasswordReset(f.Context(), f.owner, newKey(), ada.ID)), f.askEmail(f.owner, ada.ID, "moved"),
+				errorOf(f.SignIn.SendPasswordReset(f.Context(), f.owner, newKey(), ada.ID)), f.requestEmailChange(f.owner, ada.ID, "moved"),
 			} {
 				f.is(err, rolecall.ErrTooManyMails)
 				if e, ok := errors.AsType[*rolecall.Error](err); !ok || e.RetryAfter != 40*time.Minute {
@@ -258,7 +258,7 @@ func TestLinksPerTenantAndHourAreLimited(t *testing.T) {
 			}
 		})
 		f.user("refused") // the rejected request created no user
-		f.ok(f.askEmail(f.call(f.signIn("ada")), ada.ID, "own-2"))
+		f.ok(f.requestEmailChange(f.call(f.signIn("ada")), ada.ID, "own-2"))
 		foreign := f.newTenant("other")
 		home := f.tenant
 		f.tenant = foreign

@@ -77,17 +77,17 @@ func TestANewBrowserIsMailedWithEveryWayToSignIn(t *testing.T) {
 		_, phone := f.withPasskey("grace")
 		f.clock.advance(time.Hour)
 		var in signin.SignIn
-		f.expectMailed(func() { f.asked("ada") }) // the second factor has not been proved yet
+		f.expectMailed(func() { f.factorChallenge("ada") }) // the second factor has not been proved yet
 		f.expectMailed(func() {
-			f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
+			f.is(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
 		})
 		f.expectMailed(func() {
 			var err error
-			in, err = f.answer(f.asked("ada"), signin.Proof{Code: app.next()})
+			in, err = f.answer(f.factorChallenge("ada"), signin.Proof{Code: app.next()})
 			f.ok(err)
 		}, "new-browser ada")
 		f.expectMailed(func() {
-			asked := f.asked("ada")
+			asked := f.factorChallenge("ada")
 			f.ok(errorOf(f.SignIn.CompleteSignIn(f.Context(), f.from(in.Device), asked, signin.Proof{Code: app.next()})))
 		})
 		f.expectMailed(func() {

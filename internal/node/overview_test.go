@@ -131,7 +131,7 @@ func TestTheOverviewShowsGuessedCodes(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _, _ := f.protected("ada")
 		for range 2 {
-			challenge := f.asked("ada")
+			challenge := f.factorChallenge("ada")
 			for range 5 {
 				f.is(errorOf(f.answer(challenge, signin.Proof{RecoveryCode: "AAAA-AAAA-AAAA-AAAA"})), rolecall.ErrWrongCode)
 			}

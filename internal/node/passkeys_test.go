@@ -54,7 +54,7 @@ func TestAPasskeyIsASecondFactor(t *testing.T) {
 		challenge, signed := secret.Token(asked.Token), phone.Get(t, asked.PublicKey)
 		forged := bytes.Replace(signed, []byte(`"signature":"ME`), []byte(`"signature":"MF`), 1)
 		f.is(errorOf(f.answer(challenge, signin.Proof{Passkey: forged})), rolecall.ErrWrongCode)
-		other := f.asked("ada")
+		other := f.factorChallenge("ada")
 		f.is(errorOf(f.answer(other, signin.Proof{Passkey: signed})), rolecall.ErrWrongCode)
 		in, err := f.answer(challenge, signin.Proof{Passkey: signed})
 		f.ok(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// askReset requests a password reset for an address, from a source address.
-func (f *fixture) askReset(source, email string) error {
+// requestReset requests a password reset for an address, from a source address.
+func (f *fixture) requestReset(source, email string) error {
 	a := f.attempt()
 	a.Source = source
 	return f.SignIn.RequestPasswordReset(f.Context(), a, email)
@@ -28,7 +28,7 @@ func (f *fixture) askReset(source, email string) error {
 // resetLink requests a password reset for a user and returns the token that is mailed.
 func (f *fixture) resetLink(name string) secret.Token {
 	f.Helper()
-	f.expectMailed(func() { f.ok(f.askReset("192.0.2.7", address(name))) }, "password-reset "+name)
+	f.expectMailed(func() { f.ok(f.requestReset("192.0.2.7", address(name))) }, "password-reset "+name)
 	return f.lastToken(rolecall.MailPasswordReset, name)
 }
 
@@ -41,7 +41,7 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 		ada := f.member("ada")
 		in, bystander := f.signIn("ada"), f.signIn("owner")
 		invitation := f.invite(ada.ID)
-		f.expectMailed(func() { f.ok(f.askReset("192.0.2.7", "ADA@example.com")) }, "password-reset ada")
+		f.expectMailed(func() { f.ok(f.requestReset("192.0.2.7", "ADA@example.com")) }, "password-reset ada")
 		token := f.lastToken(rolecall.MailPasswordReset, "ada")
 		f.ok(errorOf(f.authenticate(f.Node, in.Token)))
 		f.clock.advance(time.Minute)
@@ -120,7 +120,7 @@ func TestDummyRowsAreRemovedWithoutATenant(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		unknown := access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}
 		f.ok(f.SignIn.RequestPasswordReset(f.Context(), unknown, address("ada")))
-		f.ok(f.askReset("192.0.2.1", address("ghost")))
+		f.ok(f.requestReset("192.0.2.1", address("ghost")))
 		f.clock.advance(time.Hour)
 		removed := func() (n int) {
 			for _, asked := range f.db.during(func() { f.ok(f.Node.Purge(f.Context())) }) {
@@ -141,11 +141,11 @@ func TestThreeResetsPerAccountAndHourAreAllowed(t *testing.T) {
 		f.member("ada")
 		f.member("bob")
 		for i := range 3 {
-			f.expectMailed(func() { f.ok(f.askReset(fmt.Sprintf("198.51.100.%d", i), address("ada"))) }, "password-reset ada")
+			f.expectMailed(func() { f.ok(f.requestReset(fmt.Sprintf("198.51.100.%d", i), address("ada"))) }, "password-reset ada")
 		}
 		newest := f.lastToken(rolecall.MailPasswordReset, "ada")
 		for i := range 20 {
-			f.expectMailed(func() { f.ok(f.askReset(fmt.Sprintf("198.51.100.%d", i), address("ada"))) }, "nothing")
+			f.expectMailed(func() { f.ok(f.requestReset(fmt.Sprintf("198.51.100.%d", i), address("ada"))) }, "nothing")
 		}
 		f.resetLink("bob")
 		other := f.attempt()
@@ -153,7 +153,7 @@ func TestThreeResetsPerAccountAndHourAreAllowed(t *testing.T) {
 		f.expectMailed(func() { f.ok(f.SignIn.RequestPasswordReset(f.Context(), other, address("owner"))) }, "password-reset owner")
 
 		f.clock.advance(time.Hour - time.Microsecond)
-		f.expectMailed(func() { f.ok(f.askReset("192.0.2.7", address("ada"))) }, "nothing")
+		f.expectMailed(func() { f.ok(f.requestReset("192.0.2.7", address("ada"))) }, "nothing")
 		f.ok(f.reset(newest, anotherPassword)) // no new link was sent, because an earlier one still works
 		f.clock.advance(time.Microsecond)
 		f.resetLink("ada")
@@ -168,7 +168,7 @@ func TestTheWindowOfResetsIsAtMostTheLifetimeOfALink(t *testing.T) {
 		for range 3 {
 			f.resetLink("ada")
 		}
-		f.expectMailed(func() { f.ok(f.askReset("192.0.2.7", address("ada"))) }, "nothing")
+		f.expectMailed(func() { f.ok(f.requestReset("192.0.2.7", address("ada"))) }, "nothing")
 		f.clock.advance(5 * time.Minute)
 		f.resetLink("ada")
 	})
@@ -177,19 +177,19 @@ func TestTheWindowOfResetsIsAtMostTheLifetimeOfALink(t *testing.T) {
 func TestThirtyResetsPerSourceAndTenMinutesAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i := range 30 {
-			f.ok(f.askReset("2001:db8::7", address(fmt.Sprintf("ghost-%d", i))))
+			f.ok(f.requestReset("2001:db8::7", address(fmt.Sprintf("ghost-%d", i))))
 		}
 		for _, name := range []string{"owner", "ghost"} {
-			err := f.askReset("2001:db8::8", address(name))
+			err := f.requestReset("2001:db8::8", address(name))
 			f.is(err, rolecall.ErrTooManyAttempts)
 			if e, ok := errors.AsType[*rolecall.Error](err); !ok || e.RetryAfter != 10*time.Minute {
 				t.Errorf("one is told to wait %v", err)
 			}
 		}
-		f.ok(f.askReset("2001:db8:0:1::7", address("owner")))
+		f.ok(f.requestReset("2001:db8:0:1::7", address("owner")))
 		f.ok(f.guess("2001:db8::7", "owner", password)) // sign-ins have a separate counter
 		f.clock.advance(10 * time.Minute)
-		f.ok(f.askReset("2001:db8::7", address("owner")))
+		f.ok(f.requestReset("2001:db8::7", address("owner")))
 	})
 }
 
@@ -209,7 +209,7 @@ func TestAnAttackOnAnAccountDoesNotBlockItsReset(t *testing.T) {
 			f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrTooManyAttempts)
 		}
 		f.is(f.guess("198.51.100.0", "owner", password), rolecall.ErrTooManyAttempts)
-		f.expectMailed(func() { f.ok(f.askReset("198.51.100.0", address("ada"))) }, "password-reset ada")
+		f.expectMailed(func() { f.ok(f.requestReset("198.51.100.0", address("ada"))) }, "password-reset ada")
 		f.ok(f.reset(f.lastToken(rolecall.MailPasswordReset, "ada"), anotherPassword))
 		f.ok(f.guess("192.0.2.7", "ada", anotherPassword))
 		f.Node = other
@@ -392,7 +392,7 @@ func TestAResetRequestRequiresAValidAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, email := range []string{"", "ada", "ada@example.com\r\nBcc: eve@example.com", "Ada <ada@example.com>", "ada@example.com, eve@example.com", "ada@example.com\x00"} {
 			asked := f.db.during(func() {
-				err := f.askReset("192.0.2.7", email)
+				err := f.requestReset("192.0.2.7", email)
 				if f.is(err, rolecall.ErrValidation); len(faultsOf(err)) != 1 {
 					t.Errorf("%q: %v", email, err)
 				}

@@ -20,7 +20,7 @@ func TestOlderRecoveryCodesWorkUntilTheyAreUsed(t *testing.T) {
 			tx.ReplaceRecoveryCodes(ada.ID, [][]byte{older.Hash()})
 			return nil
 		}))
-		f.ok(errorOf(f.answer(f.asked("ada"), signin.Proof{RecoveryCode: "OI23 4567 89AB CDEF"})))
-		f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(older)})), rolecall.ErrWrongCode)
+		f.ok(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: "OI23 4567 89AB CDEF"})))
+		f.is(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: string(older)})), rolecall.ErrWrongCode)
 	})
 }

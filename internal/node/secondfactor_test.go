@@ -72,8 +72,8 @@ func (f *fixture) challenge(a access.Anonymous, name string, wanted error) signi
 	return *in.Challenge
 }
 
-// asked is challenge for a user with a second factor.
-func (f *fixture) asked(name string) secret.Token {
+// factorChallenge is challenge for a user with a second factor.
+func (f *fixture) factorChallenge(name string) secret.Token {
 	f.Helper()
 	return secret.Token(f.challenge(f.attempt(), name, rolecall.ErrSecondFactorRequired).Token)
 }
@@ -101,19 +101,19 @@ func TestTheSecondFactorIsRequiredAfterTheCorrectPassword(t *testing.T) {
 		}
 		f.ok(errorOf(f.authenticate(f.Node, in.Token)))
 		f.is(errorOf(f.answer(challenge, signin.Proof{Code: app.next()})), rolecall.ErrChallengeInvalid)
-		f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{Code: code})), rolecall.ErrWrongCode)
+		f.is(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{Code: code})), rolecall.ErrWrongCode)
 	})
 }
 
 func TestFiftyAnswersToOneChallenge(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, _ := f.protected("ada")
-		code, challenge := app.next(), f.asked("ada")
+		code, challenge := app.next(), f.factorChallenge("ada")
 		results := f.inParallel(50, func(int) error { return errorOf(f.answer(challenge, signin.Proof{Code: code})) })
 		if n := results[nil]; n != 1 || results[rolecall.ErrTooManyAttempts] != 0 {
 			t.Errorf("one right code signed in %d times: %v", n, results)
 		}
-		challenge = f.asked("ada")
+		challenge = f.factorChallenge("ada")
 		results = f.inParallel(50, func(int) error { return errorOf(f.answer(challenge, signin.Proof{Code: "000000"})) })
 		if results[rolecall.ErrWrongCode] != 5 || results[rolecall.ErrChallengeInvalid] != 45 {
 			t.Errorf("fifty wrong codes: %v", results)
@@ -125,7 +125,7 @@ func TestFiftyAnswersToOneChallenge(t *testing.T) {
 func TestAFullChallengeIsInvalidEvenWhenCachesAreCleared(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.protected("ada")
-		challenge := f.asked("ada")
+		challenge := f.factorChallenge("ada")
 		f.db.committed = func() { f.Access.Invalidation.Invalidate(rolecall.AnyID{}) }
 		for range 5 {
 			f.is(errorOf(f.answer(challenge, signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
@@ -142,7 +142,7 @@ func TestACodeIsAcceptedOnceForAllChallenges(t *testing.T) {
 		for name, proof := range map[string]signin.Proof{"a code": {Code: app.next()}, "a recovery code": {RecoveryCode: string(codes[3])}} {
 			challenges := make([]secret.Token, 50)
 			for i := range challenges {
-				challenges[i] = f.asked("ada")
+				challenges[i] = f.factorChallenge("ada")
 			}
 			results := f.inParallel(len(challenges), func(i int) error { return errorOf(f.answer(challenges[i], proof)) })
 			if results[nil] != 1 || results[rolecall.ErrWrongCode] != 49 {
@@ -158,7 +158,7 @@ func TestACodeIsAcceptedOnceForAllChallenges(t *testing.T) {
 func TestOneChallengeStartsOneSession(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, codes := f.protected("ada")
-		challenge := f.asked("ada")
+		challenge := f.factorChallenge("ada")
 		results := f.inParallel(5, func(i int) error {
 			return errorOf(f.answer(challenge, signin.Proof{RecoveryCode: string(codes[i])}))
 		})
@@ -174,9 +174,9 @@ func TestRecoveryCodes(t *testing.T) {
 		if len(codes) != secret.RecoveryCodes {
 			t.Fatalf("%d recovery codes", len(codes))
 		}
-		in, err := f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(codes[0])})
+		in, err := f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: string(codes[0])})
 		f.ok(err)
-		challenge := f.asked("ada")
+		challenge := f.factorChallenge("ada")
 		f.is(errorOf(f.answer(challenge, signin.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrWrongCode)
 		f.is(errorOf(f.answer(challenge, signin.Proof{RecoveryCode: "0000-0000-0000-0000"})), rolecall.ErrWrongCode)
 		c := f.call(in)
@@ -205,9 +205,9 @@ func TestAnAppWorksAfterAKeyRotation(t *testing.T) {
 		_, uses, _ := f.protected("uses")
 		_, waits, codes := f.protected("waits")
 		serve(current, old)
-		f.ok(errorOf(f.answer(f.asked("uses"), signin.Proof{Code: uses.next()})))
+		f.ok(errorOf(f.answer(f.factorChallenge("uses"), signin.Proof{Code: uses.next()})))
 		serve(current)
-		f.ok(errorOf(f.answer(f.asked("uses"), signin.Proof{Code: uses.next()})))
+		f.ok(errorOf(f.answer(f.factorChallenge("uses"), signin.Proof{Code: uses.next()})))
 
 		asked := f.challenge(f.attempt(), "waits", rolecall.ErrSecondFactorRequired)
 		if !slices.Equal(asked.Methods, []rolecall.FactorMethod{rolecall.FactorRecoveryCode}) {
@@ -218,7 +218,7 @@ func TestAnAppWorksAfterAKeyRotation(t *testing.T) {
 		in, err := f.answer(challenge, signin.Proof{RecoveryCode: string(codes[0])})
 		f.ok(err)
 		again, _ := f.enrol(f.call(in))
-		f.ok(errorOf(f.answer(f.asked("waits"), signin.Proof{Code: again.next()})))
+		f.ok(errorOf(f.answer(f.factorChallenge("waits"), signin.Proof{Code: again.next()})))
 	})
 }
 
@@ -236,7 +236,7 @@ func TestChallengesAreInvalidated(t *testing.T) {
 			f.ok(f.SignIn.SetPassword(f.Context(), f.tenant.Name, address("ada"), "another "+password))
 		}, rolecall.ErrChallengeInvalid},
 		"a password that was changed": {func(f *fixture, _ rolecall.User, code secret.RecoveryCode) {
-			in, err := f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(code)})
+			in, err := f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: string(code)})
 			f.ok(err)
 			f.ok(errorOf(f.SignIn.ChangePassword(f.Context(), f.call(in), password, "another "+password)))
 		}, rolecall.ErrChallengeInvalid},
@@ -253,7 +253,7 @@ func TestChallengesAreInvalidated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onEachStore(t, func(f *fixture) {
 				user, _, codes := f.protected("ada")
-				challenge := f.asked("ada")
+				challenge := f.factorChallenge("ada")
 				test.happens(f, user, codes[0])
 				f.is(errorOf(f.answer(challenge, signin.Proof{RecoveryCode: string(codes[1])})), test.want)
 			})
@@ -265,7 +265,7 @@ func TestAPasswordChangeDuringSignInPreventsTheSession(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
 		for _, code := range codes {
-			challenge := f.asked("ada")
+			challenge := f.factorChallenge("ada")
 			var in signin.SignIn
 			f.inParallel(2, func(i int) (err error) {
 				if i == 0 {
@@ -285,12 +285,12 @@ func TestAPasswordChangeDuringSignInPreventsTheSession(t *testing.T) {
 func TestFactorsOfAnotherTenantAreRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, codes := f.protected("ada")
-		challenge, home := f.asked("ada"), f.tenant
+		challenge, home := f.factorChallenge("ada"), f.tenant
 		f.tenant = f.newTenant("other")
 		f.owner = f.call(f.signIn("owner"))
 		_, app, _ := f.protected("ada")
 		f.is(errorOf(f.answer(challenge, signin.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrChallengeInvalid)
-		f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrWrongCode)
+		f.is(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrWrongCode)
 		f.tenant = home
 		f.is(errorOf(f.answer(challenge, signin.Proof{Code: app.next()})), rolecall.ErrWrongCode)
 		nobody := access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}
@@ -302,24 +302,24 @@ func TestFactorsOfAnotherTenantAreRefused(t *testing.T) {
 func TestTenWrongCodesPerAccountAndHourAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, codes := f.protected("ada")
-		in, err := f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(codes[0])})
+		in, err := f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: string(codes[0])})
 		f.ok(err)
 		known := f.attempt()
 		known.Devices = []string{in.Device}
 		var challenge secret.Token
 		for i := range 10 {
 			if i%5 == 0 {
-				challenge = f.asked("ada")
+				challenge = f.factorChallenge("ada")
 			}
 			elsewhere := f.attempt()
 			elsewhere.Source = "198.51.100." + string(rune('0'+i))
 			f.is(errorOf(f.SignIn.CompleteSignIn(f.Context(), elsewhere, challenge, signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
 		}
-		challenge = f.asked("ada")
+		challenge = f.factorChallenge("ada")
 		f.is(errorOf(f.answer(challenge, signin.Proof{Code: app.next()})), rolecall.ErrTooManyAttempts)
 		f.ok(errorOf(f.SignIn.CompleteSignIn(f.Context(), known, challenge, signin.Proof{Code: app.code()})))
 		f.clock.advance(time.Hour)
-		f.ok(errorOf(f.answer(f.asked("ada"), signin.Proof{Code: app.next()})))
+		f.ok(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{Code: app.next()})))
 	})
 }
 
@@ -347,7 +347,7 @@ func TestEveryWayToAChallengeHasTheSameLimit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onEachStore(t, func(f *fixture) {
 				ada, _, codes := f.protected("ada")
-				in, err := f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(codes[0])})
+				in, err := f.answer(f.factorChallenge("ada"), signin.Proof{RecoveryCode: string(codes[0])})
 				f.ok(err)
 				evaluated := 0
 				for round := range 4 {
@@ -398,11 +398,11 @@ func TestACorrectPasswordAloneDoesNotResetTheCount(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, _ := f.protected("ada")
 		for range 9 {
-			f.asked("ada")
+			f.factorChallenge("ada")
 		}
-		f.ok(errorOf(f.answer(f.asked("ada"), signin.Proof{Code: app.next()})))
+		f.ok(errorOf(f.answer(f.factorChallenge("ada"), signin.Proof{Code: app.next()})))
 		for range 10 {
-			f.asked("ada")
+			f.factorChallenge("ada")
 		}
 		f.is(errorOf(f.SignIn.Login(f.Context(), f.attempt(), address("ada"), password)), rolecall.ErrTooManyAttempts)
 	})
@@ -442,7 +442,7 @@ func TestARequiredFactorIsEnrolledAtSignIn(t *testing.T) {
 		f.ok(errorOf(f.authenticate(f.Node, in.Token)))
 		f.is(errorOf(f.SignIn.BeginEnrolment(f.Context(), f.attempt(), challenge)), rolecall.ErrChallengeInvalid)
 
-		other := f.asked("ada")
+		other := f.factorChallenge("ada")
 		f.is(errorOf(f.SignIn.BeginEnrolment(f.Context(), f.attempt(), other)), rolecall.ErrChallengeInvalid)
 		f.is(f.SignIn.RemoveTOTP(f.Context(), f.call(in)), rolecall.ErrFactorDemanded)
 		f.is(f.SignIn.ResetFactors(f.Context(), f.call(in), in.Principal.User.ID), rolecall.ErrPermissionDenied)
@@ -500,7 +500,7 @@ func TestARoleCanRequireAFactorOfItsHolders(t *testing.T) {
 func TestTheLastRequiredFactorCannotBeRemoved(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, _ := f.protected("ada")
-		in, err := f.answer(f.asked("ada"), signin.Proof{Code: app.next()})
+		in, err := f.answer(f.factorChallenge("ada"), signin.Proof{Code: app.next()})
 		f.ok(err)
 		c := f.call(in)
 		key := f.passkey(c, passkeytest.New(origin))
@@ -528,7 +528,7 @@ func TestLifetimesFollowTheRolesOfAUser(t *testing.T) {
 		plain := f.signIn("owner")
 		owner := f.call(plain)
 		signIn := func() signin.SignIn {
-			in, err := f.answer(f.asked("ada"), signin.Proof{Code: app.next()})
+			in, err := f.answer(f.factorChallenge("ada"), signin.Proof{Code: app.next()})
 			f.ok(err)
 			return in
 		}

@@ -91,7 +91,7 @@ func TestASecondFactorRefundsNothingInALaterWindow(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 4}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
 		f.clock.advance(6 * time.Minute) // the window of the earlier sign-ins has four minutes left
-		kept := f.asked("ada")
+		kept := f.factorChallenge("ada")
 		f.clock.advance(4 * time.Minute)
 		for i := range 4 {
 			f.is(f.guess("192.0.2.1", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)

@@ -11,25 +11,25 @@ import (
 	"testing"
 )
 
-// front is the proxy before a program in each topology: a server with TLS that serves
+// reverseProxy is the proxy before a program in each topology: a server with TLS that serves
 // the pages of several hosts and forwards the program's requests.
-type front struct {
+type reverseProxy struct {
 	port  string
 	mu    sync.Mutex
 	hosts map[string]http.Handler
 	seen  []passage
 }
 
-// passage is a request that the front passed on to a program.
+// passage is a request that the reverse proxy passed on to a program.
 type passage struct {
 	line    string // METHOD /path
 	session bool   // whether a session cookie came with it
 	status  int
 }
 
-func newFront(t *testing.T) *front {
+func newReverseProxy(t *testing.T) *reverseProxy {
 	t.Helper()
-	f := &front{hosts: map[string]http.Handler{}}
+	f := &reverseProxy{hosts: map[string]http.Handler{}}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -54,17 +54,17 @@ func newFront(t *testing.T) *front {
 }
 
 // origin returns the origin of the host.
-func (f *front) origin(host string) string { return "https://" + host + ":" + f.port }
+func (f *reverseProxy) origin(host string) string { return "https://" + host + ":" + f.port }
 
 // serve gives the host to the handler.
-func (f *front) serve(host string, handler http.Handler) {
+func (f *reverseProxy) serve(host string, handler http.Handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hosts[host] = handler
 }
 
 // pass returns a handler that forwards requests to the program like a proxy with TLS.
-func (f *front) pass(p *program) http.Handler {
+func (f *reverseProxy) pass(p *program) http.Handler {
 	target := &url.URL{Scheme: "http", Host: p.Address}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -85,7 +85,7 @@ func (f *front) pass(p *program) http.Handler {
 }
 
 // passed returns the requests that were forwarded since its last call.
-func (f *front) passed() []passage {
+func (f *reverseProxy) passed() []passage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen := f.seen
@@ -94,7 +94,7 @@ func (f *front) passed() []passage {
 }
 
 // awaitPassed waits for forwarded requests and returns them.
-func (f *front) awaitPassed(t *testing.T) (seen []passage) {
+func (f *reverseProxy) awaitPassed(t *testing.T) (seen []passage) {
 	t.Helper()
 	if !poll(func() bool {
 		seen = f.passed()

@@ -209,7 +209,7 @@ func TestAWrongPasswordDoesNotReauthenticate(t *testing.T) {
 func TestReauthenticationNeedsTheSecondFactor(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, app, codes := f.protected("ada")
-		in, err := f.answer(f.asked("ada"), signin.Proof{Code: app.next()})
+		in, err := f.answer(f.factorChallenge("ada"), signin.Proof{Code: app.next()})
 		f.ok(err)
 		try := func(password string, p signin.Proof) error {
 			return f.reconfirm(in, password, p)
