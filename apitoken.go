@@ -51,8 +51,8 @@ type APITokenState struct {
 
 // APITokenDraft describes an API token to create.
 type APITokenDraft struct {
-	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"100" doc:"What the token is for."`
-	Permissions []string `json:"permissions" required:"true" minItems:"1" maxItems:"256" format:"permission" doc:"What the bearer may do at most. The holder of the token must hold each permission or be able to assign it. What the holder loses later, the token loses too."`
+	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"100" doc:"Name of the token, for example its purpose."`
+	Permissions []string `json:"permissions" required:"true" minItems:"1" maxItems:"256" format:"permission" doc:"The permissions of the token. The user or service account of the token must have each permission or be able to assign it. If the user or service account loses a permission later, the token loses it too."`
 	ExpiresAt   Time     `json:"expiresAt" required:"true" doc:"When the token expires: in the future, and at most 366 days from now."`
 }
 
@@ -61,7 +61,7 @@ func (d *APITokenDraft) Check(now Time) FieldErrors {
 	var faults FieldErrors
 	faults.Text("/name", d.Name, APITokenNameMin, APITokenNameMax)
 	if len(d.Permissions) == 0 {
-		faults.Add("/permissions", "too-few", "must hold a permission")
+		faults.Add("/permissions", "too-few", "must have at least one permission")
 	}
 	parsePermissions(&faults, "/permissions", d.Permissions)
 	switch {
@@ -83,7 +83,7 @@ func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) FieldErr
 		if err != nil || !slices.ContainsFunc(assignments, func(a Assignment) bool {
 			return a.Live(now) && (slices.ContainsFunc(a.Role.Permissions, covers) || slices.ContainsFunc(a.Role.Grants, covers))
 		}) {
-			faults.Add(fmt.Sprintf("/permissions/%d", i), "not-held", "is not held by whom the token would speak for")
+			faults.Add(fmt.Sprintf("/permissions/%d", i), "not-held", "is not a permission that the holder of the token has or may assign")
 		}
 	}
 	return faults

@@ -28,7 +28,7 @@ type AssignmentDraft struct {
 func (d *AssignmentDraft) Check(now Time) FieldErrors {
 	var faults FieldErrors
 	if d.Departments != nil && len(d.Departments) == 0 {
-		faults.Add("/reach/departments", "too-few", "must name a department; leave reach out for the whole tenant")
+		faults.Add("/reach/departments", "too-few", "must name at least one department; omit reach for the whole tenant")
 	}
 	if len(d.Departments) > ReachDepartmentsMax {
 		faults.Add("/reach/departments", "too-many", "must name at most 100 departments")

@@ -55,7 +55,7 @@ func (d *OperatorKeyDraft) Check() FieldErrors {
 		}
 	}
 	if d.Lifetime <= 0 || d.Lifetime > OperatorKeyLifetimeMax {
-		faults.Add("/expires", "range", "must be longer than nothing and at most 366 days")
+		faults.Add("/expires", "range", "must be longer than zero and at most 366 days")
 	}
 	return faults
 }

@@ -187,29 +187,29 @@ var opens = []struct {
 	Permission
 	words string
 }{
-	{UsersRead, "reading all members of a user"},
-	{UsersCreate, "creating a user"},
-	{UsersUpdate, "changing every member that can be changed"},
-	{UsersDelete, "deleting a user"},
-	{UsersSuspend, "suspending and resuming a user"},
-	{UsersInvite, "inviting a user"},
-	{UsersRestore, "knowing of deleted users and bringing them back"},
-	{UsersErase, "removing all that is known of a user, at once and for good"},
-	{UsersFactors, "removing the second factors of a user who has lost them"},
-	{RolesRead, "reading roles, and who holds them"},
-	{RolesCreate, "making roles"},
-	{RolesUpdate, "changing roles"},
-	{RolesDelete, "deleting roles"},
-	{RolesAssign, "giving and taking roles"},
-	{SessionsRead, "seeing the sessions of users, and their API tokens"},
-	{SessionsRevoke, "ending the sessions of users, and their API tokens"},
-	{ServiceAccountsRead, "reading service accounts, with their roles and tokens"},
-	{ServiceAccountsCreate, "making service accounts"},
-	{ServiceAccountsUpdate, "changing service accounts, with their roles and tokens"},
-	{ServiceAccountsDelete, "deleting service accounts"},
-	{EventsRead, "reading what happened"},
-	{TenantRead, "reading the tenant's settings"},
-	{TenantUpdate, "changing the tenant's settings"},
+	{UsersRead, "read all members of users"},
+	{UsersCreate, "create users"},
+	{UsersUpdate, "update all members of users that can be changed"},
+	{UsersDelete, "delete users"},
+	{UsersSuspend, "suspend and resume users"},
+	{UsersInvite, "invite users, and send them password reset links"},
+	{UsersRestore, "list and restore deleted users"},
+	{UsersErase, "erase users and their personal data permanently"},
+	{UsersFactors, "reset the second factors of users"},
+	{RolesRead, "read roles and their assignments"},
+	{RolesCreate, "create roles"},
+	{RolesUpdate, "update roles"},
+	{RolesDelete, "delete roles"},
+	{RolesAssign, "assign and remove roles"},
+	{SessionsRead, "read the sessions and API tokens of users"},
+	{SessionsRevoke, "revoke the sessions and API tokens of users"},
+	{ServiceAccountsRead, "read service accounts, with their roles and API tokens"},
+	{ServiceAccountsCreate, "create service accounts"},
+	{ServiceAccountsUpdate, "update service accounts, with their roles and API tokens"},
+	{ServiceAccountsDelete, "delete service accounts"},
+	{EventsRead, "read all events of the tenant"},
+	{TenantRead, "read the tenant and its settings"},
+	{TenantUpdate, "update the tenant and its settings"},
 	{AllOwn, "everything in Rolecall"},
 	{AllApplications, "everything in every application"},
 }
@@ -242,11 +242,11 @@ func (p Permission) Opens() string {
 	case p.Resource != "users" || !p.Own() || p.Field == "" || p.Field == "*":
 		return ""
 	case p.Action == "read":
-		return "reading one member: " + p.Field
+		return "read one member: " + p.Field
 	case p == UsersEmail:
-		return "changing one member: email, which its new owner confirms"
+		return "update one member: email, which is confirmed at the new address"
 	case p.Action == "update":
-		return "changing one member: " + p.Field
+		return "update one member: " + p.Field
 	}
 	return ""
 }

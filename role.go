@@ -21,12 +21,12 @@ const OwnerKey = "owner"
 // holders may assign to others in addition to those that they hold.
 type Role struct {
 	ID          RoleID       `json:"id" doc:"ID of the role."`
-	Key         *string      `json:"key" doc:"A stable name for programs."`
+	Key         *string      `json:"key" doc:"Stable name of the role for programs. Null without one."`
 	Name        string       `json:"name" doc:"Name of the role."`
-	Description string       `json:"description" doc:"What the role is for."`
-	Permissions []Permission `json:"permissions" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
-	Grants      []Permission `json:"grants" doc:"What holders may assign to others in addition to what they hold."`
-	System      bool         `json:"system" doc:"Whether the role comes with the tenant. Such a role cannot be changed."` // cannot be changed or deleted
+	Description string       `json:"description" doc:"Description of the role."`
+	Permissions []Permission `json:"permissions" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."`
+	Grants      []Permission `json:"grants" doc:"Permissions that users with the role may assign to others without having them."`
+	System      bool         `json:"system" doc:"Whether this is a system role, which cannot be changed or deleted."` // cannot be changed or deleted
 	CreatedAt   Time         `json:"createdAt" doc:"When the role was created."`
 	UpdatedAt   Time         `json:"updatedAt" doc:"When the role was changed last."`
 	Version     int64        `json:"-"`
@@ -37,11 +37,11 @@ func (r *Role) NameKey() string { return Fold(r.Name) }
 
 // RoleDraft describes a role to create.
 type RoleDraft struct {
-	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"A stable name for programs. It never changes."`
+	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"Stable name of the role for programs. It never changes."`
 	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
-	Description string   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
-	Permissions []string `json:"permissions" maxItems:"256" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
-	Grants      []string `json:"grants" maxItems:"256" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
+	Description string   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
+	Permissions []string `json:"permissions" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."`
+	Grants      []string `json:"grants" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them."`
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -55,7 +55,7 @@ func (d *RoleDraft) Check() FieldErrors {
 func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 	var faults FieldErrors
 	if d.Key != nil && !isRoleKey(*d.Key) {
-		faults.Add("/key", "format", "must be a letter a to z followed by at most 62 of a to z, 0 to 9 and -")
+		faults.Add("/key", "format", "must have 1 to 63 characters of a to z, 0 to 9 and -, and begin with a letter")
 	}
 	checkNaming(&faults, Some(d.Name), Some(d.Description))
 	role := Role{
@@ -75,9 +75,9 @@ func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 // and grants are replaced, not merged.
 type RolePatch struct {
 	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
-	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
-	Permissions Optional[[]string] `json:"permissions" maxItems:"256" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
-	Grants      Optional[[]string] `json:"grants" maxItems:"256" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
+	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
+	Permissions Optional[[]string] `json:"permissions" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."`
+	Grants      Optional[[]string] `json:"grants" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them."`
 }
 
 // Check validates the patch. It returns nil if the patch is valid.
@@ -126,7 +126,7 @@ func checkNaming(faults *FieldErrors, name, description Optional[string]) {
 
 func parsePermissions(faults *FieldErrors, pointer string, texts []string) []Permission {
 	if len(texts) > RolePermissionsMax {
-		faults.Add(pointer, "too-many", fmt.Sprintf("must hold at most %d permissions", RolePermissionsMax))
+		faults.Add(pointer, "too-many", fmt.Sprintf("must have at most %d permissions", RolePermissionsMax))
 		return nil
 	}
 	permissions := make([]Permission, 0, len(texts))
@@ -136,7 +136,7 @@ func parsePermissions(faults *FieldErrors, pointer string, texts []string) []Per
 		case err != nil:
 			faults.Add(at, "format", err.Error())
 		case !p.Known():
-			faults.Add(at, "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action")
+			faults.Add(at, "unknown-permission", "is not one of Rolecall's own permissions; write a permission of an application as application/resource:action")
 		default:
 			permissions = append(permissions, p)
 		}

@@ -9,8 +9,8 @@ const ServiceAccountsMax = 1000
 type ServiceAccount struct {
 	ID          ServiceAccountID     `json:"id" doc:"ID of the service account."`
 	Name        string               `json:"name" doc:"Name of the service account."`
-	Description string               `json:"description" doc:"What the service account is for."`
-	Status      ServiceAccountStatus `json:"status" doc:"active or suspended. More may come."`
+	Description string               `json:"description" doc:"Description of the service account."`
+	Status      ServiceAccountStatus `json:"status" doc:"active or suspended. Later versions may add values."`
 	CreatedAt   Time                 `json:"createdAt" doc:"When the service account was created."`
 	UpdatedAt   Time                 `json:"updatedAt" doc:"When the service account was changed last."`
 	Version     int64                `json:"-"` // counts changes; the condition of every update
@@ -33,7 +33,7 @@ func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
 // ServiceAccountDraft describes a service account to create.
 type ServiceAccountDraft struct {
 	Name        string `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
-	Description string `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the service account is for."`
+	Description string `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the service account."`
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -56,7 +56,7 @@ func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 // (RFC 7396).
 type ServiceAccountPatch struct {
 	Name        Optional[string] `json:"name" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
-	Description Optional[string] `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the service account is for."`
+	Description Optional[string] `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the service account."`
 }
 
 // Check validates the patch. It returns nil if the patch is valid.

@@ -247,25 +247,25 @@ const (
 // NumberSettings are all settings that are whole numbers, in the order in which the
 // API and the console show them.
 var NumberSettings = []NumberSetting{
-	{sessionIdle, "How long a session lives without a request; at most sessionAbsoluteSeconds. By default an hour for users of whom a second factor is required.",
+	{sessionIdle, "Idle timeout of sessions. At most sessionAbsoluteSeconds. The default is an hour for users who need a second factor.",
 		60, 30 * 86400, inSeconds(TenantSettings.IdleLifetime), func(s *TenantSettings) **int64 { return &s.SessionIdle }},
-	{sessionAbsolute, "How long a session lives at most. By default a day for users of whom a second factor is required.",
+	{sessionAbsolute, "Maximum session length. The default is a day for users who need a second factor.",
 		300, 90 * 86400, inSeconds(TenantSettings.AbsoluteLifetime), func(s *TenantSettings) **int64 { return &s.SessionAbsolute }},
-	{"refreshGraceSeconds", "How long a session's old token works on after its successor was used.",
+	{"refreshGraceSeconds", "How long the old token of a session works after the new one is first used.",
 		0, 300, inSeconds(TenantSettings.Grace), func(s *TenantSettings) **int64 { return &s.RefreshGrace }},
-	{"idempotencyKeptSeconds", "How long an idempotency key is kept, but not longer than events.",
+	{"idempotencyKeptSeconds", "How long an idempotency key is kept. Keys are not kept longer than events.",
 		86400, 30 * 86400, inSeconds(TenantSettings.KeyLifetime), func(s *TenantSettings) **int64 { return &s.IdempotencyKept }},
 	{"eventsKeptSeconds", "How long an event is kept.",
 		86400, 10 * 366 * 86400, inSeconds(TenantSettings.EventLifetime), func(s *TenantSettings) **int64 { return &s.EventsKept }},
-	{"reauthenticationSeconds", "How old a sign-in or its confirmation may be for what needs a recent one; 0: any age.",
+	{"reauthenticationSeconds", "Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum.",
 		0, 86400, inSeconds(TenantSettings.ReauthenticationAge), func(s *TenantSettings) **int64 { return &s.Reauthentication }},
 	{"invitationSeconds", "How long an invitation can be accepted.",
 		300, 30 * 86400, inSeconds(TenantSettings.InvitationLifetime), func(s *TenantSettings) **int64 { return &s.Invitation }},
 	{"passwordResetSeconds", "How long the link of a password reset works.",
 		300, 86400, inSeconds(TenantSettings.PasswordResetLifetime), func(s *TenantSettings) **int64 { return &s.PasswordReset }},
-	{passwordMinimum, "How many characters a new password has at least. Less than 15 only where a second factor is required of all (NIST SP 800-63B-4).",
+	{passwordMinimum, "Minimum length of a new password, in characters. Values below 15 are allowed only if all users need a second factor (NIST SP 800-63B-4).",
 		PasswordLeast, 64, counted(TenantSettings.PasswordMinimum), func(s *TenantSettings) **int64 { return &s.PasswordMin }},
-	{"sessionsPerUser", "How many sessions a user has at most at once; a further sign-in ends the oldest.",
+	{"sessionsPerUser", "Maximum number of sessions of a user at the same time. Another sign-in ends the oldest session.",
 		1, 1000, counted(TenantSettings.SessionsPerUser), func(s *TenantSettings) **int64 { return &s.SessionsMax }},
 }
 
@@ -296,7 +296,7 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 		faults.Add(factorPointer, "format", "must be none, all or roles")
 	}
 	if len(p.SecondFactor.Roles.Value) > SecondFactorRolesMax {
-		faults.Add(factorRolesPointer, "too-many", fmt.Sprintf("must be at most %d roles", SecondFactorRolesMax))
+		faults.Add(factorRolesPointer, "too-many", fmt.Sprintf("must have at most %d roles", SecondFactorRolesMax))
 	}
 	for i, text := range p.SecondFactor.Roles.Value {
 		if _, err := ParseID[Role](text); err != nil {
@@ -326,18 +326,18 @@ func (p *SettingsPatch) checkTogether(faults *FieldErrors, old TenantSettings) {
 		}
 	}
 	if s.SessionIdle != nil && s.IdleLifetime() > s.AbsoluteLifetime() {
-		conflict(fmt.Sprintf("does not fit: sessionIdleSeconds must be at most sessionAbsoluteSeconds, which would be %d", inSeconds(TenantSettings.AbsoluteLifetime)(s)),
+		conflict(fmt.Sprintf("conflicts with another setting: sessionIdleSeconds must be at most sessionAbsoluteSeconds, which would be %d", inSeconds(TenantSettings.AbsoluteLifetime)(s)),
 			settingPointer(sessionIdle), settingPointer(sessionAbsolute), factorPointer)
 	}
 	if s.PasswordMinimum() < DefaultPasswordMin && s.SecondFactor.Required != SecondFactorOfAll {
-		conflict(fmt.Sprintf("does not fit: passwordMinimum must be at least %d unless secondFactor is required of all", DefaultPasswordMin),
+		conflict(fmt.Sprintf("conflicts with another setting: passwordMinimum must be at least %d unless all users need a second factor", DefaultPasswordMin),
 			settingPointer(passwordMinimum), factorPointer)
 	}
 	switch named := p.SecondFactor.Roles.Value; {
 	case s.SecondFactor.Required != SecondFactorOfRoles && len(named) > 0:
-		conflict("does not fit: roles are named only where required is roles", factorRolesPointer)
+		conflict("conflicts with another setting: roles must be empty unless required is roles", factorRolesPointer)
 	case s.SecondFactor.Required == SecondFactorOfRoles && len(s.SecondFactor.Roles) == 0 && len(named) == 0 && (p.names(factorPointer) || p.names(factorRolesPointer)):
-		faults.Add(factorRolesPointer, "required", "must name at least one role where required is roles")
+		faults.Add(factorRolesPointer, "required", "must name at least one role if required is roles")
 	}
 }
 

@@ -84,7 +84,7 @@ func (d *TenantDraft) Tenant(now Time) Tenant {
 }
 
 // tenantNameFormat describes what IsTenantName accepts.
-const tenantNameFormat = "must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit"
+const tenantNameFormat = "must have 1 to 63 characters of a to z, 0 to 9, - and _, and begin with a letter or digit"
 
 // IsTenantName reports whether name matches ^[a-z0-9][a-z0-9_-]{0,62}$.
 func IsTenantName(name string) bool {

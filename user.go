@@ -30,12 +30,12 @@ const (
 // User is a person of one tenant.
 type User struct {
 	ID         UserID     `json:"id" doc:"ID of the user."`
-	Email      string     `json:"email" doc:"Email address as it was sent."`
+	Email      string     `json:"email" doc:"Email address, spelled as it was sent."`
 	Name       string     `json:"name" doc:"Full name."`
-	Department *string    `json:"department" doc:"Department, by which the reach of roles is limited."`
-	ExternalID *string    `json:"externalId" doc:"Stable external ID that the application chooses, unique in the tenant."`
-	Metadata   Metadata   `json:"metadata" doc:"Pairs of texts that the application keeps with the user."`
-	Status     UserStatus `json:"status" doc:"pending, active or suspended, and deleted in a list of users who can be restored. More may come."`
+	Department *string    `json:"department" doc:"Department of the user. The reach of a role can be limited to departments."`
+	ExternalID *string    `json:"externalId" doc:"ID of the user in your application, unique in the tenant."`
+	Metadata   Metadata   `json:"metadata" doc:"Key-value pairs that the application stores with the user."`
+	Status     UserStatus `json:"status" doc:"pending, active or suspended. In a list of deleted users, deleted. Later versions may add values."`
 	CreatedAt  Time       `json:"createdAt" doc:"When the user was created."`
 	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was changed last."`
 	Version    int64      `json:"-"` // counts changes; the condition of every update
@@ -81,10 +81,10 @@ func (u *User) DepartmentKey() *string {
 type UserDraft struct {
 	Email      string            `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address, unique in the tenant."`
 	Name       string            `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department, by which the reach of roles is limited."`
-	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"Stable external ID that the application chooses, unique in the tenant."`
-	Metadata   map[string]string `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs of texts that the application keeps with the user. At most 50."`
-	Invite     bool              `json:"invite" doc:"Whether to invite the user at once, by mail. Needs users:invite too."`
+	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments."`
+	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant."`
+	Metadata   map[string]string `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs that the application stores with the user, at most 50."`
+	Invite     bool              `json:"invite" doc:"Whether to mail an invitation to the user. It also needs the permission users:invite."`
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -114,9 +114,9 @@ func (d *UserDraft) User(now Time) User {
 // UserPatch changes a user. Absent members keep their values (RFC 7396).
 type UserPatch struct {
 	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department, by which the reach of roles is limited."`
-	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"Stable external ID that the application chooses, unique in the tenant."`
-	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs to change. A null value removes its pair, and null removes all. At most 50 pairs after the change."` // nil removes all pairs; a nil value removes its key
+	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments."`
+	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant."`
+	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair, and null instead of the object removes all pairs. The user can have at most 50 pairs after the change."` // nil removes all pairs; a nil value removes its key
 }
 
 // Members returns the members that the patch sets, also those that it sets to their
@@ -182,7 +182,7 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 		}
 		if len(pairs) > MetadataPairs {
 			var faults FieldErrors
-			faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs after the change", MetadataPairs))
+			faults.Add("/metadata", "too-many", fmt.Sprintf("must have at most %d pairs after the change", MetadataPairs))
 			return before, 0, faults.Err()
 		}
 		u.Metadata = NewMetadata(pairs)
@@ -260,7 +260,7 @@ func CheckEmail(email string) (code, detail string) {
 	at := strings.LastIndexByte(email, '@')
 	if err != nil || parsed.Address != email || len(email) > EmailMax || at > 64 ||
 		strings.ContainsFunc(email, func(r rune) bool { return !isVisible(r) }) || strings.ContainsAny(email[:max(at, 0)], `"(),:;<>[\]`) || !isDomain(email[at+1:]) {
-		return "email", "must be an e-mail address such as ada@example.com"
+		return "email", "must be an email address such as ada@example.com"
 	}
 	return "", ""
 }
@@ -284,7 +284,7 @@ func isDomain(domain string) bool {
 
 func checkMetadata(faults *FieldErrors, metadata map[string]string) {
 	if len(metadata) > MetadataPairs {
-		faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs", MetadataPairs))
+		faults.Add("/metadata", "too-many", fmt.Sprintf("must have at most %d pairs", MetadataPairs))
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {

@@ -139,7 +139,7 @@ func TestWhoHasASecondFactorConfirmsByItAtTheForm(t *testing.T) {
 			t.Errorf("%s: %d %s", field, a.StatusCode, a.body)
 		}
 	}
-	if a := f.send(http.MethodPost, path, cookie, url.Values{"current-password": {password}}); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.body, "your second factor is needed too") {
+	if a := f.send(http.MethodPost, path, cookie, url.Values{"current-password": {password}}); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.body, "your second factor is also required") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	confirmed := f.send(http.MethodPost, path, cookie, url.Values{"current-password": {password}, "current-code": {f.codeOf(page, 1)}})
@@ -173,7 +173,7 @@ func TestAPasskeyIsMadeRenamedConfirmedByAndRemoved(t *testing.T) {
 	device := passkeytest.New("https://example.com")
 	shown := f.get("/console/acme/account/passkeys/add", cookie).body
 	form := url.Values{"idempotency-key": {fieldOf(t, shown, "idempotency-key", "value")}, "name": {`<b>Key</b>`}, "passkey": {"{}"}}
-	if a := f.send(http.MethodPost, "/console/acme/account/passkeys", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "data-passkey-says>Must be what") || fieldOf(t, a.body, "name", "value") != `<b>Key</b>` {
+	if a := f.send(http.MethodPost, "/console/acme/account/passkeys", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "data-passkey-says>Must be the response") || fieldOf(t, a.body, "name", "value") != `<b>Key</b>` {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	form.Set("passkey", string(device.Create(t, []byte(fieldOf(t, shown, "passkey", "data-passkey")))))
@@ -193,7 +193,7 @@ func TestAPasskeyIsMadeRenamedConfirmedByAndRemoved(t *testing.T) {
 	f.await()
 	shown = f.get(address+"/rename", cookie).body
 	renamed := url.Values{"name": {"Pocket"}, "current-password": {password}, "current-passkey": {"{"}}
-	if a := f.send(http.MethodPost, address+"/rename", cookie, renamed); a.StatusCode != http.StatusUnprocessableEntity || fieldOf(t, a.body, "name", "value") != "Pocket" || !strings.Contains(a.body, "Is not a second factor of yours") {
+	if a := f.send(http.MethodPost, address+"/rename", cookie, renamed); a.StatusCode != http.StatusUnprocessableEntity || fieldOf(t, a.body, "name", "value") != "Pocket" || !strings.Contains(a.body, "Is not one of your second factors") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	renamed.Set("current-passkey", string(device.Get(t, []byte(fieldOf(t, shown, "current-passkey", "data-passkey")))))

@@ -22,9 +22,9 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	for name, form := range map[string]url.Values{
-		"must name a department": {"where": {"departments"}, "reach/departments": {" \r\n"}},
-		"Must be a date":         {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
-		"Must be in the future":  {"where": {"everywhere"}, "expiresAt": {"2020-01-01T10:00"}},
+		"must name at least one department": {"where": {"departments"}, "reach/departments": {" \r\n"}},
+		"Must be a date":                    {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
+		"Must be in the future":             {"where": {"everywhere"}, "expiresAt": {"2020-01-01T10:00"}},
 	} {
 		a := f.send(http.MethodPost, path, cookie, form)
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(strings.ToLower(a.body), strings.ToLower(name)) || !strings.Contains(a.body, "aria-invalid") {
@@ -72,17 +72,17 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 	cookie := f.signIn("acme", "clerk@example.com")
 	home := "/console/acme/users/" + user.ID.String()
 	a := f.get(home+"/roles/give", cookie)
-	if !strings.Contains(a.body, home+"/roles/"+reader.ID.String()) || strings.Contains(a.body, home+"/roles/"+deleter.ID.String()) || !strings.Contains(a.body, "it needs users:delete, as far and as long.") {
+	if !strings.Contains(a.body, home+"/roles/"+reader.ID.String()) || strings.Contains(a.body, home+"/roles/"+deleter.ID.String()) || !strings.Contains(a.body, "You need users:delete for at least the same users and the same time.") {
 		t.Errorf("%s", a.body)
 	}
 	a = f.get(home+"/roles/"+reader.ID.String(), cookie)
 	if !strings.Contains(a.body, `value="everywhere" disabled`) || !strings.Contains(a.body, "only in these departments: Sales.") || !strings.Contains(a.body, `value="Sales" checked`) {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.send(http.MethodPost, home+"/roles/"+reader.ID.String(), cookie, url.Values{"where": {"everywhere"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "it needs users:read") {
+	if a := f.send(http.MethodPost, home+"/roles/"+reader.ID.String(), cookie, url.Values{"where": {"everywhere"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "You need users:read") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home+"/roles/"+deleter.ID.String(), cookie); strings.Contains(a.body, "<textarea") || !strings.Contains(a.body, "it needs users:delete") {
+	if a := f.get(home+"/roles/"+deleter.ID.String(), cookie); strings.Contains(a.body, "<textarea") || !strings.Contains(a.body, "You need users:delete") {
 		t.Errorf("%s", a.body)
 	}
 	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), deleter.ID, rolecall.AssignmentDraft{}); err != nil {

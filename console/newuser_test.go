@@ -62,12 +62,12 @@ func TestWhatIsWrongWithANewUserIsSaidAtItsField(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	for want, change := range map[string]url.Values{
-		`id="fault-email">Another user of this tenant has this address.`: {"email": {"Owner@Example.com"}},
-		`id="fault-email">Must be an e-mail address`:                     {"email": {"=cmd|'/c calc'!A1"}},
-		`id="fault-name">Must have 3 to 255 characters.`:                 {"name": {"x"}},
-		`id="fault-department">Must have 3`:                              {"department": {"x"}},
-		`class="fault">Appears more than once.`:                          {"metadata-key": {"floor", "floor"}, "metadata-value": {"1", "2"}},
-		`role="alert">Each value must have a key`:                        {"metadata-key": {""}, "metadata-value": {"1"}},
+		`id="fault-email">Another user of this tenant has this email address.`: {"email": {"Owner@Example.com"}},
+		`id="fault-email">Must be an email address`:                            {"email": {"=cmd|'/c calc'!A1"}},
+		`id="fault-name">Must have 3 to 255 characters.`:                       {"name": {"x"}},
+		`id="fault-department">Must have 3`:                                    {"department": {"x"}},
+		`class="fault">Appears more than once.`:                                {"metadata-key": {"floor", "floor"}, "metadata-value": {"1", "2"}},
+		`role="alert">Each value must have a key`:                              {"metadata-key": {""}, "metadata-value": {"1"}},
 	} {
 		form := newUserForm("grace@example.com", "k")
 		for name, values := range change {

@@ -55,7 +55,7 @@ func TestSelectedUsersAreSuspendedAndResumedOneByOne(t *testing.T) {
 	}
 	for range 2 {
 		a := f.send(http.MethodPost, path, cookie, selecting(users, "reason", "left & gone", "return", "/users?q=ev"))
-		for _, part := range []string{"2 users suspended", "1 user wasn&#39;t changed", "Ada Lovelace", "A tenant keeps at least one active user", `href="/console/acme/users?q=ev"`, path + "?return=%2Fusers%3Fq%3Dev&amp;user=" + f.owner.ID.String()} {
+		for _, part := range []string{"2 users suspended", "1 user wasn&#39;t changed", "Ada Lovelace", "A tenant needs at least one active owner", `href="/console/acme/users?q=ev"`, path + "?return=%2Fusers%3Fq%3Dev&amp;user=" + f.owner.ID.String()} {
 			if a.StatusCode != http.StatusOK || !strings.Contains(a.body, part) {
 				t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 			}
@@ -85,9 +85,9 @@ func TestARoleIsGivenToSelectedUsers(t *testing.T) {
 	users := []rolecall.UserID{eve.ID, mallory.ID}
 	const path = "/console/acme/users/selected/give-role"
 	for name, fields := range map[string][]string{
-		`id="fault-role">Must be selected`: {"where", "everywhere"},
-		"Must name a department":           {"role", role.ID.String(), "where", "departments"},
-		"Must be in the future":            {"role", role.ID.String(), "where", "everywhere", "expiresAt", "2020-01-01T10:00"},
+		`id="fault-role">Must be selected`:  {"where", "everywhere"},
+		"Must name at least one department": {"role", role.ID.String(), "where", "departments"},
+		"Must be in the future":             {"role", role.ID.String(), "where", "everywhere", "expiresAt", "2020-01-01T10:00"},
 	} {
 		if a := f.send(http.MethodPost, path, cookie, selecting(users, fields...)); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, name) || !strings.Contains(a.body, eve.ID.String()) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)

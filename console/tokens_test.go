@@ -76,7 +76,7 @@ func TestWhatIsWrongWithATokenIsSaidAtTheField(t *testing.T) {
 	for field, wrong := range map[string]struct{ value, words string }{
 		"name":        {"x", `id="fault-name"`},
 		"expiresAt":   {"soon", `id="fault-expiresAt">Must be a date and a time.`},
-		"permissions": {"users:read\r\nusers:delete", "users:delete is not held by whom the token would speak for."},
+		"permissions": {"users:read\r\nusers:delete", "users:delete is not a permission that the holder of the token has or may assign."},
 	} {
 		form := tokenFields("key-"+field, "Nightly", "users:read")
 		form.Set(field, wrong.value)
@@ -90,7 +90,7 @@ func TestWhatIsWrongWithATokenIsSaidAtTheField(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	form = tokenFields("none", "Nightly")
-	if a := f.send(http.MethodPost, path, cookie, form); !strings.Contains(a.body, "Must hold a permission.") {
+	if a := f.send(http.MethodPost, path, cookie, form); !strings.Contains(a.body, "Must have at least one permission.") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }
@@ -115,7 +115,7 @@ func TestOnlyWhatTheHolderHasIsOfferedForAToken(t *testing.T) {
 	}
 	f.hire("clerk@example.com", "Clara Clerk", []string{"service-accounts:*", "users:suspend"})
 	clerk := f.signIn("acme", "clerk@example.com")
-	if a := f.get(path, clerk); !strings.Contains(a.body, "it needs") || strings.Contains(a.body, `name="expiresAt"`) {
+	if a := f.get(path, clerk); !strings.Contains(a.body, "You need ") || strings.Contains(a.body, `name="expiresAt"`) {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, path, clerk, tokenFields("k", "Mine", "users:read")); a.StatusCode != http.StatusForbidden || secretOf.MatchString(a.body) {
@@ -137,7 +137,7 @@ func TestNobodyMakesTokensForSomebodyElse(t *testing.T) {
 		t.Errorf("%s %s", page.body, list.body)
 	}
 	for _, a := range []reply{f.get(home+"/tokens/create", cookie), f.send(http.MethodPost, home+"/tokens/create", cookie, tokenFields("k", "Theirs", "users:read"))} {
-		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "Users make their tokens themselves") {
+		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "Users can create API tokens only for themselves") {
 			t.Errorf("%d %s", a.StatusCode, a.body)
 		}
 	}

@@ -52,7 +52,7 @@ scenario("an address that another has is said at the field, and nobody is made",
   await form.getByLabel("Name").fill("Ada the second");
   await form.getByLabel("Email").fill("Ada.Lovelace@demo.example");
   await form.getByRole("button", { name: "Create" }).click();
-  await form.getByText("Another user of this tenant has this address.").waitFor();
+  await form.getByText("Another user of this tenant has this email address.").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.name), "email");
   await form.getByText("External ID and metadata").click();
   await form.getByLabel("Key").first().fill("floor");
@@ -169,7 +169,7 @@ scenario("of those whom it is not done to, each is named with the reason", async
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Suspend" }).click();
   await dialog.getByText("1 user wasn't changed").waitFor();
-  assert.match(await dialog.innerText(), /1 user suspended.*Ada Lovelace.*You.*keeps at least one active user/s);
+  assert.match(await dialog.innerText(), /1 user suspended.*Ada Lovelace.*You.*needs at least one active owner/s);
   await checkAccess(page);
   await dialog.getByRole("link", { name: "Try again" }).click();
   await dialog.getByRole("heading", { name: "Suspend 1 user?" }).waitFor();
@@ -186,7 +186,7 @@ scenario("a role is assigned to many at once, in departments, after what is wron
   await dialog.getByLabel("Role").selectOption({ label: "Auditor" });
   await dialog.getByLabel("Users in certain departments").check();
   await dialog.getByRole("button", { name: "Assign role" }).click();
-  await dialog.getByText("Must name a department").waitFor();
+  await dialog.getByText("Must name at least one department").waitFor();
   await dialog.getByRole("group", { name: "Departments" }).getByLabel("Legal").check();
   await dialog.getByLabel("Expires").fill("2099-12-31T18:00");
   await dialog.getByRole("button", { name: "Assign role" }).click();

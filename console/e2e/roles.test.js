@@ -16,7 +16,7 @@ scenario("roles are found as one types, and opened by the keyboard", async (page
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Support agent" }).waitFor();
   const text = await page.locator("main").innerText();
-  for (const part of ["users:suspend", "suspending and resuming a user", "support-agent", "Held by"]) assert.ok(text.includes(part), part);
+  for (const part of ["users:suspend", "suspend and resume users", "support-agent", "Held by"]) assert.ok(text.includes(part), part);
   await page.getByRole("link", { name: /\d users/ }).click();
   await page.waitForURL(/\/users$/);
   await page.getByRole("status").filter({ hasText: /\d users/ }).waitFor();
@@ -75,7 +75,7 @@ scenario("a role that comes with the tenant is shown, and not to be edited", asy
   await signIn(page);
   const role = await first(page, "/roles?key=owner");
   await page.goto(`/console/demo/roles/${role.id}`);
-  await page.getByText("This role comes with the tenant and cannot be changed or deleted.").waitFor();
+  await page.getByText("This is a system role. It cannot be changed or deleted.").waitFor();
   assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
 });
 
@@ -92,7 +92,7 @@ scenario("a role is given in departments until a day, changed and taken", async 
   const form = page.getByRole("dialog");
   await form.getByLabel("Users in certain departments").check();
   await form.getByRole("button", { name: "Assign" }).click();
-  await form.getByText("Must name a department").waitFor();
+  await form.getByText("Must name at least one department").waitFor();
   await form.getByRole("group", { name: "Departments" }).getByLabel("Sales").check();
   await form.getByLabel("Legal").check();
   await form.getByLabel("Expires").fill("2099-12-31T18:00");
@@ -156,7 +156,7 @@ scenario("what is beyond what one holds is not offered, and why is said", async 
   await page.goto(`/console/demo/users/${user.id}/roles/give`);
   const row = page.locator("tbody tr", { hasText: "Support agent" });
   await row.getByText("Can't assign").waitFor();
-  assert.match(await row.locator(".held").getAttribute("title"), /more than you hold yourself: it needs/);
+  assert.match(await row.locator(".held").getAttribute("title"), /more permissions than you have. You need/);
   for (const path of [`/roles/${agent.id}`, "/roles/create", `/users/${user.id}/roles/give`]) {
     for (const width of [390, 1440]) {
       await page.setViewportSize({ width, height: 844 });

@@ -25,7 +25,7 @@ func (s *Service) PasswordFieldErrors(pointer, password string, u *rolecall.User
 			return nil, err
 		}
 		if breached {
-			code, detail = "breached", "must not be a password that was leaked elsewhere; choose one that you have never used"
+			code, detail = "breached", "must not be a password from a known data leak; choose one that you have never used"
 		}
 	}
 	faults.Add(pointer, code, detail)

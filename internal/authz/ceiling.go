@@ -48,7 +48,7 @@ func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rol
 // permissions. The error names the first one.
 func requireCovers(p *Principal, permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
 	if missing, ok := p.MissingFor(permissions, within, until, grants); ok {
-		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("This would give, take or take over more than you hold yourself: it needs %s, as far and as long.", missing))
+		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("You cannot grant, remove or take over more permissions than you have. You need %s for at least the same users and the same time.", missing))
 	}
 	return nil
 }

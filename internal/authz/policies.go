@@ -4,10 +4,10 @@ import "github.com/rolecall/rolecall"
 
 // The policies for users.
 var (
-	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` of one member at least"}
-	ReadUser   = &Policy{Effect: NoEffect, instead: seesUsersOrOwnRecord, needs: "a permission for users, except for oneself"}
-	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate, needs: "`users:create`, and `users:invite` to invite"}
-	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` of each member that is sent. People may change their own name without it"}
+	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` for at least one member"}
+	ReadUser   = &Policy{Effect: NoEffect, instead: seesUsersOrOwnRecord, needs: "a permission on users. Callers need no permission to read themselves"}
+	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate, needs: "`users:create`. If `invite` is true, it also needs `users:invite`"}
+	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` for each member in the body. Users need no permission to change their own name"}
 
 	DeleteUser         = &Policy{Effect: Removes, permission: rolecall.UsersDelete, outranks: true}
 	EraseUser          = &Policy{Effect: Removes, permission: rolecall.UsersErase, outranks: true}
@@ -29,7 +29,7 @@ var (
 	ReadSessions       = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
 	EndSessions        = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 	ReadUserTokens     = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
-	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken, needs: "no permission, but only works for oneself"}
+	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken, needs: "no permission, but users can create tokens only for themselves"}
 	RevokeUserToken    = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 )
 
@@ -39,7 +39,7 @@ var (
 	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate, grantsRole: true}
 	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate, grantsRole: true}
 	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete, grantsRole: true}
-	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read some member of users"}
+	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users"}
 
 	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
 	CreateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsCreate, tenantWide: true}
@@ -178,7 +178,7 @@ func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 // isOwnToken allows users to create tokens for themselves only.
 func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID {
-		return rolecall.ErrPermissionDenied.With("Users make their tokens themselves: nobody else gets one that speaks for them.")
+		return rolecall.ErrPermissionDenied.With("Users can create API tokens only for themselves.")
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func isOwnToken(p *Principal, subject rolecall.UserID) error {
 // isNotToken rejects API tokens.
 func isNotToken(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
-		return rolecall.ErrSessionRequired.With("A token makes no tokens. This needs the session of a person, or the key of an operator.")
+		return rolecall.ErrSessionRequired.With("API tokens cannot create API tokens. Use the session of a user or an operator key.")
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func isNotToken(p *Principal, _ rolecall.UserID) error {
 // isForEveryTenant rejects operator keys that are limited to some tenants.
 func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	if p.Operator.Tenants != nil {
-		return rolecall.ErrPermissionDenied.With("This key is for certain tenants and makes no others.")
+		return rolecall.ErrPermissionDenied.With("This operator key is limited to some tenants and cannot create tenants.")
 	}
 	return nil
 }

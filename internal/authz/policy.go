@@ -89,16 +89,16 @@ func (o *Policy) Requirements() string {
 			needs += " in the whole tenant"
 		}
 		if o.self {
-			needs += ", or nothing for oneself"
+			needs += ". Users need no permission for themselves"
 		}
 	}
 	add(needs != "", "Needs "+needs+".")
 	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")
-	add(o.ownInSession, "For oneself it needs a session.")
-	add(o.notSuspended, "Not for suspended users.")
-	add(o.outranks, "The caller must hold every permission of Rolecall that the account holds.")
-	add(o.takesOver, "The caller must be able to grant every role of the account.")
-	add(o.grantsRole, "The caller must be able to grant the role.")
+	add(o.ownInSession, "Users can do this to themselves only with a session.")
+	add(o.notSuspended, "The user must not be suspended.")
+	add(o.outranks, "The caller must have each of Rolecall's own permissions that the account has.")
+	add(o.takesOver, "The caller must be able to assign every role of the account.")
+	add(o.grantsRole, "The caller must be able to assign the role.")
 	add(o.StepsUp(), "Needs a recent sign-in or re-authentication.")
 	return strings.Join(sentences, " ")
 }
@@ -208,7 +208,7 @@ func (o *Policy) authorizeRank(p *Principal, assignments []rolecall.Assignment, 
 
 // denied returns the error of a principal who lacks the permission.
 func denied(permission rolecall.Permission) error {
-	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Your roles do not allow this: it needs %s.", permission))
+	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Your roles do not allow this. You need the permission %s.", permission))
 }
 
 // Holds reports whether the principal holds the permission for users of the

@@ -49,12 +49,12 @@ func TestRequirementsDescribeThePolicy(t *testing.T) {
 		{authz.SignIn, ""},
 		{authz.ListInvitations, "Needs `users:invite`."},
 		{authz.ReadTenant, "Needs `tenant:read` in the whole tenant."},
-		{authz.ReadSessions, "Needs `sessions:read`, or nothing for oneself."},
+		{authz.ReadSessions, "Needs `sessions:read`. Users need no permission for themselves."},
 		{authz.CreateTenant, "Needs an operator key for all tenants."},
 		{authz.ReadOwnFactors, "Needs a session: API tokens and operator keys are refused."},
-		{authz.CreateRole, "Needs `roles:create`. The caller must be able to grant the role. Needs a recent sign-in or re-authentication."},
-		{authz.ResumeUser, "Needs `users:suspend`. The caller must hold every permission of Rolecall that the account holds. The caller must be able to grant every role of the account. Needs a recent sign-in or re-authentication."},
-		{authz.DeleteUser, "Needs `users:delete`. The caller must hold every permission of Rolecall that the account holds. Needs a recent sign-in or re-authentication."},
+		{authz.CreateRole, "Needs `roles:create`. The caller must be able to assign the role. Needs a recent sign-in or re-authentication."},
+		{authz.ResumeUser, "Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the account has. The caller must be able to assign every role of the account. Needs a recent sign-in or re-authentication."},
+		{authz.DeleteUser, "Needs `users:delete`. The caller must have each of Rolecall's own permissions that the account has. Needs a recent sign-in or re-authentication."},
 	} {
 		if got := c.policy.Requirements(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

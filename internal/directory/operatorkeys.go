@@ -40,7 +40,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 
 var errTooManyOperatorKeys = &rolecall.Error{
 	Kind: rolecall.Conflict, Code: "too-many-operator-keys",
-	Detail: "There are as many operator keys as an instance can have, expired ones included. Revoke one that is not needed first.",
+	Detail: "This instance has the maximum number of operator keys, including expired ones. Revoke one first.",
 }
 
 // OperatorKeys returns up to limit operator keys, the oldest first, after the given
@@ -58,7 +58,7 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)
 		if err == nil && !ok {
-			err = rolecall.ErrNotFound.With("There is no operator key of this id.")
+			err = rolecall.ErrNotFound.With("No operator key has this ID.")
 		}
 		return err
 	})

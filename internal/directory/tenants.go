@@ -191,7 +191,7 @@ func (s *Service) inside(ctx context.Context, c access.Caller, name string, none
 	return c, err
 }
 
-var noDeletedTenant = rolecall.ErrNotFound.With("There is no tenant of this name that can be restored. A tenant can be restored for 24 hours after it was deleted.")
+var noDeletedTenant = rolecall.ErrNotFound.With("No tenant with this name can be restored. A tenant can be restored for 24 hours after it was deleted.")
 
 // SuspendTenant rejects the tenant's sessions and sign-ins until it is resumed. No
 // data is deleted. It returns ErrNotFound.

@@ -45,8 +45,8 @@ func revokeToken[T holder](s *Server, ctx context.Context, c access.Caller, in *
 // tokenBody is an API token without its secret.
 type tokenBody struct {
 	ID          rolecall.APITokenID   `json:"id" doc:"ID of the token."`
-	Name        string                `json:"name" doc:"What the token is for."`
-	Permissions []rolecall.Permission `json:"permissions" doc:"What the bearer may do at most."`
+	Name        string                `json:"name" doc:"Name of the token, for example its purpose."`
+	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions of the token. They are effective only while the user or service account of the token has them."`
 	CreatedBy   rolecall.UserID       `json:"createdBy" nullable:"true" doc:"ID of the principal who created the token. Null for an operator."`
 	CreatedAt   rolecall.Time         `json:"createdAt" doc:"When the token was created."`
 	ExpiresAt   rolecall.Time         `json:"expiresAt" doc:"When the token expires."`
@@ -61,6 +61,6 @@ func newTokenBody(t *rolecall.APIToken) tokenBody {
 // is answered with secretWithheld.
 type newTokenBodyWithSecret struct {
 	tokenBody
-	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that the secret is not shown again."`
-	Token          string `json:"token,omitzero" doc:"The secret, which the program sends as Authorization: Bearer rc_…."`
+	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if this repeats an earlier request. The secret is not returned again."`
+	Token          string `json:"token,omitzero" doc:"The secret, to send as Authorization: Bearer rc_…."`
 }

@@ -12,7 +12,7 @@ import (
 
 type listAssignmentsRequest[T holder] struct {
 	idPath[T]
-	IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments after the others, those that expired last first."`
+	IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments too. They come after the others, the most recently expired first."`
 }
 
 func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T]) (operation.Response[operation.Page[assignmentBody]], error) {
@@ -59,13 +59,13 @@ func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in 
 // assignmentDraft describes a new assignment. Without members, it has no limits: the whole tenant, and
 // no expiry.
 type assignmentDraft struct {
-	Reach     reachDraft     `json:"reach" doc:"Where the role is to hold. Null for the whole tenant."`
+	Reach     reachDraft     `json:"reach" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires, in the future. Null for never."`
 }
 
 // reachDraft limits an assignment to the users of some departments.
 type reachDraft struct {
-	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The departments. Case and diacritics do not matter."`
+	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The names of the departments. Upper and lower case and accents do not matter."`
 }
 
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
@@ -81,7 +81,7 @@ func (d *assignmentDraft) Check(now rolecall.Time) rolecall.FieldErrors {
 // assignmentBody is a role assignment of a user or service account.
 type assignmentBody struct {
 	Role      assignedRole    `json:"role" doc:"The role."`
-	Reach     reachBody       `json:"reach" nullable:"true" doc:"Where the role holds. Null for the whole tenant."`
+	Reach     reachBody       `json:"reach" nullable:"true" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt rolecall.Time   `json:"expiresAt" nullable:"true" doc:"When the assignment expires. Null for never."`
 	GrantedBy rolecall.UserID `json:"grantedBy" nullable:"true" doc:"ID of the principal who assigned the role. Null for an operator."`
 	GrantedAt rolecall.Time   `json:"grantedAt" doc:"When the role was assigned."`

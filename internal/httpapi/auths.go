@@ -50,7 +50,7 @@ func (s *Server) logout(ctx context.Context, _ access.Caller, in *presentedReque
 }
 
 type getSessionRequest struct {
-	Touch operation.Touch `query:"touch" doc:"Whether the request counts as a use of the session."`
+	Touch operation.Touch `query:"touch" doc:"Whether the request counts as a use of the session. With false, it does not extend the idle timeout."`
 }
 
 func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionRequest) (operation.Response[currentSession], error) {
@@ -61,12 +61,12 @@ func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionReque
 // separate member, so that a client that ignores the reach fails closed.
 type currentSession struct {
 	Tenant            currentTenant         `json:"tenant" doc:"The tenant of the request."`
-	Principal         currentPrincipal      `json:"principal" doc:"Who acts. A token of a user acts as that user."`
+	Principal         currentPrincipal      `json:"principal" doc:"The caller. An API token of a user acts as that user."`
 	User              userBody              `json:"user" doc:"The user. A service account and an operator have an ID and a name only."`
-	Roles             []roleName            `json:"roles" doc:"The roles that the caller holds."`
-	Permissions       []rolecall.Permission `json:"permissions" doc:"What the caller may do in the whole tenant. Entries can have wildcards: users:* covers users:read, and what an owner holds covers everything. To check a permission, use GET /auths/check or POST /auths/checks."`
-	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"What the caller may do in some departments only."`
-	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null for a program."`
+	Roles             []roleName            `json:"roles" doc:"The roles of the caller."`
+	Permissions       []rolecall.Permission `json:"permissions" doc:"The permissions of the caller in the whole tenant. They can have wildcards: users:* covers users:read, and the permissions of an owner cover everything. To check a permission, use GET /auths/check or POST /auths/checks."`
+	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments."`
+	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null without a session, as for an API token."`
 }
 
 type currentTenant struct {
@@ -75,7 +75,7 @@ type currentTenant struct {
 }
 
 type currentPrincipal struct {
-	Type rolecall.ActorType `json:"type" doc:"Kind of principal: user, service_account or operator. More may come."`
+	Type rolecall.ActorType `json:"type" doc:"Kind of principal: user, service_account or operator. Later versions may add values."`
 	ID   rolecall.UserID    `json:"id" doc:"ID of the principal."`
 	Name string             `json:"name" doc:"Name of the principal."`
 }
@@ -83,7 +83,7 @@ type currentPrincipal struct {
 // scopedPermission is a permission that is limited to some departments.
 type scopedPermission struct {
 	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
-	Reach      reachBody           `json:"reach" doc:"Where it holds."`
+	Reach      reachBody           `json:"reach" doc:"The departments for whose users the caller has the permission."`
 }
 
 // newCurrentSession returns the caller. A program has no session. Its user has the name only, unless
@@ -117,7 +117,7 @@ func newCurrentSession(p *authz.Principal) currentSession {
 type signInBody struct {
 	User          userBody              `json:"user" doc:"The user who is signed in."`
 	Session       sessionBody           `json:"session" doc:"The session."`
-	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here, when the first second factor is enrolled."`
+	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are returned only here, when the first second factor is enrolled."`
 }
 
 // signedIn returns the response of a sign-in. A sign-in that failed, or that waits for a
@@ -186,9 +186,9 @@ type sessionBody struct {
 	ID              rolecall.SessionID `json:"id" doc:"ID of the session."`
 	AuthenticatedAt rolecall.Time      `json:"authenticatedAt" doc:"When the user signed in."`
 	ConfirmedAt     rolecall.Time      `json:"confirmedAt" nullable:"true" doc:"When the user last re-authenticated. Null for never."`
-	SecondFactor    bool               `json:"secondFactor" doc:"Whether the user proved a second factor at sign-in."`
-	IdleExpiresAt   rolecall.Time      `json:"idleExpiresAt" doc:"When the session ends unless it is used."`
-	ExpiresAt       rolecall.Time      `json:"expiresAt" doc:"When the session ends, even if it is used."`
+	SecondFactor    bool               `json:"secondFactor" doc:"Whether the user signed in with a second factor."`
+	IdleExpiresAt   rolecall.Time      `json:"idleExpiresAt" doc:"When the session expires if it is not used (idle timeout)."`
+	ExpiresAt       rolecall.Time      `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
 }
 
 func newSessionBody(p *authz.Principal) sessionBody {
@@ -208,7 +208,7 @@ type confirmRequest struct {
 
 func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[sessionBody], error) {
 	if in.Body.count() > 1 {
-		return operation.Response[sessionBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
+		return operation.Response[sessionBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must have at most one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.signin.Reauthenticate(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
 	if err != nil || signIn.Challenge != nil {
@@ -221,7 +221,7 @@ type changePasswordRequest struct{ Body changePasswordBody }
 
 type changePasswordBody struct {
 	CurrentPassword string `json:"currentPassword" required:"true" format:"password" doc:"The current password."`
-	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
+	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. It must have at least passwordMinimum characters, and must not be easy to guess."`
 }
 
 func (s *Server) changePassword(ctx context.Context, c access.Caller, in *changePasswordRequest) (operation.Response[operation.NoContent], error) {

@@ -12,28 +12,28 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// version is that of the contract: within a major version it only grows.
+// version is the version of the contract. Within a major version, nothing is removed or changed.
 const version = "1.0.0"
 
-// Document returns the contract as an OpenAPI 3.1 document, made from the same
-// table that requests are served by.
+// Document returns the contract as an OpenAPI 3.1 document. It is generated from the same table as
+// the router.
 func Document() *huma.OpenAPI {
 	contract := operation.Contract{
 		Info: &huma.Info{
 			Title: "Rolecall", Version: version,
-			Description: "Users, roles and sessions of many tenants. Every answer about a user has only the members that the caller may read.",
+			Description: "Users, roles, permissions and sessions for many tenants. Answers have only those members of a user that the caller may read.",
 			License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
 			Contact:     &huma.Contact{Name: "Rolecall", URL: "https://github.com/rolecall/rolecall"},
 		},
 		Tags: []*huma.Tag{
 			{Name: "Users", Description: "People of a tenant."},
-			{Name: "Invitations", Description: "Invitations that were not accepted."},
-			{Name: "Roles", Description: "Named sets of permissions, and who holds them."},
+			{Name: "Invitations", Description: "Invitations that were not accepted and have not expired."},
+			{Name: "Roles", Description: "Named sets of permissions, and the users who have them."},
 			{Name: "ServiceAccounts", Description: "Programs of a tenant, their roles and their tokens."},
 			{Name: "Events", Description: "The audit log."},
 			{Name: "Tenant", Description: "The tenant (organization) of the request."},
 			{Name: "Auths", Description: "Signing in and out, second factors (MFA), and permission checks."},
-			{Name: "Operator", Description: "Tenants, for programs that act as an operator. Not served until there is a key."},
+			{Name: "Operator", Description: "Tenants, for operators. The paths are unknown (404) until an operator key exists."},
 		},
 		Types: types, Catalogue: catalogue, Examples: loadExamples(),
 	}
@@ -43,7 +43,7 @@ func Document() *huma.OpenAPI {
 // YAML returns the document as YAML, the same bytes for the same contract.
 func YAML() ([]byte, error) { return Document().YAML() }
 
-// loadExamples returns the examples, by the ids of the operations.
+// loadExamples returns the examples by operation id.
 func loadExamples() map[string]operation.Example {
 	var all map[string]operation.Example
 	if err := json.Unmarshal(openapi.Examples, &all); err != nil {
@@ -52,7 +52,7 @@ func loadExamples() map[string]operation.Example {
 	return all
 }
 
-// catalogue is every problem that can be answered, by status and code.
+// catalogue are all problems of the API, sorted by status.
 var catalogue = []*rolecall.Error{
 	rolecall.ErrMalformed,
 	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,

@@ -15,7 +15,7 @@ import (
 // eventFilterRequest are the filters of every list of events.
 type eventFilterRequest struct {
 	operation.PageRequest
-	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions add types."`
+	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions may add types."`
 	Actor rolecall.AnyID `query:"actor" doc:"Only events that this principal caused."`
 	From  rolecall.Time  `query:"from" doc:"Only events at this timestamp or later."`
 	To    rolecall.Time  `query:"to" doc:"Only events before this timestamp."`
@@ -60,31 +60,31 @@ func (s *Server) listUserEvents(ctx context.Context, c access.Caller, in *listUs
 	return operation.NewPage(&page, newEventBody), err
 }
 
-// eventBody is an event with its values as far as the caller may read them.
+// eventBody is an event with the values that the caller may read.
 type eventBody struct {
 	ID         rolecall.EventID   `json:"id" doc:"ID of the event. IDs are not in the order of commits."`
-	Type       rolecall.EventType `json:"type" doc:"What happened: one of the values of the filter type. More may come. /docs/events says when each is written and what it has."`
+	Type       rolecall.EventType `json:"type" doc:"Type of the event: one of the values of the filter type. Later versions may add values. /docs/events describes each type."`
 	OccurredAt rolecall.Time      `json:"occurredAt" doc:"When it happened."`
 	Actor      eventActor         `json:"actor" doc:"Who caused the event."`
 	Subject    eventSubject       `json:"subject" doc:"What the event is about."`
 	Members    []string           `json:"members" doc:"Names of the members that changed."`
 	RequestID  optionalText       `json:"requestId" nullable:"true" doc:"ID of the request."`
-	SessionID  rolecall.SessionID `json:"sessionId" nullable:"true" doc:"The session in which it was done, or that ended. Null also for events that others caused, unless the caller may read all events."`
-	Source     optionalText       `json:"source" nullable:"true" doc:"Client address of the request. Null also for events that others caused, unless the caller may read all events."`
-	Reason     optionalText       `json:"reason" nullable:"true" doc:"Why it was done, or why it was refused."`
-	Before     jsontext.Value     `json:"before,omitzero" doc:"The changed members before, as far as the caller may read them. For an assignment: roleId, departments (absent for the whole tenant) and expiresAt (absent without an end)."`
-	After      jsontext.Value     `json:"after,omitzero" doc:"The changed members after, with the same members as before."`
+	SessionID  rolecall.SessionID `json:"sessionId" nullable:"true" doc:"ID of the session of the request, or of the session that ended. Also null for events that others caused, unless the caller may read all events."`
+	Source     optionalText       `json:"source" nullable:"true" doc:"IP address of the client. Also null for events that others caused, unless the caller may read all events."`
+	Reason     optionalText       `json:"reason" nullable:"true" doc:"The reason for the change or for the refusal."`
+	Before     jsontext.Value     `json:"before,omitzero" doc:"The changed members before the change. Members that the caller may not read are absent. For an assignment: roleId, departments (absent for the whole tenant) and expiresAt (absent if it does not expire)."`
+	After      jsontext.Value     `json:"after,omitzero" doc:"The changed members after the change, as in before."`
 }
 
 type eventActor struct {
-	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. More may come."`
+	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. Later versions may add values."`
 	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
-	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. More may come."`
-	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"The API token of the request. Null also for events that others caused, unless the caller may read all events."`
+	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. Later versions may add values."`
+	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request. Also null for events that others caused, unless the caller may read all events."`
 }
 
 type eventSubject struct {
-	Type rolecall.SubjectType `json:"type" doc:"Kind of subject, such as user, role or tenant. More may come."`
+	Type rolecall.SubjectType `json:"type" doc:"Kind of subject, such as user, role or tenant. Later versions may add values."`
 	ID   rolecall.AnyID       `json:"id" doc:"ID of the subject."`
 }
 
@@ -102,10 +102,10 @@ func newEventBody(e *rolecall.Event) eventBody {
 	return body
 }
 
-// optionalText is a text of which the empty one is null.
+// optionalText is a text. The empty text is null in JSON.
 type optionalText string
 
-// AppendJSON appends the text, null for the empty one.
+// AppendJSON appends the text, or null if it is empty.
 func (t optionalText) AppendJSON(b []byte) []byte {
 	if t == "" {
 		return append(b, "null"...)

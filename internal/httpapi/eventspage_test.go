@@ -18,15 +18,15 @@ A change writes an event in its own transaction. ` + "`GET /events`" + ` lists t
 
 | member | holds |
 |---|---|
-| ` + "`id`" + ` | the id of the event; ids are not in the order of commits |
+| ` + "`id`" + ` | the ID of the event. IDs are not in the order of commits |
 | ` + "`type`" + ` | what happened: one of the types below |
 | ` + "`occurredAt`" + ` | when it happened |
-| ` + "`actor`" + ` | who acted: ` + "`type`" + ` is user, service_account, operator or anonymous, and ` + "`via`" + ` is http, token, command or mail; ` + "`tokenId`" + ` is the API token |
-| ` + "`subject`" + ` | what the event is about, by ` + "`type`" + ` and ` + "`id`" + ` |
+| ` + "`actor`" + ` | the caller: ` + "`type`" + ` is user, service_account, operator or anonymous. ` + "`via`" + ` is http, token, command or mail. ` + "`tokenId`" + ` is the API token |
+| ` + "`subject`" + ` | the object of the event, with ` + "`type`" + ` and ` + "`id`" + ` |
 | ` + "`members`" + ` | the names of the members that changed |
-| ` + "`requestId`" + `, ` + "`sessionId`" + `, ` + "`source`" + ` | the request, the session and the network address it came from. Without ` + "`events:read`" + `, session, address and ` + "`actor.tokenId`" + ` are null for acts of other people |
-| ` + "`reason`" + ` | why, in words |
-| ` + "`before`, `after`" + ` | the values before and after, as far as the caller may read them |
+| ` + "`requestId`" + `, ` + "`sessionId`" + `, ` + "`source`" + ` | the request, its session and the IP address of the client. Without ` + "`events:read`" + `, session, address and ` + "`actor.tokenId`" + ` are null if another caller caused the event |
+| ` + "`reason`" + ` | the reason, as text |
+| ` + "`before`, `after`" + ` | the changed members before and after the change. Members that the caller may not read are absent |
 
 ## Types
 

@@ -16,7 +16,7 @@ import (
 
 // proofBody is the proof of a second factor. At most one of the members is used.
 type proofBody struct {
-	Code         string     `json:"code" doc:"Six digits of an authenticator app."`
+	Code         string     `json:"code" doc:"Six digits from the authenticator app."`
 	RecoveryCode string     `json:"recoveryCode" doc:"An unused recovery code."`
 	Passkey      credential `json:"passkey" doc:"The result of toJSON() of the credential that the browser returned."`
 }
@@ -51,14 +51,14 @@ func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *complet
 		return operation.Response[signInBody]{}, err
 	}
 	if in.Body.count() != 1 {
-		return operation.Response[signInBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
+		return operation.Response[signInBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must have exactly one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.signin.CompleteSignIn(ctx, in.Anonymous, challenge, in.Body.proof())
 	return s.signedIn(&signIn), err
 }
 
 type beginEnrolmentBody struct {
-	Challenge string `json:"challenge" required:"true" doc:"The challenge of the problem that the sign-in was answered with."`
+	Challenge string `json:"challenge" required:"true" doc:"The challenge in the 401 response to the sign-in."`
 }
 
 type beginEnrolmentRequest struct {
@@ -69,7 +69,7 @@ type beginEnrolmentRequest struct {
 // enrolmentBody is the proof for the enrolment of a second factor: a code of the secret, or a passkey.
 type enrolmentBody struct {
 	totpSecretBody
-	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"For navigator.credentials.create. Absent where passkeys are not available."`
+	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"Options for navigator.credentials.create. Absent if passkeys are not available."`
 }
 
 func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginEnrolmentRequest) (operation.Response[enrolmentBody], error) {
@@ -85,7 +85,7 @@ func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginE
 type factorsBody struct {
 	TOTP          *confirmedBody `json:"totp" doc:"The authenticator app. Null if none is enrolled."`
 	Passkeys      []passkeyBody  `json:"passkeys" doc:"The passkeys."`
-	RecoveryCodes int            `json:"recoveryCodes" doc:"Number of recovery codes that are left."`
+	RecoveryCodes int            `json:"recoveryCodes" doc:"Number of unused recovery codes."`
 	Demanded      bool           `json:"demanded" doc:"Whether the tenant requires a second factor of the caller."`
 }
 
@@ -107,8 +107,8 @@ func (s *Server) getFactors(ctx context.Context, c access.Caller, _ *noRequest) 
 
 // totpSecretBody is the secret of an authenticator app.
 type totpSecretBody struct {
-	Secret string `json:"secret" doc:"The secret in base32, to type in."`
-	URI    string `json:"uri" doc:"An otpauth:// URI, to show as a QR code."`
+	Secret string `json:"secret" doc:"The secret in base32, to type into the app."`
+	URI    string `json:"uri" doc:"The secret as an otpauth:// URI, to show as a QR code."`
 }
 
 func newTOTPSecretBody(s *signin.TOTPSecret) totpSecretBody {
@@ -123,12 +123,12 @@ func (s *Server) beginTOTP(ctx context.Context, c access.Caller, _ *noRequest) (
 type confirmTOTPRequest struct{ Body confirmTOTPBody }
 
 type confirmTOTPBody struct {
-	Code string `json:"code" required:"true" doc:"Six digits that the app shows."`
+	Code string `json:"code" required:"true" doc:"Six digits from the authenticator app."`
 }
 
 // recoveryCodesBody are new recovery codes. The list is absent if the user already had codes.
 type recoveryCodesBody struct {
-	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here."`
+	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are returned only here."`
 }
 
 func (s *Server) confirmTOTP(ctx context.Context, c access.Caller, in *confirmTOTPRequest) (operation.Response[recoveryCodesBody], error) {
@@ -162,7 +162,7 @@ type publicKeyBody struct {
 // credential is a PublicKeyCredential as JSON from a browser. Only the relying party parses it.
 type credential []byte
 
-// UnmarshalWire keeps the object as it was sent.
+// UnmarshalWire stores the object unchanged.
 func (c *credential) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	if value.Kind() != jsontext.KindBeginObject {
 		d.Add(pointer, "type", "must be an object")
@@ -219,7 +219,7 @@ type passkeyIDValue []byte
 func (v *passkeyIDValue) SetParameter(text string) (code, detail string) {
 	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(text) > passkeyIDLength || len(id) == 0 {
-		return "format", "must be the id of a passkey: base64url without padding"
+		return "format", "must be the ID of a passkey: base64url without padding"
 	}
 	*v = id
 	return "", ""
@@ -268,11 +268,11 @@ func newPasskey(key *rolecall.Passkey) passkeyBody {
 // answered with secretWithheld.
 type newPasskeyBody struct {
 	passkeyBody
-	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that the recovery codes are not shown again."`
-	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here, when the first second factor is enrolled."`
+	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True if this repeats an earlier request. The recovery codes are not returned again."`
+	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are returned only here, when the first second factor is enrolled."`
 }
 
-// base64Text are bytes that are written as base64url without padding.
+// base64Text are bytes. In JSON, they are base64url without padding.
 type base64Text []byte
 
 // AppendJSON appends the bytes as text.

@@ -34,7 +34,7 @@ func (s *Server) withdrawInvitation(ctx context.Context, c access.Caller, in *us
 	return operation.Response[operation.NoContent]{}, s.directory.WithdrawInvitation(ctx, c, in.ID)
 }
 
-// invitationBody is an invitation. If its user was erased, it has the id alone.
+// invitationBody is an invitation. If its user was erased, it has only the id.
 type invitationBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	CreatedAt rolecall.Time   `json:"createdAt,omitzero" doc:"When the invitation was created."`
@@ -45,14 +45,13 @@ func newInvitationBody(i *rolecall.Invitation) invitationBody {
 	return invitationBody{i.UserID, i.CreatedAt, i.ExpiresAt}
 }
 
-// openInvitation is an invitation that can be accepted, with its user as far as the caller
-// may read them.
+// openInvitation is an unexpired invitation, with the members of its user that the caller may read.
 type openInvitation struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	CreatedAt rolecall.Time   `json:"createdAt" doc:"When the invitation was created."`
 	ExpiresAt rolecall.Time   `json:"expiresAt" doc:"When the invitation expires."`
 	CreatedBy rolecall.UserID `json:"createdBy" nullable:"true" doc:"ID of the principal who created the invitation. Null for an operator."`
-	User      userBody        `json:"user" doc:"The user, as far as the caller may read them."`
+	User      userBody        `json:"user" doc:"The user, with the members that the caller may read."`
 }
 
 type invitationPage struct{ operation.Page[openInvitation] }

@@ -18,16 +18,16 @@ type requestPasswordResetRequest struct {
 	Body      emailBody
 }
 
-// acceptedBody describes the effect of an accepted request, which may have none.
+// acceptedBody describes what happens after an accepted request.
 type acceptedBody struct {
-	Detail string `json:"detail" doc:"What happens now, in a sentence for people."`
+	Detail string `json:"detail" doc:"What happens next, as a sentence for users."`
 }
 
 // requestPasswordReset answers the same whether or not a user has the address.
 func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *requestPasswordResetRequest) (operation.Response[acceptedBody], error) {
 	err := s.signin.RequestPasswordReset(ctx, in.Anonymous, in.Body.Email)
 	return operation.Response[acceptedBody]{Body: acceptedBody{
-		"If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
+		"If a user of this tenant has this address, a link to set a new password will be sent to it.",
 	}}, err
 }
 
@@ -77,7 +77,7 @@ type emailChangeBody struct {
 }
 
 type changeEmailBody struct {
-	Token string `json:"token" required:"true" doc:"The token of the link."`
+	Token string `json:"token" required:"true" doc:"The token in the link."`
 }
 
 type changeEmailRequest struct {
@@ -94,8 +94,8 @@ func (s *Server) changeEmail(ctx context.Context, _ access.Caller, in *changeEma
 }
 
 type newPasswordBody struct {
-	Token    string `json:"token" required:"true" doc:"The token of the link."`
-	Password string `json:"password" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
+	Token    string `json:"token" required:"true" doc:"The token in the link."`
+	Password string `json:"password" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. It must have at least passwordMinimum characters, and must not be easy to guess."`
 }
 
 // parseToken returns the token of a link. It returns the error invalid for a text that cannot be a

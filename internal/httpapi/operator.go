@@ -11,63 +11,71 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// operatorOperations is everything that is served to operators and is about
-// tenants. None of it is there until there is a key.
+// operatorOperations are the operations for operators. Their paths are unknown until an
+// operator key exists.
 var operatorOperations = []*operation.Operation{
 	{
-		Method: http.MethodGet, Path: "/operator/tenants", ID: "OperatorController_listTenants", Summary: "List the tenants that the key is for, by name",
-		Policy:   authz.ReadTenants,
-		Answers:  operation.Answers{{http.StatusOK, "A page of tenants.", []string{"Link"}}},
-		Endpoint: operation.Typed((*Server).listTenants),
+		Method: http.MethodGet, Path: "/operator/tenants", ID: "OperatorController_listTenants", Summary: "List tenants",
+		Description: "Lists the tenants that the operator key may access, sorted by name.",
+		Policy:      authz.ReadTenants,
+		Answers:     operation.Answers{{http.StatusOK, "A page of tenants.", []string{"Link"}}},
+		Endpoint:    operation.Typed((*Server).listTenants),
 	},
 	{
-		Method: http.MethodPost, Path: "/operator/tenants", ID: "OperatorController_createTenant", Summary: "Create a tenant and invite its first owner",
-		Policy:   authz.CreateTenant,
-		Answers:  operation.Answers{{http.StatusCreated, "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
-		Problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
-		Endpoint: operation.Typed((*Server).createTenant),
+		Method: http.MethodPost, Path: "/operator/tenants", ID: "OperatorController_createTenant", Summary: "Create a tenant",
+		Description: "Creates a tenant with the built-in roles, and mails an invitation to its first owner. The answer also has the link of the invitation. It is returned only once.",
+		Policy:      authz.CreateTenant,
+		Answers:     operation.Answers{{http.StatusCreated, "The new tenant, its first owner and the invitation.", []string{"Location", "Idempotent-Replayed"}}},
+		Problems:    problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
+		Endpoint:    operation.Typed((*Server).createTenant),
 	},
 	{
-		Method: http.MethodGet, Path: "/operator/tenants/{name}", ID: "OperatorController_getTenant", Summary: "Read a tenant and its settings, also while it is deleted and can be restored",
-		Policy:   authz.ReadTenants,
-		Answers:  operation.Answers{{http.StatusOK, "The tenant.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).getOperatedTenant),
+		Method: http.MethodGet, Path: "/operator/tenants/{name}", ID: "OperatorController_getTenant", Summary: "Get a tenant",
+		Description: "Returns the tenant with its settings, also while it is deleted and can be restored.",
+		Policy:      authz.ReadTenants,
+		Answers:     operation.Answers{{http.StatusOK, "The tenant.", []string{"ETag"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).getOperatedTenant),
 	},
 	{
-		Method: http.MethodPatch, Path: "/operator/tenants/{name}", ID: "OperatorController_updateTenant", Summary: "Change a tenant's name to show and its settings",
-		Policy:   authz.ChangeTenant,
-		Answers:  operation.Answers{{http.StatusOK, "The changed tenant.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).updateOperatedTenant),
+		Method: http.MethodPatch, Path: "/operator/tenants/{name}", ID: "OperatorController_updateTenant", Summary: "Update a tenant",
+		Description: "Changes the display name and the settings that are in the body.",
+		Policy:      authz.ChangeTenant,
+		Answers:     operation.Answers{{http.StatusOK, "The changed tenant.", []string{"ETag"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).updateOperatedTenant),
 	},
 	{
-		Method: http.MethodDelete, Path: "/operator/tenants/{name}", ID: "OperatorController_deleteTenant", Summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
-		Policy:   authz.DeleteTenant,
-		Answers:  operation.Answers{{http.StatusNoContent, "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).deleteTenant),
+		Method: http.MethodDelete, Path: "/operator/tenants/{name}", ID: "OperatorController_deleteTenant", Summary: "Delete a tenant",
+		Description: "Makes the tenant unavailable at once. It can be restored for 24 hours. After that, its data is removed. Its name cannot be used again for 30 days.",
+		Policy:      authz.DeleteTenant,
+		Answers:     operation.Answers{{http.StatusNoContent, "The tenant was deleted.", nil}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).deleteTenant),
 	},
 	{
-		Method: http.MethodPost, Path: "/operator/tenants/{name}/restore", ID: "OperatorController_restoreTenant", Summary: "Restore a tenant that was deleted in the last 24 hours",
-		Policy:   authz.ChangeTenant,
-		Answers:  operation.Answers{{http.StatusOK, "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).restoreTenant),
+		Method: http.MethodPost, Path: "/operator/tenants/{name}/restore", ID: "OperatorController_restoreTenant", Summary: "Restore a tenant",
+		Description: "Restores a tenant that was deleted in the last 24 hours, with its users, roles, sessions and API tokens. A tenant that is not deleted does not change.",
+		Policy:      authz.ChangeTenant,
+		Answers:     operation.Answers{{http.StatusOK, "The restored tenant.", []string{"ETag"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).restoreTenant),
 	},
 	{
-		Method: http.MethodPost, Path: "/operator/tenants/{name}/suspend", ID: "OperatorController_suspendTenant", Summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
-		Policy:   authz.SuspendTenant,
-		Answers:  operation.Answers{{http.StatusOK, "The suspended tenant.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).suspendTenant),
+		Method: http.MethodPost, Path: "/operator/tenants/{name}/suspend", ID: "OperatorController_suspendTenant", Summary: "Suspend a tenant",
+		Description: "Refuses all sign-ins, sessions and API tokens of the tenant until it is resumed. No data is deleted.",
+		Policy:      authz.SuspendTenant,
+		Answers:     operation.Answers{{http.StatusOK, "The suspended tenant.", []string{"ETag"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).suspendTenant),
 	},
 	{
-		Method: http.MethodPost, Path: "/operator/tenants/{name}/resume", ID: "OperatorController_resumeTenant", Summary: "Serve a suspended tenant again",
-		Policy:   authz.ChangeTenant,
-		Answers:  operation.Answers{{http.StatusOK, "The resumed tenant.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).resumeTenant),
+		Method: http.MethodPost, Path: "/operator/tenants/{name}/resume", ID: "OperatorController_resumeTenant", Summary: "Resume a tenant",
+		Description: "Lets the users and API tokens of a suspended tenant work again.",
+		Policy:      authz.ChangeTenant,
+		Answers:     operation.Answers{{http.StatusOK, "The resumed tenant.", []string{"ETag"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).resumeTenant),
 	},
 }
 
@@ -76,9 +84,9 @@ func (s *Server) servesOperators(r *http.Request) bool {
 	return !s.apart || web.IsOperatorListener(r)
 }
 
-// isOperated reports whether the operators' paths are served: here, and because
-// there is a key. Where the store cannot tell, they are: the next look into it says
-// why they cannot be used.
+// isOperated reports whether the paths of operators are served: on this listener, and only if an
+// operator key exists. If the store fails, they are served too, so that the operation reports the
+// failure.
 func (s *Server) isOperated(r *http.Request) bool {
 	if !s.servesOperators(r) {
 		return false
@@ -89,7 +97,7 @@ func (s *Server) isOperated(r *http.Request) bool {
 
 type listTenantsRequest struct {
 	operation.PageRequest
-	Status string `query:"status" enum:"active,suspended,deleted" doc:"Only tenants with this status. The value deleted lists those that can still be restored. Without this parameter, all tenants that are not deleted are listed."`
+	Status string `query:"status" enum:"active,suspended,deleted" doc:"Only tenants with this status. The value deleted lists the tenants that can be restored. Without this parameter, all tenants that are not deleted are listed."`
 }
 
 func (s *Server) listTenants(ctx context.Context, c access.Caller, in *listTenantsRequest) (operation.Response[operation.Page[tenantBody]], error) {
@@ -108,8 +116,8 @@ type createTenantRequest struct {
 
 // tenantDraft is a new tenant and its first owner.
 type tenantDraft struct {
-	Name        string     `json:"name" required:"true" pattern:"^[a-z0-9][a-z0-9_-]{0,62}$" doc:"Name of the tenant, which requests send as x-tenant-schema. It never changes."`
-	DisplayName *string    `json:"displayName" minLength:"1" maxLength:"255" doc:"Name of the tenant for people. Without it, the name is used."`
+	Name        string     `json:"name" required:"true" pattern:"^[a-z0-9][a-z0-9_-]{0,62}$" doc:"Name of the tenant. Requests send it in the header x-tenant-schema. It never changes."`
+	DisplayName *string    `json:"displayName" minLength:"1" maxLength:"255" doc:"Display name of the tenant. Without it, the name is used."`
 	Owner       ownerDraft `json:"owner" required:"true" doc:"The first owner, who is invited."`
 }
 
@@ -129,8 +137,8 @@ func (d *tenantDraft) Check() rolecall.FieldErrors {
 	return draft.Check()
 }
 
-// createdTenant is a new tenant with its owner's invitation, whose link is shown once: it
-// is the way in where mail is not set up.
+// createdTenant is a new tenant with the invitation of its owner. The link is returned once. The
+// owner needs it if no mail server is configured.
 type createdTenant struct {
 	Tenant     tenantBody      `json:"tenant" doc:"The new tenant."`
 	Owner      userBody        `json:"owner" doc:"The first owner."`
@@ -140,8 +148,8 @@ type createdTenant struct {
 // ownerInvitation is the invitation of the first owner.
 type ownerInvitation struct {
 	ExpiresAt      rolecall.Time `json:"expiresAt" doc:"When the invitation expires."`
-	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that token and link are not shown again."`
-	Token          string        `json:"token,omitzero" doc:"The token of the link."`
+	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True if this repeats an earlier request. Token and link are not returned again."`
+	Token          string        `json:"token,omitzero" doc:"The token in the link."`
 	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }
 
@@ -193,7 +201,7 @@ func (s *Server) updateOperatedTenant(ctx context.Context, c access.Caller, in *
 
 type deleteTenantRequest struct {
 	tenantPath
-	IfMatch operation.IfMatch `header:"if-match" required:"428" doc:"Entity tags, or *. The tenant is deleted only if one of them is the current one. Otherwise the answer is 412, and without the header it is 428."`
+	IfMatch operation.IfMatch `header:"if-match" required:"428" doc:"Entity tags, or *. The tenant is deleted only if one of them is the current ETag. Otherwise the answer is 412. Without the header, it is 428."`
 }
 
 func (s *Server) deleteTenant(ctx context.Context, c access.Caller, in *deleteTenantRequest) (operation.Response[operation.NoContent], error) {

@@ -17,18 +17,18 @@ func (s *Server) getUserOverview(ctx context.Context, c access.Caller, in *userR
 
 // overviewBody is the overview of a user. Parts that the caller may not read are nil.
 type overviewBody struct {
-	User               userBody            `json:"user" doc:"The user, as far as the caller may read them."`
-	Assignments        []assignmentBody    `json:"assignments,omitzero" doc:"The roles that the user holds, at most 100."`
-	AssignmentCount    *int                `json:"assignmentCount,omitzero" doc:"Number of roles that the user holds."`
-	ExpiredAssignments []assignmentBody    `json:"expiredAssignments,omitzero" doc:"Assignments that have expired, those that expired last first, at most 100. They grant nothing."`
-	Permissions        []grantBody         `json:"permissions,omitzero" doc:"What the user may do, and through which roles."`
+	User               userBody            `json:"user" doc:"The user, with the members that the caller may read."`
+	Assignments        []assignmentBody    `json:"assignments,omitzero" doc:"The role assignments of the user that have not expired, at most 100."`
+	AssignmentCount    *int                `json:"assignmentCount,omitzero" doc:"Number of role assignments of the user that have not expired."`
+	ExpiredAssignments []assignmentBody    `json:"expiredAssignments,omitzero" doc:"Expired assignments, the most recently expired first, at most 100. They have no effect."`
+	Permissions        []grantBody         `json:"permissions,omitzero" doc:"The permissions of the user, and the roles that they come from."`
 	SignIn             *signInState        `json:"signIn,omitzero" doc:"Whether the user can sign in."`
-	Invitation         **pendingInvitation `json:"invitation,omitzero" nullable:"true" doc:"The latest invitation that was not accepted. It can be expired or void, as the reasons of signIn say. Null if there is none."`
+	Invitation         **pendingInvitation `json:"invitation,omitzero" nullable:"true" doc:"The latest invitation, if it was not accepted. It can be expired or invalid: see the reasons in signIn. Null without such an invitation."`
 	Sessions           *sessionSummary     `json:"sessions,omitzero" doc:"The live sessions of the user."`
 	Tokens             *tokenSummary       `json:"tokens,omitzero" doc:"The API tokens of the user that have not expired."`
-	Factors            *factorSummary      `json:"factors,omitzero" doc:"What the user can prove in addition to the password. Only for the user, and for callers who may reset it."`
+	Factors            *factorSummary      `json:"factors,omitzero" doc:"The second factors of the user. Only for the user, and for callers who may reset them."`
 	RecentEvents       []eventBody         `json:"recentEvents,omitzero" doc:"The latest events about the user, newest first."`
-	AllowedActions     []string            `json:"allowedActions" doc:"What this caller may do to this user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation. More may come."`
+	AllowedActions     []string            `json:"allowedActions" doc:"The actions that the caller may perform on the user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation. Later versions may add values."`
 }
 
 func (b *overviewBody) HiddenMembers() string { return b.User.HiddenMembers() }
@@ -36,23 +36,23 @@ func (b *overviewBody) HiddenMembers() string { return b.User.HiddenMembers() }
 // grantBody is a permission of a user, with its reach and the roles that give it.
 type grantBody struct {
 	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
-	Reach      reachBody           `json:"reach" nullable:"true" doc:"Where it holds. Null for the whole tenant."`
-	Roles      []roleName          `json:"roles" doc:"The roles through which the user holds it."`
+	Reach      reachBody           `json:"reach" nullable:"true" doc:"The reach of the permission. Null for the whole tenant."`
+	Roles      []roleName          `json:"roles" doc:"The roles that give the permission to the user."`
 }
 
 // signInState states whether a user can sign in, and the reasons if not.
 type signInState struct {
-	CanSignIn   bool           `json:"canSignIn" doc:"Whether no reason prevents a sign-in, not even one that covers some sign-ins only."`
-	Reasons     []signInReason `json:"reasons" doc:"What prevents the user from signing in."`
+	CanSignIn   bool           `json:"canSignIn" doc:"Whether nothing prevents the user from signing in. False also if only some sign-ins are refused."`
+	Reasons     []signInReason `json:"reasons" doc:"The reasons that prevent the user from signing in."`
 	LastLoginAt rolecall.Time  `json:"lastLoginAt" nullable:"true" doc:"When the user signed in last. Null for never."`
 }
 
 type signInReason struct {
-	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). More may come."`
-	Operation optionalText  `json:"operation" nullable:"true" doc:"ID of the operation that removes the obstacle. Null if none does."`
-	Until     rolecall.Time `json:"until" nullable:"true" doc:"When the obstacle ends by itself. Null if it does not."`
-	Covers    optionalText  `json:"covers" nullable:"true" doc:"For too-many-attempts, the sign-ins that are refused: source (from one address or network), unknown-browsers (from browsers in which the user has not signed in) or second-factor (codes from such browsers). More may come. Null for all."`
-	Source    optionalText  `json:"source" nullable:"true" doc:"The address or network for which sign-ins are refused. Null for callers who may not read events."`
+	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."`
+	Operation optionalText  `json:"operation" nullable:"true" doc:"ID of the operation that removes the reason. Null if no operation does."`
+	Until     rolecall.Time `json:"until" nullable:"true" doc:"When the reason ends by itself. Null if it does not."`
+	Covers    optionalText  `json:"covers" nullable:"true" doc:"For too-many-attempts, the sign-ins that are refused: source (from one address or network), unknown-browsers (from browsers in which the user has not signed in) or second-factor (codes from such browsers). Later versions may add values. Null for all."`
+	Source    optionalText  `json:"source" nullable:"true" doc:"The address or network for which sign-ins are refused. Null if the caller may not read events."`
 }
 
 // pendingInvitation is an invitation that the user has not accepted.
@@ -74,7 +74,7 @@ type tokenSummary struct {
 type factorSummary struct {
 	TOTP          bool `json:"totp" doc:"Whether the user has an authenticator app."`
 	Passkeys      int  `json:"passkeys" doc:"Number of passkeys."`
-	RecoveryCodes int  `json:"recoveryCodesLeft" doc:"Number of recovery codes that are left."`
+	RecoveryCodes int  `json:"recoveryCodesLeft" doc:"Number of unused recovery codes."`
 }
 
 func newOverviewBody(c access.Caller, o *directory.Overview) overviewBody {

@@ -53,7 +53,7 @@ func showJSON(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// page returns the route of a page. It writes the error of the handler as a problem.
+// page returns the route of a page. An error of the handler is written as a problem.
 func (s *Server) page(path, label string, handle func(w http.ResponseWriter, r *http.Request) error) web.Route {
 	return web.Route{Method: http.MethodGet, Path: path, Label: label, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := handle(w, r); err != nil {
@@ -96,7 +96,7 @@ var (
 	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"}
 )
 
-// docs is the pages for people, and the files that they load.
+// docs serves the pages for people and the files that they load.
 type docs struct {
 	server    *Server
 	templates *template.Template
@@ -158,7 +158,7 @@ type problemView struct {
 	Operations   []operationView
 }
 
-// operationView is an operation that the reference shows.
+// operationView is an operation with its link to the reference.
 type operationView struct{ ID, Method, Path, Summary string }
 
 func (d *docs) showPermissions(w http.ResponseWriter, r *http.Request) error {
@@ -264,7 +264,7 @@ func (r *readiness) result(ctx context.Context) error {
 // while the process is shutting down.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.site.IsDraining() {
-		return rolecall.ErrUnavailable.With("This process is leaving; another one serves.")
+		return rolecall.ErrUnavailable.With("This process is shutting down. Send the request to another one.")
 	}
 	if err := s.readiness.result(r.Context()); err != nil {
 		web.RequestOf(r).Cause = err

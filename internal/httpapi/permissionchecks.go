@@ -14,12 +14,12 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// checksMax is how many permissions one request checks at most.
+// checksMax is the maximum number of permissions in one request.
 const checksMax = 200
 
 type checkRequest struct {
 	Permission permissionValue `query:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
-	Department string          `query:"department" maxLength:"255" doc:"The department for which to check it. Without it, the permission must hold in the whole tenant."`
+	Department string          `query:"department" maxLength:"255" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
 }
 
 // permissionValue is one permission to check, without wildcards.
@@ -35,7 +35,7 @@ func (p *permissionValue) SetParameter(text string) (code, detail string) {
 	case permission.Application == "*" || permission.Resource == "*" || permission.Field == "*" || permission.Action == "*":
 		return "wildcard", "must name one permission, without wildcards"
 	case !permission.Known():
-		return "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action"
+		return "unknown-permission", "is not one of Rolecall's own permissions; write a permission of an application as application/resource:action"
 	}
 	return "", ""
 }
@@ -70,11 +70,11 @@ type checkAllBody struct {
 	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check."`
 }
 
-// permissionCheck asks whether the caller holds the permission: for the department, or in
-// the whole tenant if it is nil.
+// permissionCheck is a check whether the caller has the permission: for the department, or in the
+// whole tenant if the department is nil.
 type permissionCheck struct {
 	Permission permissionValue `json:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
-	Department *departmentText `json:"department" doc:"The department for which to check it. Without it, the permission must hold in the whole tenant."`
+	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
 }
 
 // departmentText is the name of a department.
@@ -101,7 +101,7 @@ func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value
 	}
 	for i, element := range wire.Elements(value) {
 		if i == checksMax {
-			d.Add(pointer, "too-many", fmt.Sprintf("must hold at most %d checks", checksMax))
+			d.Add(pointer, "too-many", fmt.Sprintf("must have at most %d checks", checksMax))
 			return
 		}
 		var check permissionCheck
@@ -114,7 +114,7 @@ func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value
 type checkResult struct {
 	Permission permissionValue `json:"permission" doc:"The permission that was checked."`
 	Department *departmentText `json:"department" doc:"The department of the check."`
-	Allowed    bool            `json:"allowed" doc:"Whether the caller holds the permission: for the department, or in the whole tenant if the check names none."`
+	Allowed    bool            `json:"allowed" doc:"Whether the caller has the permission: for the department, or in the whole tenant for a check without a department."`
 }
 
 // checkResults are the answers to the checks, in their order.
@@ -122,7 +122,7 @@ type checkResults struct {
 	Results []checkResult `json:"results" doc:"One result for each check."`
 }
 
-// checkAll answers the same question as check, for up to checksMax permissions.
+// checkAll is check for up to checksMax permissions.
 func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {
 	results := make([]checkResult, len(in.Body.Checks))
 	for i, asked := range in.Body.Checks {

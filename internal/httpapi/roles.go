@@ -13,8 +13,8 @@ import (
 
 type listRolesRequest struct {
 	operation.PageRequest
-	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
-	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
+	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
+	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word in the name."`
 	Key    string           `query:"key" maxLength:"63" doc:"Only the role with this key."`
 	operation.CountQuery
 }
@@ -62,7 +62,7 @@ func (s *Server) updateRole(ctx context.Context, c access.Caller, in *updateRole
 type deleteRoleRequest struct {
 	rolePath
 	operation.IfMatchHeader
-	Force bool `query:"force" doc:"Whether to unassign the role from all holders first."`
+	Force bool `query:"force" doc:"Whether to remove the role from all users and service accounts that have it."`
 }
 
 func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRoleRequest) (operation.Response[operation.NoContent], error) {
@@ -80,7 +80,7 @@ func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRol
 	return operation.Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
 }
 
-// readsRoles reports whether the caller may read roles. Other callers see the ids alone.
+// readsRoles reports whether the caller may read roles. Other callers get only the ids.
 func readsRoles(c access.Caller) bool {
 	return c.Principal != nil && !c.Reach(rolecall.RolesRead).IsNowhere()
 }
@@ -113,16 +113,17 @@ func (b roleBody) HiddenMembers() string {
 
 func (b roleBody) HasTag() bool { return b.readable }
 
-// roleTag returns what computes the ETag of a role as the caller sees it.
+// roleTag returns a function that computes the ETag of a role from the members that the caller may
+// read.
 func roleTag(c access.Caller) func(*rolecall.Role) string {
 	readable := readsRoles(c)
 	return func(r *rolecall.Role) string { return secret.ETag(roleBody{r, readable}.AppendJSON(nil)) }
 }
 
-// roleName is what names a role.
+// roleName has the members that identify a role.
 type roleName struct {
 	ID   rolecall.RoleID `json:"id" doc:"ID of the role."`
-	Key  *string         `json:"key" doc:"A stable name for programs."`
+	Key  *string         `json:"key" doc:"Stable name of the role for programs. Null without one."`
 	Name string          `json:"name" doc:"Name of the role."`
 }
 

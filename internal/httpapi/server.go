@@ -20,8 +20,8 @@ import (
 type Options struct {
 	// OperatorsApart serves operators only on the listener of operators.
 	OperatorsApart bool
-	// SecurityContact is the URI where weaknesses are reported: mailto:, https: or tel:.
-	// Empty: there is no security.txt.
+	// SecurityContact is the URI for reports of vulnerabilities: mailto:, https: or tel:. If it is
+	// empty, there is no security.txt.
 	SecurityContact string
 }
 
@@ -102,11 +102,11 @@ func Policies() map[string]web.Policy {
 
 // The parts of requests that several nouns have.
 type (
-	// noRequest takes nothing.
+	// noRequest has no parameters and no body.
 	noRequest struct{}
-	// anonymousRequest takes who sends the request.
+	// anonymousRequest has only the anonymous caller.
 	anonymousRequest struct{ Anonymous access.Anonymous }
-	// idPath names a user, a role or a service account.
+	// idPath is the path parameter with the id of a user, a role or a service account.
 	idPath[T any] struct {
 		ID rolecall.ID[T] `path:"id"`
 	}

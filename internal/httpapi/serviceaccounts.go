@@ -12,8 +12,8 @@ import (
 
 type listServiceAccountsRequest struct {
 	operation.PageRequest
-	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
-	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
+	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
+	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word in the name."`
 	operation.CountQuery
 }
 
@@ -67,8 +67,8 @@ func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *
 	return serviceAccountResponse(c, &account), err
 }
 
-// readsServiceAccounts reports whether the caller may read service accounts. Other callers
-// see the ids alone.
+// readsServiceAccounts reports whether the caller may read service accounts. Other callers get only
+// the ids.
 func readsServiceAccounts(c access.Caller) bool {
 	return c.Principal != nil && c.Reach(rolecall.ServiceAccountsRead).IsEverywhere()
 }
@@ -105,7 +105,8 @@ func (b serviceAccountBody) HiddenMembers() string {
 
 func (b serviceAccountBody) HasTag() bool { return b.readable }
 
-// serviceAccountTag returns what computes the ETag of a service account as the caller sees it.
+// serviceAccountTag returns a function that computes the ETag of a service account from the members
+// that the caller may read.
 func serviceAccountTag(c access.Caller) func(*rolecall.ServiceAccount) string {
 	readable := readsServiceAccounts(c)
 	return func(a *rolecall.ServiceAccount) string {

@@ -37,7 +37,7 @@ func (s *Server) updateTenant(ctx context.Context, c access.Caller, in *updateTe
 // tenantPatch is a change of a tenant.
 type tenantPatch struct {
 	Name        wire.Immutable            `json:"name"`
-	DisplayName rolecall.Optional[string] `json:"displayName" minLength:"1" maxLength:"255" doc:"Name of the tenant for people."`
+	DisplayName rolecall.Optional[string] `json:"displayName" minLength:"1" maxLength:"255" doc:"Display name of the tenant."`
 	Settings    settingsPatch             `json:"settings" doc:"The settings to change."`
 }
 
@@ -111,14 +111,14 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 
 // otherSettingsPatch has the settings of a settingsPatch that are not numbers.
 type otherSettingsPatch struct {
-	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Who must have a second factor."`
+	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Which users must have a second factor."`
 	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
 }
 
 // secondFactorPatch changes which users need a second factor.
 type secondFactorPatch struct {
-	Required rolecall.Optional[*string]  `json:"required" enum:"none,all,roles" default:"none" doc:"Who must have a second factor: none, all, or the holders of roles."`
-	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"The roles whose holders must have a second factor. They are kept only while the rule is about roles."`
+	Required rolecall.Optional[*string]  `json:"required" enum:"none,all,roles" default:"none" doc:"Which users must have a second factor: none, all, or the users with certain roles (roles)."`
+	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"IDs of the roles whose users must have a second factor. They are stored only if required is roles."`
 }
 
 var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
@@ -127,13 +127,13 @@ var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
 // the tenant.
 type tenantBody struct {
 	ID          rolecall.TenantID     `json:"id" doc:"ID of the tenant."`
-	Name        string                `json:"name" doc:"Name of the tenant, which requests send as x-tenant-schema. It never changes."`
-	DisplayName string                `json:"displayName" doc:"Name of the tenant for people."`
-	Status      rolecall.TenantStatus `json:"status" doc:"active, suspended or deleted. More may come."`
-	Settings    settingsBody          `json:"settings" doc:"The settings that are in force."`
+	Name        string                `json:"name" doc:"Name of the tenant. Requests send it in the header x-tenant-schema. It never changes."`
+	DisplayName string                `json:"displayName" doc:"Display name of the tenant."`
+	Status      rolecall.TenantStatus `json:"status" doc:"active, suspended or deleted. Later versions may add values."`
+	Settings    settingsBody          `json:"settings" doc:"The effective settings."`
 	CreatedAt   rolecall.Time         `json:"createdAt" doc:"When the tenant was created."`
 	UpdatedAt   rolecall.Time         `json:"updatedAt" doc:"When the tenant was changed last."`
-	PurgeAt     rolecall.Time         `json:"purgeAt,omitzero" doc:"Only for a deleted tenant, which only operators can read: until then it can be restored, and after that its data is removed."`
+	PurgeAt     rolecall.Time         `json:"purgeAt,omitzero" doc:"Only for a deleted tenant: until when it can be restored. After that, its data is removed. Only operators can read deleted tenants."`
 	readable    bool
 }
 
@@ -144,16 +144,16 @@ func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 // settingsBody are settings. The numbers are those of the table rolecall.NumberSettings.
 type settingsBody rolecall.TenantSettings
 
-// otherSettings are those that are not numbers.
+// otherSettings are the settings that are not numbers.
 type otherSettings struct {
-	SecondFactor   secondFactorRule `json:"secondFactor" doc:"Who must have a second factor."`
+	SecondFactor   secondFactorRule `json:"secondFactor" doc:"Which users must have a second factor."`
 	MailSenderName *string          `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
 }
 
 // secondFactorRule states which users need a second factor.
 type secondFactorRule struct {
-	Required rolecall.SecondFactorScope `json:"required" doc:"Who must have a second factor: none, all, or the holders of roles."`
-	Roles    []rolecall.RoleID          `json:"roles" doc:"The roles whose holders must have a second factor."`
+	Required rolecall.SecondFactorScope `json:"required" doc:"Which users must have a second factor: none, all, or the users with certain roles (roles)."`
+	Roles    []rolecall.RoleID          `json:"roles" doc:"IDs of the roles whose users must have a second factor."`
 }
 
 var otherSettingsEncoder = wire.NewEncoder[otherSettings]()

@@ -18,11 +18,11 @@ import (
 // userFilterRequest are the filters of lists of users.
 type userFilterRequest struct {
 	operation.PageRequest
-	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
-	Search     operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name or of the email address."`
+	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
+	Search     operation.Search `query:"q" doc:"Up to 8 words. The list has only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
 	Email      string           `query:"email" maxLength:"254" doc:"Only the user with this email address."`
 	ExternalID string           `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
-	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Case and diacritics do not matter."`
+	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case and accents do not matter."`
 	operation.CountQuery
 }
 
@@ -45,8 +45,8 @@ func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directo
 
 type listUsersRequest struct {
 	userFilterRequest
-	Status string          `query:"status" enum:"pending,active,suspended,deleted" doc:"Only users with this status. The value deleted lists users who can still be restored, those who were deleted last first. It needs users:restore, and only limit and cursor can be combined with it."`
-	Role   rolecall.RoleID `query:"role" doc:"Only users who hold this role. Needs roles:read."`
+	Status string          `query:"status" enum:"pending,active,suspended,deleted" doc:"Only users with this status. The value deleted lists the users who can be restored, the most recently deleted first. It needs the permission users:restore, and can be combined only with limit and cursor."`
+	Role   rolecall.RoleID `query:"role" doc:"Only users with this role. It needs the permission roles:read."`
 }
 
 func (s *Server) listUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (operation.Response[userPage], error) {
@@ -137,7 +137,7 @@ type userBody struct {
 // shownUser has the members of a user that are shown.
 type shownUser struct {
 	rolecall.User
-	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Only in a list of users who can be restored."`
+	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Only in a list of deleted users."`
 }
 
 func newUserBody(c access.Caller, u *rolecall.User) userBody {
@@ -173,7 +173,7 @@ func userTag(c access.Caller) func(*rolecall.User) string {
 // userPage is a page of users, each with the members that the caller may read.
 type userPage struct {
 	operation.CountedPage[userBody]
-	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members whose permissions made the list narrower than what the caller may know."`
+	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members by which the list is filtered, sorted or searched, if the caller may not read them of all users. Users of whom the caller may not read them are not in the list."`
 }
 
 func newUserPage(c access.Caller, page *directory.UserPage) userPage {
@@ -219,7 +219,7 @@ const reasonMax = 500
 
 // reasonBody is the reason for an operation. It is recorded in the event.
 type reasonBody struct {
-	Reason reasonText `json:"reason" doc:"Why it is done."`
+	Reason reasonText `json:"reason" doc:"The reason for the operation. It is recorded in the event."`
 }
 
 // reasonText is a reason of at most reasonMax code points. Null means no reason.
@@ -262,7 +262,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count},
 	} {
 		if given.is {
-			faults = append(faults, rolecall.FieldError{Parameter: given.parameter, Code: "combination", Detail: "does not go with status=deleted"})
+			faults = append(faults, rolecall.FieldError{Parameter: given.parameter, Code: "combination", Detail: "cannot be combined with status=deleted"})
 		}
 	}
 	return faults
@@ -270,8 +270,8 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 
 // restoredUser is the response to a restore.
 type restoredUser struct {
-	User             userBody           `json:"user" doc:"The user, as far as the caller may read them."`
-	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The roles that the user held and does not hold again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
+	User             userBody           `json:"user" doc:"The user, with the members that the caller may read."`
+	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The former roles of the user that were not assigned again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
 }
 
 func (u *restoredUser) HiddenMembers() string { return u.User.HiddenMembers() }
@@ -334,9 +334,9 @@ type userSessionBody struct {
 	ID           rolecall.SessionID `json:"id" doc:"ID of the session."`
 	CreatedAt    rolecall.Time      `json:"createdAt" doc:"When the user signed in."`
 	LastUsedAt   rolecall.Time      `json:"lastUsedAt" doc:"When the session was used last, to about a minute."`
-	ExpiresAt    rolecall.Time      `json:"expiresAt" doc:"When the session ends, even if it is used."`
-	SecondFactor bool               `json:"secondFactor" doc:"Whether the user proved a second factor. A session without one is refused while the tenant requires a second factor of the user."`
+	ExpiresAt    rolecall.Time      `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
+	SecondFactor bool               `json:"secondFactor" doc:"Whether the user signed in with a second factor. If not, the session is refused while the tenant requires a second factor of the user."`
 	Address      optionalText       `json:"address" nullable:"true" doc:"Client address at sign-in."`
 	Client       optionalText       `json:"client" nullable:"true" doc:"Name of the client at sign-in, such as Firefox on Linux."`
-	Current      bool               `json:"current" doc:"Whether it is the session of this request."`
+	Current      bool               `json:"current" doc:"Whether this is the session of the request."`
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// bearerOf returns the token of the Authorization header, and whether it is one of
-// the scheme Bearer (RFC 6750), whose name is in any case (RFC 9110, 11.1).
+// bearerOf returns the token of the Authorization header. It reports false if the scheme is not
+// Bearer (RFC 6750). The name of the scheme is case-insensitive (RFC 9110, 11.1).
 func bearerOf(lines []string) (token string, ok bool) {
 	if len(lines) != 1 {
 		return "", false
@@ -22,9 +22,8 @@ func bearerOf(lines []string) (token string, ok bool) {
 	return strings.Trim(token, " "), true
 }
 
-// isFromProgram reports whether the request is one that a program sends: for no page
-// of another origin does a browser send such a header without asking first, so its
-// origin needs no check.
+// isFromProgram reports whether the request has a bearer token. A browser sends this header for a
+// page of another origin only after a preflight request, so the origin needs no check.
 func isFromProgram(h http.Header) bool {
 	_, ok := bearerOf(h["Authorization"])
 	return ok
@@ -50,7 +49,7 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	}
 	token, ok := bearerOf(lines)
 	if ok && len(sent.sessions) > 0 {
-		return sent, badAuthorization("ambiguous", "must not come together with a session cookie")
+		return sent, badAuthorization("ambiguous", "must not be sent together with a session cookie")
 	}
 	if !ok {
 		return sent, nil
@@ -65,14 +64,14 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 // unauthenticated returns the 401 for a request without valid credentials.
 func unauthenticated(op *Operation) error {
 	if op.Policy.Operators {
-		return rolecall.ErrUnauthenticated.With("No live key of an operator came with the request, as Authorization: Bearer rco_….")
+		return rolecall.ErrUnauthenticated.With("The request has no valid operator key. Send one as Authorization: Bearer rco_….")
 	}
 	return rolecall.ErrUnauthenticated
 }
 
 // wwwAuthenticate returns the WWW-Authenticate header: the schemes that the operation
 // accepts (RFC 9110, 11.6.1), and why a bearer token was rejected (RFC 6750, 3.1). It is
-// empty for errors that have nothing to do with credentials.
+// empty for errors that do not concern credentials.
 func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.Error) string {
 	sent, _ := bearerOf(r.Header["Authorization"])
 	hasBearer := sent != "" && !op.Policy.Public
@@ -95,7 +94,7 @@ func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.E
 	return "Session, " + bearer
 }
 
-// beyondToken are the problems that another token might not have met.
+// beyondToken are the problems that a token with more permissions can avoid.
 var beyondToken = []string{
 	rolecall.ErrPermissionDenied.Code, rolecall.ErrFieldNotReadable.Code, rolecall.ErrOutsideReach.Code, rolecall.ErrBeyondOwnPermissions.Code,
 }

@@ -106,9 +106,9 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	return checkContent(r)
 }
 
-var errUnknownValue = rolecall.ErrValidation.With("A filter has a value that is not known. The errors say which values are.")
+var errUnknownValue = rolecall.ErrValidation.With("A filter has an unknown value. See errors for the known values.")
 
-const tenantNameDetail = "must be a tenant's name: a to z, 0 to 9, _ and -, at most 63"
+const tenantNameDetail = "must be a tenant name: 1 to 63 characters of a to z, 0 to 9, - and _, beginning with a letter or digit"
 
 func badTenant(lines int) error {
 	code, detail := "format", tenantNameDetail
@@ -122,7 +122,7 @@ func badTenant(lines int) error {
 	return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "x-tenant-schema", Code: code, Detail: detail})
 }
 
-// checkContent refuses a body that is not plain JSON.
+// checkContent rejects a body that is compressed or not JSON.
 func checkContent(r *http.Request) error {
 	types := r.Header["Content-Type"]
 	if len(types) > 1 {
@@ -193,7 +193,7 @@ func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []by
 		return body, web.ErrContentTooLarge
 	case err != nil:
 		w.Header()["Connection"] = []string{"close"}
-		faults.Add("", "truncated", "the body ended early or did not come in time")
+		faults.Add("", "truncated", "the body is incomplete or did not arrive in time")
 	case len(body) > 0:
 		checkSyntax(faults, body)
 	case op.Input().RequiresBody():

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// tags is a list of entity tags, or *, as If-Match and If-None-Match carry it
-// (RFC 9110, 8.8.3).
+// tags is the value of If-Match or If-None-Match: a list of entity tags, or * (RFC 9110, 8.8.3).
 type tags struct {
 	Given bool
 	any   bool
-	list  []string // quoted, a weak one led by W/
+	list  []string // quoted; weak tags begin with W/
 }
 
 // readTags reads the list.
@@ -35,14 +34,14 @@ func readTags(into *tags, text string) (code, detail string) {
 		if text, ok = strings.CutPrefix(rest, ","); !ok {
 			return "format", what
 		}
-		if text = strings.TrimLeft(text, ", \t"); text == "" { // empty elements are nothing (RFC 9110, 5.6.1)
+		if text = strings.TrimLeft(text, ", \t"); text == "" { // empty elements are ignored (RFC 9110, 5.6.1)
 			*into = list
 			return "", ""
 		}
 	}
 }
 
-// cutTag returns the entity tag that text begins with, and what follows it.
+// cutTag returns the entity tag at the beginning of text, and the rest of text.
 func cutTag(text string) (tag, rest string, ok bool) {
 	opaque := strings.TrimPrefix(text, "W/")
 	if opaque == "" || opaque[0] != '"' {
@@ -56,10 +55,10 @@ func cutTag(text string) (tag, rest string, ok bool) {
 	return text[:length], strings.TrimLeft(text[length:], " \t"), true
 }
 
-// Matches compares strongly: a weak tag matches nothing.
+// Matches reports whether the tag is in the list, by the strong comparison: weak tags never match.
 func (t tags) Matches(tag string) bool { return t.any || slices.Contains(t.list, tag) }
 
-// matchesWeakly compares weakly, as If-None-Match does.
+// matchesWeakly is Matches by the weak comparison, for If-None-Match.
 func (t tags) matchesWeakly(tag string) bool {
 	return t.any || slices.ContainsFunc(t.list, func(own string) bool { return strings.TrimPrefix(own, "W/") == tag })
 }

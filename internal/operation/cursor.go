@@ -16,7 +16,7 @@ const (
 	cursorDetail = web.CursorDetail
 )
 
-// openCursor sets the position that the cursor stands for.
+// openCursor decrypts the position in the cursor.
 func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faults *rolecall.FieldErrors) {
 	if cursor.text == "" {
 		return
@@ -29,13 +29,12 @@ func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faul
 	cursor.At = at
 }
 
-// listDigest identifies the list that a cursor belongs to: its operation and path, its
-// filters and order, and its reader.
+// listDigest identifies the list of a cursor by its operation, path, filters, order and caller.
 func listDigest(op *Operation, u *url.URL, p *authz.Principal) []byte {
 	return secret.Digest(p.Tenant.ID[:], p.User.ID[:], []byte(op.ID), []byte(u.Path), []byte(filtersOf(u)))
 }
 
-// filtersOf returns the filters and the order of the query, in one spelling.
+// filtersOf returns the filters and the order of the query in a canonical form.
 func filtersOf(u *url.URL) string {
 	query := u.Query()
 	for _, name := range []string{cursorName, "limit", "count"} {
@@ -44,8 +43,7 @@ func filtersOf(u *url.URL) string {
 	return query.Encode()
 }
 
-// nextLink returns the Link header that leads to the next page: the same query with
-// the new cursor.
+// nextLink returns the Link header of the next page: the same query with the new cursor.
 func nextLink(u *url.URL, next string) string {
 	var b strings.Builder
 	b.WriteByte('<')

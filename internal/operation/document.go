@@ -27,11 +27,11 @@ type Contract struct {
 	Info      *huma.Info
 	Tags      []*huma.Tag
 	Types     *Types
-	Catalogue []*rolecall.Error  // every problem, by status
-	Examples  map[string]Example // by the ids of the operations
+	Catalogue []*rolecall.Error  // all problems, sorted by status
+	Examples  map[string]Example // by operation id
 }
 
-// Example is a request that a test has sent to an operation, and the answer.
+// Example is a request that a test sent to an operation, and its response.
 type Example struct {
 	Request  json.RawMessage `json:"request,omitempty"`
 	Response json.RawMessage `json:"response,omitempty"`
@@ -44,18 +44,18 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 	document := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info:    c.Info,
-		Servers: []*huma.Server{{URL: ".", Description: "The service that this document comes from."}},
+		Servers: []*huma.Server{{URL: ".", Description: "The service that serves this document."}},
 		Components: &huma.Components{
 			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
-				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. It allows what both the token and its holder may do."},
+				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. A request may do what both the token and its user or service account may do."},
 				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "The key of a program that acts as an operator. Create one with `rolecall operator-key create`."},
 			},
 		},
 		Tags: c.Tags,
 	}
-	for _, op := range operations { // requests first: they say which members a shared schema has at most
+	for _, op := range operations { // requests first, because a schema that requests and responses share must be that of the request
 		if body := op.Input().Body; body != nil {
 			d.requests.component(body.Type)
 		}
@@ -75,7 +75,7 @@ func exampleOf(value json.RawMessage) any {
 	return value
 }
 
-// describer makes the operations of the document, and the components that they share.
+// describer creates the operations of the document and the components that they share.
 type describer struct {
 	contract          *Contract
 	requests, answers Schemas // with the same components
@@ -96,7 +96,7 @@ func newDescriber(c *Contract) *describer {
 	}
 }
 
-// operation returns the operation as the document shows it.
+// operation returns the description of the operation.
 func (d *describer) operation(o *Operation) *huma.Operation {
 	described := &huma.Operation{
 		Method: o.Method, Path: o.Path, OperationID: o.ID, Summary: o.Summary, Description: o.about(), Tags: []string{o.Tag()},
@@ -135,9 +135,14 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 	return described
 }
 
-// about returns the description of the operation: its details, and the permissions that it needs.
+// about returns the description of the operation: its effects and limits, and the permissions that
+// it needs.
 func (o *Operation) about() string {
-	return strings.TrimSpace(o.Answers[0].About + " " + o.Policy.Requirements())
+	effects := o.Description
+	if effects == "" {
+		effects = o.Answers[0].About
+	}
+	return strings.TrimSpace(effects + " " + o.Policy.Requirements())
 }
 
 // parameter returns a reference to the component of the parameter. Parameters that have the
@@ -244,7 +249,7 @@ func (d *describer) schema(p *parameter) *huma.Schema {
 	return uuid()
 }
 
-// security returns the names of the schemes, any of which lets a caller in.
+// security returns the names of the accepted security schemes. One of them is enough.
 func (o *Operation) security() []string {
 	switch {
 	case o.Policy.Public:
@@ -264,7 +269,7 @@ func tenantParameter() *huma.Param {
 	}
 }
 
-// answer returns the response of a success.
+// answer returns the description of a success.
 func (d *describer) answer(o *Operation, about string, headers []string) *huma.Response {
 	r := &huma.Response{Description: about, Headers: d.headersNamed(headers...)}
 	if t := o.Endpoint.answer(); t != nil {
@@ -348,26 +353,26 @@ func (d *describer) problems(o *Operation, status int, errors []*rolecall.Error)
 	})
 }
 
-// headersAbout explains the headers of answers.
+// headersAbout describes the headers of responses.
 var headersAbout = map[string]string{
-	"X-Request-Id":        "ID of the request, in the log and in events too.",
-	"ETag":                "Strong entity tag of what this caller may read.",
+	"X-Request-Id":        "ID of the request, which is also in the log and in events.",
+	"ETag":                "Strong entity tag of the body. It depends on the members that the caller may read.",
 	"Location":            "Path of the new resource.",
-	"Link":                "The link with rel=next leads to the next page.",
+	"Link":                "The URL of the next page, with rel=next.",
 	"Withheld-Fields":     "The members that are redacted because the caller may not read them.",
 	"Idempotent-Replayed": "true if this is the answer to an earlier request with the same key.",
 	"Set-Cookie":          "The session cookie, or the known-device token of the browser.",
-	"WWW-Authenticate":    "The accepted schemes: Session, Bearer, or both. For a rejected bearer token, error says why: invalid_request, invalid_token or insufficient_scope.",
+	"WWW-Authenticate":    "The accepted schemes: Session, Bearer, or both. If a bearer token was rejected, error has the reason: invalid_request, invalid_token or insufficient_scope.",
 	"Retry-After":         "Seconds to wait before the next attempt.",
-	"X-Auth-User":         "ID of the caller: a user, also through a token, a service account or an operator.",
+	"X-Auth-User":         "ID of the caller: a user (with a session or an API token), a service account or an operator.",
 	"X-Auth-Tenant":       "Name of the tenant.",
 	"Accept":              "The media types that a request body may have.",
 	"Accept-Patch":        "The media types that the body of a PATCH may have.",
 	"Accept-Encoding":     "Request bodies must not be compressed.",
 }
 
-// headersNamed returns references to the components of the headers, and of the one that
-// every answer has.
+// headersNamed returns references to the components of the headers, and of X-Request-Id, which every
+// response has.
 func (d *describer) headersNamed(names ...string) map[string]*huma.Param {
 	headers := map[string]*huma.Param{}
 	for _, name := range append([]string{"X-Request-Id"}, names...) {
@@ -377,7 +382,7 @@ func (d *describer) headersNamed(names ...string) map[string]*huma.Param {
 	return headers
 }
 
-// problemSchemas are the schemas of problems, which package web writes.
+// problemSchemas returns the schemas of problems, which package web writes.
 func problemSchemas() properties {
 	describedText := func(about string) *huma.Schema { return &huma.Schema{Type: "string", Description: about} }
 	return properties{
@@ -385,28 +390,28 @@ func problemSchemas() properties {
 			Type: "object", Description: "An error (RFC 9457).",
 			Properties: properties{
 				"type":       describedText("Path of the page that explains the code."),
-				"code":       describedText("What went wrong, for programs."),
-				"title":      describedText("The code in words."),
+				"code":       describedText("Stable code of the error, for programs."),
+				"title":      describedText("Short summary of the error."),
 				"status":     {Type: "integer", Description: "Status of the response."},
-				"detail":     describedText("What went wrong, in a sentence for people."),
+				"detail":     describedText("Explanation of the error for people."),
 				"instance":   describedText("Path of the request."),
 				"requestId":  describedText("ID of the request."),
-				"errors":     {Type: "array", Items: Ref("Fault"), Description: "Everything that is wrong with the request, up to 100 errors."},
-				"moreErrors": {Type: "boolean", Description: "True if there are more errors than the 100 that are listed. Absent otherwise."},
-				"challenge":  describedText("For a sign-in that needs a second factor: send it with the proof within five minutes."),
-				"methods":    {Type: "array", Items: Text(), Description: "How to answer the challenge: totp, passkey or recovery-code. More may come."},
-				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "For navigator.credentials.get, if passkey is one of the methods."},
+				"errors":     {Type: "array", Items: Ref("Fault"), Description: "The field errors of the request, at most 100."},
+				"moreErrors": {Type: "boolean", Description: "True if the request has more than 100 field errors. Absent otherwise."},
+				"challenge":  describedText("Only if a second factor is needed. Send it with the second factor within five minutes."),
+				"methods":    {Type: "array", Items: Text(), Description: "The methods that the user can use: totp, passkey or recovery-code. Later versions may add values."},
+				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "Options for navigator.credentials.get, if passkey is one of the methods."},
 			},
 			Required: []string{"type", "code", "title", "status", "detail", "instance", "requestId"},
 		},
 		"Fault": {
-			Type: "object", Description: "One error in a request. Exactly one of pointer, header and parameter says where it is.",
+			Type: "object", Description: "One field error of a request. Exactly one of pointer, header and parameter is present, and names the field.",
 			Properties: properties{
 				"pointer":   describedText("JSON Pointer (RFC 6901) into the body."),
 				"header":    describedText("Name of the header."),
 				"parameter": describedText("Name of the parameter."),
-				"code":      describedText("What is wrong, for programs."),
-				"detail":    describedText("What is wrong, for people."),
+				"code":      describedText("Stable code of the field error, for programs."),
+				"detail":    describedText("Explanation of the field error for people."),
 			},
 			Required: []string{"code", "detail"},
 		},

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// Handler is the handler of one operation. API is the type of Runner.API, so that a handler
-// can be a method of it.
+// Handler is the handler of one operation. API is the type of Runner.API, so handlers can be
+// methods of it.
 type Handler[API, In, Out any] func(api API, ctx context.Context, c access.Caller, in *In) (Response[Out], error)
 
 // Response is what a handler returns: the status, the body and the headers of the response.
@@ -21,15 +21,14 @@ type Response[T any] struct {
 	Status     int // 0 for the first status of the operation
 	Body       T
 	Location   string                                       // path of the resource that was created
-	Replayed   bool                                         // the answer to an earlier request with the same idempotency key
+	Replayed   bool                                         // the response repeats that of an earlier request with the same idempotency key
 	Next       *rolecall.Position                           // where the next page begins; nil on the last page
-	Problem    *Problem                                     // answered instead of all else; nil for none
+	Problem    *Problem                                     // replaces the rest of the response; nil for a success
 	Cookies    func(w http.ResponseWriter, r *http.Request) // sets cookies; nil for none
 	NameCaller bool                                         // X-Auth-User and X-Auth-Tenant name the caller
 }
 
-// Problem is an outcome that the response reports as a problem, although the handler did not
-// fail.
+// Problem is a result that the response reports as a problem, although the handler succeeded.
 type Problem struct {
 	*rolecall.Error
 	Extension []byte // further members in JSON, each after a comma; nil for none
@@ -38,10 +37,10 @@ type Problem struct {
 // NoContent is the body of a response without a body.
 type NoContent struct{}
 
-// redacted is a body of which permission hides some members.
+// redacted is a body without the members that the caller may not read.
 type redacted interface{ HiddenMembers() string }
 
-// taggedBody is a body that has an ETag. A body of which the caller may read nothing has none.
+// taggedBody is a body that has an ETag, unless the caller may read no member of it.
 type taggedBody interface{ HasTag() bool }
 
 // cursorBody is the body of a page of a list.
@@ -53,8 +52,7 @@ type Endpoint interface {
 	takes() *Input
 	// answer returns the type of the body of the response, nil if it has none.
 	answer() reflect.Type
-	// serve calls the handler and answers with its response. It returns the buffer of the
-	// body.
+	// serve calls the handler and writes its response. It returns the buffer with the body.
 	serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
 }
 
@@ -142,7 +140,7 @@ func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.Res
 
 var asJSON = []string{"application/json"}
 
-// RespondJSON answers with the document.
+// RespondJSON writes a response with the JSON document.
 func RespondJSON(w http.ResponseWriter, r *http.Request, status int, document []byte) {
 	w.Header()["Content-Type"] = asJSON
 	web.Respond(w, r, status, document)

@@ -17,23 +17,24 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// Input is what the fields of the input type of a handler say that the operation takes:
+// Input describes the parameters and the body of an operation. It is compiled from the fields of
+// the input type of the handler:
 //
 //	path:"id" query:"limit" header:"if-match"  the tag that makes a field a parameter
-//	required:"true" doc:"…" enum:"a,b"         of a parameter, besides the tags of Schemas
+//	required:"true" doc:"…" enum:"a,b"         of a parameter, in addition to the tags of Schemas
 //	optional:"true"                            of Body: the body can be absent
 //	lookup:"presented"                         of access.Anonymous: only sessions matter
 //
-// The field Body is the body. Fields of the types access.Anonymous and []secret.Token, which
-// need no tag, are who sends a request without a principal, and the session cookies.
+// The field Body is the body. A field of the type access.Anonymous is the caller without a
+// principal, and a field of the type []secret.Token has the session cookies. Both need no tag.
 type Input struct {
 	typ                 reflect.Type
 	path, query, header []*parameter
 	Body                *reflect.StructField // the field Body; nil if no body is read
 	decoder             *wire.Decoder        // of the body
 
-	// The indexes of the fields that have a meaning for every operation. An index is nil if
-	// the input type has no such field.
+	// The indexes of fields that this package uses. An index is nil if the input type has no
+	// such field.
 	userID      []int // the user in the path
 	cursor      []int
 	touch       []int
@@ -43,11 +44,11 @@ type Input struct {
 	sessions    []int // the session cookies
 	anonymous   []int // the anonymous caller
 
-	onlyPresented bool // the anonymous request is about the sessions of the request alone
+	onlyPresented bool // an anonymous caller without a session cookie needs no tenant
 }
 
-// inputOf returns the input of the type. It panics if a field has a tag that cannot be
-// read, at the start of the program.
+// inputOf returns the input of the type. It panics at the start of the program if a field has an
+// invalid tag.
 func inputOf(t reflect.Type) *Input {
 	in := &Input{typ: t}
 	for _, p := range parametersOf(t) {
@@ -110,10 +111,10 @@ func (in *Input) user(v reflect.Value) rolecall.UserID {
 	return *fieldOf[rolecall.UserID](v, in.userID)
 }
 
-// parameterFaults is everything that is wrong with the parameters of a request.
+// parameterFaults are the field errors of the parameters of a request.
 type parameterFaults struct {
 	malformed rolecall.FieldErrors
-	unknown   rolecall.FieldErrors // values that are not known where only some are
+	unknown   rolecall.FieldErrors // unknown values of parameters with a fixed set of values
 }
 
 // readParameters reads path, query and header into the value.
@@ -149,8 +150,8 @@ func (f *parameterFaults) read(v reflect.Value, p *parameter, text string) {
 	}
 }
 
-// readQuery reads a query strictly: each parameter known, given once, and there if
-// it is required.
+// readQuery reads the query strictly: each parameter must be known and not repeated, and required
+// ones must be present.
 func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string) {
 	var seen uint32
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -183,7 +184,7 @@ func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string)
 	}
 }
 
-// checkedBody is a body that knows rules beyond its types.
+// checkedBody is a body with rules that its types do not express.
 type checkedBody interface{ Check() rolecall.FieldErrors }
 
 // timedBody is a checkedBody whose rules depend on the time.
@@ -191,13 +192,13 @@ type timedBody interface {
 	Check(now rolecall.Time) rolecall.FieldErrors
 }
 
-// restricted is an input whose body has members that not every caller may set.
+// restricted is an input whose body has members that need a permission.
 type restricted interface {
 	MayDecode(c access.Caller, member string, value jsontext.Value) error
 }
 
-// DecodeBody reads the body into the value. It returns the first error of a member that
-// the caller may not set, else everything that is wrong with the body.
+// DecodeBody reads the body into the value. If the caller may not set a member, it returns that
+// error. Otherwise it returns all field errors of the body.
 func (in *Input) DecodeBody(v reflect.Value, body []byte, c access.Caller, now rolecall.Time) error {
 	if len(body) == 0 {
 		body = []byte("{}")

@@ -7,13 +7,13 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// accepts reports whether the Accept lines allow JSON; no range allows
-// everything. The most specific one decides (RFC 9110, 12.5.1).
+// accepts reports whether the Accept lines allow JSON. The most specific media range decides (RFC
+// 9110, 12.5.1). Without a range, everything is allowed.
 func accepts(lines []string) bool {
 	specificity, accepted, ranges := 0, false, 0
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
-			if strings.Trim(element, " \t") == "" { // is nothing (RFC 9110, 5.6.1)
+			if strings.Trim(element, " \t") == "" { // empty elements are ignored (RFC 9110, 5.6.1)
 				continue
 			}
 			ranges++
@@ -35,8 +35,8 @@ func accepts(lines []string) bool {
 	return accepted || ranges == 0
 }
 
-// isJSON reports whether the Content-Type is JSON in UTF-8, or for a PATCH a
-// merge patch.
+// isJSON reports whether the Content-Type is JSON in UTF-8. For a PATCH, it can also be a merge
+// patch.
 func isJSON(contentType string, patch bool) bool {
 	if contentType == "application/json" { // what nearly every client sends
 		return true

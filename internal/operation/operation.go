@@ -19,8 +19,9 @@ import (
 // the checks and the OpenAPI document are made from it.
 type Operation struct {
 	Method, Path string
-	ID           string // operation id; what stands before Controller is the tag
-	Summary      string
+	ID           string // operation id; the part before Controller is the tag
+	Summary      string // imperative and short
+	Description  string // effects and limits; if it is empty, the first answer describes the operation
 	Policy       *authz.Policy
 	Answers      Answers
 	Problems     []*rolecall.Error
@@ -31,7 +32,7 @@ type Operation struct {
 	AnswersByDenial bool
 }
 
-// Answers are the ways to succeed.
+// Answers are the responses of a success.
 type Answers []struct {
 	Status  int
 	About   string
@@ -51,7 +52,7 @@ func (o *Operation) Input() *Input { return o.Endpoint.takes() }
 func (o *Operation) AnswersJSON() bool { return o.Endpoint.answer() != nil }
 
 // SetsSession reports whether the operation answers with the cookie of a session. A browser
-// drops that cookie where the page is on another site.
+// drops that cookie if the page is on another site.
 func (o *Operation) SetsSession() bool {
 	return len(o.Answers) > 0 && o.Answers[0].Status == http.StatusOK && slices.Contains(o.Answers[0].Headers, "Set-Cookie")
 }

@@ -5,26 +5,26 @@ import "github.com/rolecall/rolecall"
 // Page is the body of one page of a list.
 type Page[T any] struct {
 	Items      []T     `json:"items" doc:"The items of the page."`
-	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page. Only null ends the list."`
+	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page. It is null only on the last page."`
 }
 
-// setNextCursor sets the cursor that leads to the next page.
+// setNextCursor sets the cursor of the next page.
 func (p *Page[T]) setNextCursor(cursor string) { p.NextCursor = &cursor }
 
 // CountedPage is a page of a list that can be counted.
 type CountedPage[T any] struct {
 	Page[T]
-	Total        *int  `json:"total,omitzero" doc:"Number of items of the whole list, if it was requested."`
+	Total        *int  `json:"total,omitzero" doc:"Number of items in the whole list. Only with count=true."`
 	TotalIsExact *bool `json:"totalIsExact,omitzero" doc:"Whether total is exact. It is exact up to 10,000."`
 }
 
-// NewPage returns the response with the items of the page, each as body makes it.
+// NewPage returns the response with the items of the page, converted by body.
 func NewPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[Page[B]] {
 	return Response[Page[B]]{Body: Page[B]{Items: Bodies(p.Items, body)}, Next: p.Next}
 }
 
-// NewCountedPage returns the response with the items of the page, each as body makes it,
-// and with the total if the page has one.
+// NewCountedPage returns the response with the items of the page, converted by body, and with the
+// total if the page has one.
 func NewCountedPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[CountedPage[B]] {
 	counted := CountedPage[B]{Page: Page[B]{Items: Bodies(p.Items, body)}}
 	if p.Total != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// place is where a parameter stands.
+// place is the place of a parameter in a request.
 type place string
 
-// The places of parameters. Each is the name of the tag that declares one.
+// The places of parameters. Each is the name of the struct tag for its parameters.
 const (
 	inPath   place = "path"
 	inQuery  place = "query"
 	inHeader place = "header"
 )
 
-// parameter is one value outside of the body. A field of an input type declares it by the
-// tags path, query or header, doc, required, and those of its schema.
+// parameter is a value outside of the body. A field of an input type declares it with a tag path,
+// query or header, and with the tags doc, required and those of its schema.
 type parameter struct {
 	in       place
 	name     string
@@ -36,25 +36,25 @@ type parameter struct {
 	index    []int  // of the field
 	field    reflect.StructField
 	read     readFunc
-	values   []string // if only these are known; read is called with one of them
-	unknown  string   // the sentence about another value
+	values   []string // the known values, if their set is fixed; read is called with one of them
+	unknown  string   // the detail of the field error for another value
 }
 
-// readFunc reads the text of a parameter into its field. Code and detail say what is wrong
-// with the text; both are empty if nothing is.
+// readFunc reads the text of a parameter into its field. It returns the code and the detail of the
+// field error, or empty texts.
 type readFunc func(v reflect.Value, text string) (code, detail string)
 
 // Parameter is a type that reads its own parameter.
 type Parameter interface {
-	// SetParameter reads the text. Code and detail say what is wrong with it; both are empty
-	// if nothing is.
+	// SetParameter reads the text. It returns the code and the detail of the field error, or
+	// empty texts.
 	SetParameter(text string) (code, detail string)
 }
 
-// Enumerated is a parameter of a text type of which only some values are known. A tag enum
-// says the same of a few values.
+// Enumerated is a parameter with a fixed set of values. For a few values, use the tag enum
+// instead.
 type Enumerated interface {
-	// Known returns the values, and the sentence about another value.
+	// Known returns the values, and the detail of the field error for another value.
 	Known() (values []string, otherwise string)
 }
 
@@ -101,8 +101,8 @@ func orList(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-// readerOf returns what reads the parameter of the field. It panics if the field has a type
-// that cannot be read.
+// readerOf returns the function that reads the parameter of the field. It panics if the type of the
+// field is not supported.
 func readerOf(f reflect.StructField) readFunc {
 	pointer := reflect.PointerTo(f.Type)
 	switch {
@@ -124,7 +124,7 @@ func readerOf(f reflect.StructField) readFunc {
 	case f.Type == reflect.TypeFor[rolecall.Time]():
 		return func(v reflect.Value, text string) (code, detail string) {
 			if v.Addr().Interface().(*rolecall.Time).UnmarshalText([]byte(text)) != nil {
-				return "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z"
+				return "format", "must be a timestamp in RFC 3339, such as 2030-01-31T12:00:00Z"
 			}
 			return "", ""
 		}
@@ -163,44 +163,44 @@ func readerOf(f reflect.StructField) readFunc {
 	panic(fmt.Sprintf("operation: the parameter %s has the type %v, which cannot be read", f.Name, f.Type))
 }
 
-// PageRequest are the parameters of every list that is read page by page.
+// PageRequest are the parameters of every paged list.
 type PageRequest struct {
-	Limit Limit  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or none, while nextCursor is not null."`
-	After Cursor `query:"cursor" doc:"The nextCursor of the previous page. It is valid for the same user, filters and order."`
+	Limit Limit  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or be empty, while nextCursor is not null."`
+	After Cursor `query:"cursor" doc:"The nextCursor of the previous page. It is valid only for the same user, filters and sort order."`
 }
 
 // IdempotencyHeader makes a request safe to repeat.
 type IdempotencyHeader struct {
-	Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day, requests with the same key have one effect and one answer. Visible ASCII characters; the quoted form of a structured field is the same key."`
+	Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day or longer, requests with the same key have one effect and one answer. The key has visible ASCII characters only. It can be sent in quotes, as a structured field."`
 }
 
 // IfMatchHeader makes a change conditional.
 type IfMatchHeader struct {
-	IfMatch IfMatch `header:"if-match" doc:"Entity tags, or *. The change is made only if one of them is the current one. Otherwise the answer is 412."`
+	IfMatch IfMatch `header:"if-match" doc:"Entity tags, or *. The change is made only if one of them is the current ETag. Otherwise the answer is 412."`
 }
 
 // IfNoneMatchHeader makes a read conditional.
 type IfNoneMatchHeader struct {
-	IfNoneMatch IfNoneMatch `header:"if-none-match" doc:"Entity tags, or *. If one of them is the current one, the answer is 304."`
+	IfNoneMatch IfNoneMatch `header:"if-none-match" doc:"Entity tags, or *. If one of them is the current ETag, the answer is 304."`
 }
 
 // CountQuery requests the total of a list.
 type CountQuery struct {
-	Count bool `query:"count" doc:"Whether the answer has the total. It is exact up to 10,000."`
+	Count bool `query:"count" doc:"Whether the answer has the total number of items. It is exact up to 10,000."`
 }
 
 // The types of parameters.
 type (
-	// Limit is how many items a page has at most; 0 is the default.
+	// Limit is the maximum number of items on a page; 0 is the default.
 	Limit int
-	// Cursor is the nextCursor of the page before.
+	// Cursor is the nextCursor of the previous page.
 	Cursor struct {
 		At   *rolecall.Position // the position in the cursor; nil for the first page
 		text string
 	}
 	// Search are the words of a search.
 	Search []string
-	// Order is how a list is sorted, by one of the members in the tag order.
+	// Order is the sort order of a list, by one of the members in the tag order.
 	Order struct {
 		By   string // "" for the default
 		Desc bool
@@ -209,7 +209,7 @@ type (
 	IfMatch struct{ tags }
 	// IfNoneMatch is the If-None-Match header.
 	IfNoneMatch struct{ tags }
-	// Touch says whether the request counts as a use of the session. It does by default.
+	// Touch states whether the request counts as a use of the session, which is the default.
 	Touch struct{ isOff bool }
 	// TenantName is the name of a tenant.
 	TenantName string
@@ -223,7 +223,7 @@ const (
 
 // SetParameter reads the limit.
 func (l *Limit) SetParameter(text string) (code, detail string) {
-	const what = "must be a whole number from 1 on"
+	const what = "must be a whole number of at least 1"
 	n, err := strconv.ParseUint(text, 10, 63)
 	if text != "" && errors.Is(err, strconv.ErrSyntax) {
 		whole, ok := wire.WholeNumber(text)
@@ -239,7 +239,7 @@ func (l *Limit) SetParameter(text string) (code, detail string) {
 	return "", ""
 }
 
-// OrDefault returns the limit, or the default where none was sent.
+// OrDefault returns the limit, or the default if the request has no limit.
 func (l Limit) OrDefault() int {
 	if l == 0 {
 		return rolecall.DefaultLimit
@@ -264,18 +264,18 @@ func (w *Search) SetParameter(text string) (code, detail string) {
 	*w = rolecall.Words(text)
 	switch {
 	case len(*w) == 0:
-		return "no-word", "must hold a letter or a digit"
+		return "no-word", "must contain a letter or a digit"
 	case len(*w) > searchWords:
-		return "too-many", "must hold at most 8 words"
+		return "too-many", "must have at most 8 words"
 	}
 	return "", ""
 }
 
-// set reads the order; - reverses it.
+// set reads the order. A leading - reverses it.
 func (o *Order) set(text string, members []string) (code, detail string) {
 	by, desc := strings.CutPrefix(text, "-")
 	if !slices.Contains(members, by) {
-		return "format", "must be an order of this list, such as name or -name"
+		return "format", "must be a sort order of this list, such as name or -name"
 	}
 	*o = Order{by, desc}
 	return "", ""
@@ -315,8 +315,8 @@ func parseBool(text string) (value bool, code, detail string) {
 	return false, "format", "must be true or false"
 }
 
-// parseKey reads an idempotency key, in the bare form or as a quoted string of a
-// structured field (RFC 8941, 3.3.3): both are the same key.
+// parseKey reads an idempotency key, bare or as a quoted string of a structured field (RFC 8941,
+// 3.3.3). Both forms are the same key.
 func parseKey(text string) (key, code, detail string) {
 	const what = "must be 1 to 255 visible ASCII characters"
 	key = text

@@ -10,25 +10,25 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// The patterns of texts in the document. They use only what the regular expressions of all
-// languages have, which excludes classes of Unicode. So they cannot name the blank
-// characters beyond Latin-1, and the descriptions state the rule.
+// The patterns of texts in the document. They use only features that the regular expressions of all
+// languages have, so they have no classes of Unicode. They cannot express blank characters outside
+// of Latin-1. The descriptions state the rule.
 const (
-	// visibleText has a visible character and no control characters.
+	// visibleText matches texts with a visible character and without control characters.
 	visibleText = `^[ \xa0\xad]*[^\x00-\x20\x7f-\xa0\xad][^\x00-\x1f\x7f-\x9f]*$`
-	// emptyOrVisibleText may be empty too.
+	// emptyOrVisibleText also matches the empty text.
 	emptyOrVisibleText = `^([ \xa0\xad]*[^\x00-\x20\x7f-\xa0\xad][^\x00-\x1f\x7f-\x9f]*)?$`
-	// searchPattern is that of texts with a letter or a digit.
+	// searchPattern matches texts with a letter or a digit.
 	searchPattern = `[^\x00-/:-@\[-` + "`" + `{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7]`
-	// keyPattern is that of idempotency keys, bare or as a quoted string of a structured field.
+	// keyPattern matches idempotency keys, bare or as a quoted string of a structured field.
 	keyPattern = `^([!#-~][!-~]*|"|"[!-~]*[!#-~]|"([!#-\[\]-~]|\\["\\])+")$`
-	// tagsPattern is that of * and of lists of entity tags.
+	// tagsPattern matches * and lists of entity tags.
 	tagsPattern = `^[ \t]*(\*[ \t]*|(W/)?"[^\x00-\x20"\x7f]*"([ \t]*,[ \t,]*(W/)?"[^\x00-\x20"\x7f]*")*[ \t,]*)$`
-	// permissionPart is a name in a permission.
+	// permissionPart matches a name in a permission.
 	permissionPart = `[a-z][A-Za-z0-9_-]{0,63}`
 )
 
-// mustBeVisible describes what visibleText cannot say.
+// mustBeVisible describes the rule that visibleText cannot express.
 const mustBeVisible = "Must contain a visible character."
 
 // permissionSchemas are the schemas of permissions in requests.
@@ -42,7 +42,7 @@ func permissionSchemas() properties {
 	}
 }
 
-// permissionPattern returns the pattern of the permissions that are known.
+// permissionPattern returns the pattern of the known permissions.
 func permissionPattern(hasWildcards bool) string {
 	part, wildcard, anyField := permissionPart, "", ""
 	if hasWildcards {

@@ -21,19 +21,19 @@ type Runner struct {
 	Callers Callers
 	// API is the receiver of the handlers.
 	API any
-	// ServesOperators reports whether operators are served where the request came in.
+	// ServesOperators reports whether the listener of the request serves operators.
 	ServesOperators func(*http.Request) bool
 
 	buffers sync.Pool // of *buffers
 }
 
-// Tenants finds the tenant that a request names.
+// Tenants loads the tenant of a request.
 type Tenants interface {
 	// Tenant returns the tenant with the name.
 	Tenant(ctx context.Context, name string) (rolecall.Tenant, error)
 }
 
-// Callers authenticates those who send requests.
+// Callers authenticates the callers of requests.
 type Callers interface {
 	// Authenticate returns the principal of the one live session among the tokens. With
 	// touch, the request counts as a use of the session.
@@ -44,8 +44,8 @@ type Callers interface {
 	AuthenticateOperator(ctx context.Context, key, source string) (*authz.Principal, error)
 }
 
-// buffers are the memory of one request. They are pooled: nothing of them may be used
-// after the answer was written.
+// buffers are the memory of one request. They are pooled, so they must not be used after the
+// response is written.
 type buffers struct {
 	body     []byte // the request body
 	answer   []byte
@@ -60,14 +60,14 @@ func (s *Runner) get() *buffers {
 	return &buffers{}
 }
 
-// release gives the buffers back.
+// release returns the buffers to the pool.
 func (s *Runner) release(b *buffers) {
 	clear(b.body) // it may hold a password
 	*b = buffers{body: keep(b.body), answer: keep(b.answer)}
 	s.buffers.Put(b)
 }
 
-// keep returns the buffer emptied, or nothing if it has grown too large to keep.
+// keep returns the emptied buffer, or nil if it is too large for the pool.
 func keep(buffer []byte) []byte {
 	if cap(buffer) > web.MaxBody {
 		return nil
@@ -87,7 +87,7 @@ func (s *Runner) Handler(op *Operation) http.Handler {
 	})
 }
 
-// fail answers with the problem that err means, and counts refused callers.
+// fail responds with the problem of err, and records refused callers.
 func (s *Runner) fail(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, err error) {
 	q := web.RequestOf(r)
 	p := q.ProblemOf(err)
@@ -98,7 +98,7 @@ func (s *Runner) fail(op *Operation, w http.ResponseWriter, r *http.Request, in 
 	s.respondProblem(op, w, r, p)
 }
 
-// respondProblem answers with the problem, and with the headers that go with it.
+// respondProblem responds with the problem and its headers.
 func (s *Runner) respondProblem(op *Operation, w http.ResponseWriter, r *http.Request, p *web.Problem) {
 	p.SetHeaders(w, r)
 	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// Schemas makes JSON schemas (OpenAPI 3.1) of the types of bodies, from the struct tags of
-// package wire, and these:
+// Schemas creates the JSON schemas (OpenAPI 3.1) of bodies from the struct tags of package wire
+// and from these tags:
 //
 //	doc:"…"                          a sentence about the member
 //	minLength:"1" maxLength:"255"    of a text, or of the texts in an array or object
@@ -23,29 +23,27 @@ import (
 //	maxProperties:"50"               of an object with any names
 //	nameLength:"64"                  of these names
 //	pattern:"^[a-z]+$" format:"uri"  of a text; the format permission is a component
-//	enum:"a,b" default:"a"           the values that are known, and the one of an absent member
+//	enum:"a,b" default:"a"           the known values, and the value of an absent member
 //	example:"acme"                   a value, of parameters
 //
-// Types says the rest. A type that it names becomes a component of the document.
+// Types describes the other types. A type in Types.Names becomes a component of the document.
 type Schemas struct {
-	// IsRequest is set for bodies of requests: they have no other members, and null stands
-	// for an absent one.
+	// IsRequest is set for bodies of requests. They have no additional members, and null means an
+	// absent member.
 	IsRequest  bool
 	components map[string]*huma.Schema
 	types      *Types
 }
 
-// Types is what the document says of types beyond their struct tags.
+// Types describes types in the document, in addition to their struct tags.
 type Types struct {
 	// Names are the names and descriptions of the types that are components.
 	Names map[reflect.Type]struct{ Name, About string }
-	// StandsFor are the types whose JSON is that of another type: they write or read it
-	// themselves.
+	// StandsFor maps types that encode or decode themselves to the type that has the same JSON.
 	StandsFor map[reflect.Type]reflect.Type
-	// OnlyID are the types of which a caller without permission gets the id alone.
+	// OnlyID are the types of which callers without permission get only the id.
 	OnlyID map[reflect.Type]bool
-	// Schemas are the schemas of types that neither their tags nor another type describes.
-	// About is the description of a component.
+	// Schemas are the schemas of the other types. About is the description of a component.
 	Schemas map[reflect.Type]func(s *Schemas, about string) *huma.Schema
 	// PathIDs are the description and the example of ids in paths whose field has no doc.
 	PathIDs map[reflect.Type]struct{ About, Example string }
@@ -125,10 +123,10 @@ func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 	panic(fmt.Sprintf("operation: %v has no schema", t))
 }
 
-// isOmitted reports whether the member is absent where its value is zero.
+// isOmitted reports whether the member is absent if its value is zero.
 func isOmitted(tag reflect.StructTag) bool { return strings.HasSuffix(tag.Get("json"), ",omitzero") }
 
-// onlyOfItems returns the part of the tag that is about the texts in an array or object.
+// onlyOfItems returns the part of the tag that applies to the texts in an array or object.
 func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 	var items []string
 	for _, key := range []string{"minLength", "maxLength", "pattern", "format"} {
@@ -139,7 +137,7 @@ func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(strings.Join(items, " "))
 }
 
-// nullableInRequest allows null for an array or object that a request need not have.
+// nullableInRequest allows null for an array or object that is optional in a request.
 func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) *huma.Schema {
 	if s.IsRequest && tag.Get("json") != "" && tag.Get("required") != "true" {
 		return OrNull(member)
@@ -185,8 +183,8 @@ func (s *Schemas) Object(t reflect.Type, about string) *huma.Schema {
 	return object
 }
 
-// text returns the schema of a text with the bounds of the tag. A text that is stored has
-// no control characters.
+// text returns the schema of a text with the bounds of the tag. Stored texts have no control
+// characters.
 func (s *Schemas) text(tag reflect.StructTag) *huma.Schema {
 	text := &huma.Schema{
 		Type: "string", MinLength: number(tag, "minLength"), MaxLength: number(tag, "maxLength"),
@@ -230,7 +228,7 @@ func number(tag reflect.StructTag, name string) *int {
 	return &n
 }
 
-// OrNull returns the schema with null as another value.
+// OrNull returns the schema with null as an additional value.
 func OrNull(s *huma.Schema) *huma.Schema {
 	if s.Ref != "" {
 		return &huma.Schema{OneOf: []*huma.Schema{s, {Type: "null"}}}
@@ -258,7 +256,7 @@ func boolean(standard bool) *huma.Schema { return &huma.Schema{Type: "boolean", 
 // Ref returns a reference to the component.
 func Ref(name string) *huma.Schema { return &huma.Schema{Ref: "#/components/schemas/" + name} }
 
-// known is a text that has one of the values.
+// known returns the schema of a text with one of the values.
 func known(values []string) *huma.Schema {
 	s := &huma.Schema{Type: "string"}
 	for _, value := range values {

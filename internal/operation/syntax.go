@@ -12,9 +12,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// checkSyntax adds what is wrong with body as one JSON document (RFC 8259): invalid
-// UTF-8, a member given twice, trailing data and deep nesting included. Whether the
-// document is an object is for the decoder to say.
+// checkSyntax adds a field error unless the body is one JSON document (RFC 8259). It rejects invalid
+// UTF-8, duplicate members, trailing data and deep nesting. The decoder checks that the document is
+// an object.
 func checkSyntax(faults *rolecall.FieldErrors, body []byte) {
 	const incomplete = "must be one complete JSON document in UTF-8"
 	if len(bytes.TrimLeft(body, blanks)) == 0 {
@@ -32,13 +32,13 @@ func checkSyntax(faults *rolecall.FieldErrors, body []byte) {
 			faults.Add(string(syntax.JSONPointer), "duplicate", "must be given once")
 			return
 		case isSyntax:
-			faults.Add(string(syntax.JSONPointer), "syntax", "must be JSON in UTF-8; the fault is near byte "+strconv.FormatInt(syntax.ByteOffset, 10))
+			faults.Add(string(syntax.JSONPointer), "syntax", "must be valid JSON in UTF-8; the error is near byte "+strconv.FormatInt(syntax.ByteOffset, 10))
 			return
 		case err != nil:
 			faults.Add("", "syntax", incomplete)
 			return
 		case d.StackDepth() > maxDepth:
-			faults.Add("", "depth", "must not be nested deeper than 32")
+			faults.Add("", "depth", "must not be nested deeper than 32 levels")
 			return
 		case d.StackDepth() == 0 && len(bytes.TrimLeft(body[d.InputOffset():], blanks)) > 0:
 			faults.Add("", "syntax", "must be one JSON document with nothing after it")
@@ -47,14 +47,14 @@ func checkSyntax(faults *rolecall.FieldErrors, body []byte) {
 	}
 }
 
-// maxDepth limits how deeply JSON may be nested.
+// maxDepth is the maximum nesting depth of JSON.
 const maxDepth = 32
 
-// blanks are the characters that mean nothing between the tokens of JSON.
+// blanks are the whitespace characters of JSON.
 const blanks = " \t\r\n"
 
-// canonicalJSON returns the body in the form in which equal documents are equal
-// bytes (RFC 8785).
+// canonicalJSON returns the body in its canonical form (RFC 8785), so that equal documents have
+// equal bytes.
 func canonicalJSON(body []byte) []byte {
 	canonical := jsontext.Value(slices.Clone(body))
 	if err := canonical.Canonicalize(); err != nil {

@@ -39,7 +39,7 @@ func CheckPassword(password string, minimum int, forbidden Words, known ...strin
 		return "personal", fmt.Sprintf("must have at least %d characters that are not part of the user's name or address, the tenant's name or a forbidden word; choose other words", leastLeft)
 	}
 	if _, frequent := slices.BinarySearch(frequentPasswords(), folded); frequent || fewestLeft(folded, true, words, forbidden) < leastLeft {
-		return "common", "must not be made of common passwords, repetitions and neighboring keys alone; choose several unrelated words"
+		return "common", "must not consist only of common passwords, repetitions and neighboring keys; choose several unrelated words"
 	}
 	return "", ""
 }

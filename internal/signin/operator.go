@@ -10,7 +10,7 @@ import (
 )
 
 // errUserChanged reports that the user was changed while a command ran.
-var errUserChanged = rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+var errUserChanged = rolecall.ErrPreconditionFailed.With("The user was changed at the same time. Run the command again.")
 
 // SetPassword sets the password of the user with the address and ends all their
 // sessions and API tokens. A pending user becomes active. It returns ErrNotFound and

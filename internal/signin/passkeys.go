@@ -114,7 +114,7 @@ func checkPasskeyName(name string) (faults rolecall.FieldErrors) {
 	return faults
 }
 
-var refusedPasskey = rolecall.FieldError{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
+var refusedPasskey = rolecall.FieldError{Pointer: "/passkey", Code: "refused", Detail: "must be the response of an authenticator to options that are less than five minutes old"}
 
 // insertPasskey stores the passkey of the response with the name and the creation
 // time of made.

@@ -70,7 +70,7 @@ func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, sour
 // The results of a reset request, for auditors.
 const (
 	resetMailed          = "mailed"
-	resetNoUser          = "not mailed: nobody has the address"
+	resetNoUser          = "not mailed: no user has the address"
 	resetInactive        = "not mailed: the user is not active"
 	resetTenantSuspended = "not mailed: the tenant is suspended"
 	resetTooMany         = "not mailed: too many"

@@ -180,7 +180,7 @@ func orWrong(ok bool, err error) error {
 	return err
 }
 
-var errProofRequired = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.")
+var errProofRequired = rolecall.ErrSecondFactorRequired.With("The password is correct, but your second factor is also required. Send it together with the password.")
 
 // FactorChallenge returns a challenge for the second factor of a signed-in user, or nil if
 // they have no second factor.

@@ -41,7 +41,7 @@ const (
 )
 
 // errOverloaded refuses a request that would have to wait too long.
-var errOverloaded = rolecall.ErrUnavailable.With("More is asked than can be answered now. Nothing was done; repeat the request shortly.")
+var errOverloaded = rolecall.ErrUnavailable.With("The service is overloaded. Nothing was done. Repeat the request shortly.")
 
 // workLimiter is a concurrency limiter with the error of a request that it refuses.
 type workLimiter struct {

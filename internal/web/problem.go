@@ -15,16 +15,16 @@ import (
 
 // The problems of requests that are refused before the service is called.
 var (
-	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "Nothing is served at this path. A path has no slash at its end and no encoded or doubled one."}
-	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not take this method; Allow says which it takes."}
-	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "Accept leaves out application/json, and that is what is answered."}
+	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes."}
+	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. The header Allow lists the supported ones."}
+	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The response is application/json, which the header Accept does not allow."}
 	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB."}
 	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and query are longer than 8 KiB."}
-	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The header has more than 100 lines."}
-	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8; PATCH also takes application/merge-patch+json."}
+	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines."}
+	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8. PATCH also accepts application/merge-patch+json."}
 	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed.")
-	ErrCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from another origin, which is not a trusted one."}
-	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page is on another site than this service. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
+	ErrCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from an origin that is not trusted. The operator can trust it with --allow-origin."}
+	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
 )
 
 // statuses maps kinds of errors to HTTP statuses.
@@ -143,7 +143,7 @@ func (s *Site) WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) 
 }
 
 // furtherFieldErrors ends the detail of a problem that does not list every field error.
-var furtherFieldErrors = fmt.Sprintf(" Only the first %d errors are listed; there are more.", rolecall.MaxFieldErrors)
+var furtherFieldErrors = fmt.Sprintf(" Only the first %d errors are listed.", rolecall.MaxFieldErrors)
 
 // appendProblem appends the problem document (RFC 9457).
 func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {

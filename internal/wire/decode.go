@@ -57,7 +57,7 @@ type Immutable struct{}
 
 // UnmarshalWire refuses the member.
 func (Immutable) UnmarshalWire(d *Decoding, pointer string, _ jsontext.Value) {
-	d.Add(pointer, "immutable", "cannot be changed here")
+	d.Add(pointer, "immutable", "cannot be changed by this operation")
 }
 
 // Decoding is the state while a document is decoded. It collects the field errors.
@@ -130,7 +130,7 @@ func (d *Decoding) Unknown(at, name string, names []string) {
 	detail := "is not a member of this body"
 	for _, known := range names {
 		if strings.EqualFold(known, name) {
-			detail += "; it is spelled " + known
+			detail += "; did you mean " + known
 		}
 	}
 	d.Add(MemberPointer(at, name), "unknown", detail)
@@ -229,7 +229,7 @@ func decodeBool(d *Decoding, pointer string, value jsontext.Value, v reflect.Val
 func decodeTime(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 	var t rolecall.Time
 	if text, ok := d.Text(pointer, value); ok && t.UnmarshalText([]byte(text)) != nil {
-		d.Add(pointer, "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z")
+		d.Add(pointer, "format", "must be a timestamp in RFC 3339, such as 2030-01-31T12:00:00Z")
 		return
 	}
 	v.SetInt(int64(t))
