@@ -14,7 +14,7 @@ scenario("an act is found by what it was and by who did it, and stays found afte
   await page.getByLabel("Event").selectOption("user.suspended");
   await page.waitForURL(/type=user.suspended/);
   await page.getByRole("rowheader", { name: "long leave" }).waitFor();
-  assert.ok((await shown(page)).every((line) => /Suspended/.test(line)));
+  assert.ok((await shown(page)).every((line) => /User suspended/.test(line)));
 
   await page.getByLabel("Find a user").fill("edsger wir");
   await page.getByRole("link", { name: `All changes ${user.name}` }).click();
@@ -76,7 +76,7 @@ scenario("who reads events alone sees what happened, and nobody's name", async (
   await page.goto(`/console/demo/events?type=user.created`);
   assert.ok((await shown(page)).every((line) => /a user you can't view/.test(line)));
   await page.locator("summary[data-row]").first().click();
-  assert.equal(await page.locator("details[open] .held").first().getAttribute("title"), "Held back: users.createdAt:read would show it.");
+  assert.equal(await page.locator("details[open] .held").first().getAttribute("title"), "Hidden. You need users.createdAt:read to see this.");
   assert.ok(!(await page.content()).includes("Lovelace"));
   await checkAccess(page);
   await page.setViewportSize({ width: 390, height: 844 });
@@ -144,12 +144,12 @@ scenario("who is erased is named first, and is gone from lists and events", asyn
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("User to erase").fill("somebody else");
   await dialog.getByRole("button", { name: "Erase" }).click();
-  await dialog.getByText("Must be what is written above.").waitFor();
+  await dialog.getByText("Must match the text above.").waitFor();
   await dialog.getByLabel("User to erase").fill(user.email);
   await dialog.getByRole("button", { name: "Erase" }).click();
-  await page.getByText("The user is erased for good.").waitFor();
+  await page.getByText("User erased permanently.").waitFor();
   await page.goto(`/console/demo/events?subject=${user.id}`);
-  assert.match((await shown(page))[0], /Erased/);
+  assert.match((await shown(page))[0], /User erased/);
   assert.ok(!(await page.content()).includes(user.name));
   await page.goto("/console/demo/users/deleted");
   assert.ok(!(await page.content()).includes(user.name));
@@ -167,8 +167,8 @@ scenario("an open invitation is found, sent again and withdrawn", async (page) =
   await page.getByText("We've emailed New Hire an invitation.").waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "Withdraw New Hire" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Withdraw the invitation" }).click();
-  await page.getByText("The invitation of New Hire is withdrawn.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Withdraw invitation" }).click();
+  await page.getByText("The invitation of New Hire was withdrawn.").waitFor();
   await page.goto("/console/demo/invitations");
   assert.equal(await page.getByRole("link", { name: "Withdraw New Hire" }).count(), 0);
 });

@@ -16,7 +16,7 @@ scenario("roles are found as one types, and opened by the keyboard", async (page
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Support agent" }).waitFor();
   const text = await page.locator("main").innerText();
-  for (const part of ["users:suspend", "Suspend and resume users", "support-agent", "Held by"]) assert.ok(text.includes(part), part);
+  for (const part of ["users:suspend", "Suspend and resume users", "support-agent", "Details"]) assert.ok(text.includes(part), part);
   await page.getByRole("link", { name: /\d users/ }).click();
   await page.waitForURL(/\/users$/);
   await page.getByRole("status").filter({ hasText: /\d users/ }).waitFor();
