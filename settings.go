@@ -293,7 +293,7 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 	}
 	scopes := []SecondFactorScope{SecondFactorOfNobody, SecondFactorOfAll, SecondFactorOfRoles}
 	if required := p.SecondFactor.Required.Value; required != nil && !slices.Contains(scopes, SecondFactorScope(*required)) {
-		faults.Add(factorPointer, "format", "must be none, all or roles")
+		faults.Add(factorPointer, "format", `must be "none", "all" or "roles"`)
 	}
 	if len(p.SecondFactor.Roles.Value) > SecondFactorRolesMax {
 		faults.Add(factorRolesPointer, "too-many", fmt.Sprintf("must have at most %d roles", SecondFactorRolesMax))

@@ -312,7 +312,7 @@ func assignmentRow(a assignmentsView, held *rolecall.Assignment) templ.Component
 	})
 }
 
-// expiredRow is an assignment that counts for nothing any more.
+// expiredRow shows an expired assignment.
 func expiredRow(a assignmentsView, held *rolecall.Assignment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -428,7 +428,7 @@ func expiredRow(a assignmentsView, held *rolecall.Assignment) templ.Component {
 	})
 }
 
-// ending says when an assignment ends.
+// ending shows when an assignment expires.
 func ending(f frame, held *rolecall.Assignment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -475,7 +475,7 @@ func ending(f frame, held *rolecall.Assignment) templ.Component {
 	})
 }
 
-// roleLink names a role, and leads to it who may read it.
+// roleLink shows the name of a role, with a link if the caller may read the role.
 func roleLink(f frame, r *rolecall.Role) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -551,7 +551,7 @@ func roleLink(f frame, r *rolecall.Role) templ.Component {
 	})
 }
 
-// assignmentActions are what the caller may do with what somebody holds, or why not.
+// assignmentActions shows the caller's actions on an assignment, or the reason why the caller has no actions.
 func assignmentActions(f frame, h holder, held *rolecall.Assignment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1203,8 +1203,8 @@ func assignForm(a assignmentsView, shown assigned, changes bool) templ.Component
 	})
 }
 
-// reachChoice is where a role holds, given the widest that the caller may give it in and
-// the departments that there are.
+// reachChoice lets the caller choose the reach of an assignment: at most the caller's own
+// reach for this role, and existing departments.
 func reachChoice(f frame, shown assigned, widest rolecall.Reach, departments []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1404,8 +1404,8 @@ func reachChoice(f frame, shown assigned, widest rolecall.Reach, departments []s
 	})
 }
 
-// departmentChoice is in which departments a role holds: those to choose from. Children
-// are what there is beside them.
+// departmentChoice lets the caller choose departments. The children are shown next to
+// them.
 func departmentChoice(offered, chosen []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

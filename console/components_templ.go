@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// moment shows a time in words, and exactly to who asks.
+// moment shows a time in words, with the exact time as a tooltip.
 func moment(f frame, t rolecall.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -83,7 +83,7 @@ func moment(f frame, t rolecall.Time) templ.Component {
 	})
 }
 
-// held stands for a value that permission holds back.
+// held is shown instead of a value that the caller may not read.
 func held(m rolecall.UserMember) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -113,8 +113,8 @@ func held(m rolecall.UserMember) templ.Component {
 	})
 }
 
-// heldBy is held of a value that is no member of a user; the zero permission says that
-// none would show it.
+// heldBy is held for a value that is not a member of a user. It names the permission that
+// would show the value, unless the permission is zero.
 func heldBy(p rolecall.Permission) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -178,7 +178,7 @@ func heldBy(p rolecall.Permission) templ.Component {
 	})
 }
 
-// status is the status of a user or a service account.
+// status shows the status of a user or a service account.
 func status[S ~string](s S) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -239,7 +239,7 @@ func status[S ~string](s S) templ.Component {
 	})
 }
 
-// person is who a user is, in one line that leads to them.
+// person shows a user in one line, with a link to the user's page.
 func person(f frame, u *rolecall.User, sight rolecall.UserMembers) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -269,7 +269,7 @@ func person(f frame, u *rolecall.User, sight rolecall.UserMembers) templ.Compone
 	})
 }
 
-// personAt is person who has another page.
+// personAt is person with a link to another page.
 func personAt(address string, u *rolecall.User, sight rolecall.UserMembers) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -366,7 +366,7 @@ func personAt(address string, u *rolecall.User, sight rolecall.UserMembers) temp
 	})
 }
 
-// field is an input with its label and what is wrong with it. Attributes are of the
+// field is an input with its label and its errors. The attributes belong to the
 // input.
 func field(f frame, name, label, value string, attributes templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -544,7 +544,7 @@ func field(f frame, name, label, value string, attributes templ.Attributes) temp
 	})
 }
 
-// area is a field of several lines.
+// area is a field with several lines.
 func area(f frame, name, label, value string, attributes templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -693,8 +693,8 @@ func area(f frame, name, label, value string, attributes templ.Attributes) templ
 	})
 }
 
-// departmentList is the departments that a field suggests, by the id that is the field's
-// list.
+// departmentList has the departments that a field suggests. Its id is the list attribute
+// of the field.
 func departmentList(departments []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -747,7 +747,7 @@ func departmentList(departments []string) templ.Component {
 	})
 }
 
-// faultLines says what is wrong with the lines of a field.
+// faultLines shows the errors of the lines of a field.
 func faultLines(name string, faults []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -815,7 +815,7 @@ func faultLines(name string, faults []string) templ.Component {
 	})
 }
 
-// bdi is a name, or another text of unknown direction, within a sentence.
+// bdi is a name or another text of unknown direction within a sentence.
 func bdi(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1031,7 +1031,7 @@ func strong(text string) templ.Component {
 	})
 }
 
-// hidden is a field that nobody sees.
+// hidden is a hidden field.
 func hidden(name, value string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1087,7 +1087,7 @@ func hidden(name, value string) templ.Component {
 	})
 }
 
-// problem says why a form could not be done what it says: in words, with the request.
+// problem shows why a form failed, with the id of the request.
 func problem(p *web.Problem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1174,8 +1174,8 @@ func problem(p *web.Problem) templ.Component {
 	})
 }
 
-// confirmation asks for the password, and the second factor of who has one, where the
-// sign-in is not recent enough for what the form does.
+// confirmation has fields for the password and the second factor, if the form needs step-up
+// and the sign-in is not recent enough.
 func confirmation(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1234,8 +1234,8 @@ func confirmation(f frame) templ.Component {
 	})
 }
 
-// proofs are the ways to show a second factor, in fields whose names begin with
-// prefix. A passkey is asked for where nothing is typed.
+// proofs has a field for each kind of second factor. The names of the fields begin with
+// prefix. If no code is typed, a passkey is requested.
 func proofs(f frame, prefix string, q challenge) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1372,8 +1372,8 @@ func proofs(f frame, prefix string, q challenge) templ.Component {
 	})
 }
 
-// passkeyField is the field that a passkey answers: one that the authenticator is asked
-// for, or a new one that it makes.
+// passkeyField is the field for the response of an authenticator, with an existing or
+// a new passkey.
 func passkeyField(f frame, name, does, publicKey string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1479,7 +1479,7 @@ func passkeyField(f frame, name, does, publicKey string) templ.Component {
 	})
 }
 
-// qrCode is the text for a camera.
+// qrCode shows the text as a QR code.
 func qrCode(label, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1551,8 +1551,8 @@ func qrCode(label, text string) templ.Component {
 	})
 }
 
-// keeping are the ways to keep what is shown only once, the text of the element: to
-// copy it, and to save or print it where file names what it is saved as.
+// keeping has buttons to copy the text of the element, which is shown only once. If file is
+// not empty, it has also buttons to save the text under that name and to print it.
 func keeping(id, file string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1670,9 +1670,9 @@ func keeping(id, file string) templ.Component {
 	})
 }
 
-// confirmForm asks once whether something is to be done, and says what will happen.
-// Children are further fields; the problem is said above unless it is at one of the
-// named ones.
+// confirmForm asks for a confirmation of an action, and states its effect. The children are
+// further fields. Problems are shown above the form, except problems of the named
+// fields.
 func confirmForm(f frame, q question, fields ...string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1819,7 +1819,7 @@ func confirmForm(f frame, q question, fields ...string) templ.Component {
 	})
 }
 
-// dialogForm is a form in the dialog, whose answer takes its place.
+// dialogForm is a form in the dialog. The response replaces it.
 func dialogForm(address string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1883,7 +1883,7 @@ func dialogForm(address string) templ.Component {
 	})
 }
 
-// dialogButtons do what the form says, or lead back from it.
+// dialogButtons has the button that submits the form, and the one that cancels.
 func dialogButtons(back, label string, destructive bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1974,8 +1974,8 @@ func dialogButtons(back, label string, destructive bool) templ.Component {
 	})
 }
 
-// tabs lead to the lists that a section consists of, if more than one is open to the
-// caller.
+// tabs has links to the lists of a section, if the caller may open more than one of
+// them.
 func tabs(f frame, label string, list []section) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -2099,7 +2099,7 @@ func tabs(f frame, label string, list []section) templ.Component {
 	})
 }
 
-// copyable is a text with a button that copies it. label names the button.
+// copyable is a text with a button that copies it. The label is the name of the button.
 func copyable(label, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -2176,7 +2176,7 @@ func copyable(label, text string) templ.Component {
 	})
 }
 
-// opener is a link whose page is shown in the dialog.
+// opener is a link whose page opens in the dialog.
 func opener(address, class, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -2263,7 +2263,7 @@ func opener(address, class, label string) templ.Component {
 	})
 }
 
-// openerOf is an opener in a list; about says to who hears it alone what it is about.
+// openerOf is an opener in a list. Screen readers also read about, the name of the row.
 func openerOf(address, class, label, about string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -2363,7 +2363,7 @@ func openerOf(address, class, label, about string) templ.Component {
 	})
 }
 
-// icon is a small picture that says nothing by itself.
+// icon is a decorative image.
 func icon(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

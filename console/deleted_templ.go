@@ -741,7 +741,7 @@ func restoreDialog(d deletedView) templ.Component {
 	})
 }
 
-// restoredDialog says what did not come back with somebody.
+// restoredDialog shows which roles were not restored with the user.
 func restoredDialog(f frame, h holder, lost []rolecall.AnyID, named names) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -403,7 +403,7 @@ func eventsPage(l eventsView) templ.Component {
 	})
 }
 
-// keptHidden keeps a parameter of the address that no field shows.
+// keptHidden keeps a parameter of the URL that has no field.
 func keptHidden(f frame, name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -553,7 +553,7 @@ func eventResults(l eventsView) templ.Component {
 	})
 }
 
-// eventChips are the filters that no field shows, each with the way to take it off.
+// eventChips shows the filters that have no field, each with a link that removes it.
 func eventChips(l eventsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -693,7 +693,7 @@ func chip(key string, named names, id rolecall.AnyID, without string) templ.Comp
 	})
 }
 
-// peopleFound are those to choose from whose acts are looked for.
+// peopleFound lists users to choose one from, whose events are then shown.
 func peopleFound(l eventsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1137,7 +1137,7 @@ func eventRow(l eventsView, e *rolecall.Event) templ.Component {
 	})
 }
 
-// eventTitle says what happened.
+// eventTitle describes the event.
 func eventTitle(f frame, e *rolecall.Event, named names) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1279,7 +1279,7 @@ func eventTitle(f frame, e *rolecall.Event, named names) templ.Component {
 	})
 }
 
-// actor is who did it.
+// actor shows the actor of the event.
 func actor(f frame, e *rolecall.Event, named names) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1359,7 +1359,7 @@ func actor(f frame, e *rolecall.Event, named names) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = someone(f, named, e.Actor.ID).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = principalName(f, named, e.Actor.ID).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1387,7 +1387,7 @@ func actor(f frame, e *rolecall.Event, named names) templ.Component {
 	})
 }
 
-// subject is whom or what it was done to.
+// subject shows the subject of the event.
 func subject(f frame, e *rolecall.Event, named names) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1411,7 +1411,7 @@ func subject(f frame, e *rolecall.Event, named names) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch e.Subject.Type {
 		case rolecall.SubjectUser:
-			templ_7745c5c3_Err = someone(f, named, rolecall.UserID(e.Subject.ID)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = principalName(f, named, rolecall.UserID(e.Subject.ID)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1422,7 +1422,7 @@ func subject(f frame, e *rolecall.Event, named names) templ.Component {
 			}
 		case rolecall.SubjectServiceAccount:
 			if _, ok := named[e.Subject.ID]; ok {
-				templ_7745c5c3_Err = someone(f, named, rolecall.UserID(e.Subject.ID)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = principalName(f, named, rolecall.UserID(e.Subject.ID)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1462,7 +1462,7 @@ func subject(f frame, e *rolecall.Event, named names) templ.Component {
 	})
 }
 
-// roleNamed is a role of which the page knows the id.
+// roleNamed shows the role with the id.
 func roleNamed(f frame, named names, id rolecall.AnyID) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1530,9 +1530,9 @@ func roleNamed(f frame, named names, id rolecall.AnyID) templ.Component {
 	})
 }
 
-// someone is a user or a service account of whom the page knows the id: by name, as far
-// as the caller may read it.
-func someone(f frame, named names, id rolecall.UserID) templ.Component {
+// principalName shows the user or service account with the id: the name, if the caller may
+// read it.
+func principalName(f frame, named names, id rolecall.UserID) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1751,7 +1751,7 @@ func nameOrHeld(who directory.Named) templ.Component {
 	})
 }
 
-// eventDetails is what there is beside the line: the values, and by which request.
+// eventDetails shows the values of the event, and its request.
 func eventDetails(l eventsView, e *rolecall.Event) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

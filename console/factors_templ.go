@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// accountTrail leads back to the account.
+// accountTrail is the link back to the account page.
 func accountTrail(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -68,7 +68,7 @@ func accountTrail(f frame) templ.Component {
 	})
 }
 
-// accountStep is one step of what is done to the account on a page of its own.
+// accountStep is a page with one step of a change of the caller's account.
 func accountStep(f frame, title string, fields ...string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

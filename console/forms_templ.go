@@ -7,7 +7,7 @@ package console
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// changeField is a field of a form that changes something.
+// changeField is a field of a form that changes an object.
 func changeField(f frame, name, label, saved string, attributes templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -56,7 +56,7 @@ func changeField(f frame, name, label, saved string, attributes templ.Attributes
 	})
 }
 
-// staleNote says that somebody else has changed what the form shows.
+// staleNote says that another user has changed the values in the form.
 func staleNote() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -9,8 +9,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/rolecall/rolecall/internal/web"
 
-// htmxSettings keep htmx within the policy of the pages, and what it showed out of
-// the browser's storage.
+// htmxSettings prevent htmx from breaking the Content-Security-Policy of the pages, and
+// from storing pages in the browser.
 const htmxSettings = `{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"historyCacheSize":0,"refreshOnHistoryMiss":true,"selfRequestsOnly":true,"scrollIntoViewOnBoost":false,"defaultSettleDelay":0,"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
 
 func document(f frame, class string) templ.Component {
@@ -215,7 +215,7 @@ func document(f frame, class string) templ.Component {
 	})
 }
 
-// layout is the page of somebody who is signed in.
+// layout is a page for a signed-in user.
 func layout(f frame, content templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -436,7 +436,7 @@ func layout(f frame, content templ.Component) templ.Component {
 	})
 }
 
-// account is who is signed in, and the way out.
+// account shows the signed-in user, and the sign-out button.
 func account(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -588,8 +588,8 @@ func account(f frame) templ.Component {
 	})
 }
 
-// shortcuts is the sheet of what the keyboard does. The script fills it from what is
-// on the page.
+// shortcuts lists the keyboard shortcuts. The script fills it from the elements of
+// the page.
 func shortcuts() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -645,7 +645,7 @@ func shortcuts() templ.Component {
 	})
 }
 
-// toasts is where the page says what has been done.
+// toasts has the messages about completed actions.
 func toasts(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -701,7 +701,7 @@ func toasts(f frame) templ.Component {
 	})
 }
 
-// entryLayout is the page of somebody who is not signed in.
+// entryLayout is a page for visitors without a session.
 func entryLayout(f frame, content templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -770,7 +770,7 @@ func entryLayout(f frame, content templ.Component) templ.Component {
 	})
 }
 
-// refusal says why there is no page, or no such part of it.
+// refusal says why a page or a part of it is not shown.
 func refusal(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -934,7 +934,7 @@ func refusal(f frame) templ.Component {
 	})
 }
 
-// requestID names the request, by which an operator finds it in the log.
+// requestID shows the id of the request, for a search in the log.
 func requestID(p *web.Problem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

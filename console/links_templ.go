@@ -7,8 +7,8 @@ package console
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// linkForm is the form that a link leads to. The script shows it once it has moved
-// the token out of the address.
+// linkForm is the form behind a mailed link. The script shows it after it has removed
+// the token from the URL.
 func linkForm(f frame, path string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -99,7 +99,7 @@ func linkForm(f frame, path string) templ.Component {
 	})
 }
 
-// newPassword is the field of a new password.
+// newPassword is the field for a new password.
 func newPassword(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -550,7 +550,7 @@ func emailChangePage(f frame) templ.Component {
 	})
 }
 
-// brokenLink is what a link without its token leads to.
+// brokenLink is the page of a link without its token.
 func brokenLink(f frame, advice string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -7,8 +7,8 @@ package console
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// filterForm asks for the list below it anew as one types and chooses. Children are its
-// fields.
+// filterForm reloads the list below it when the user types or chooses. The children are
+// its fields.
 func filterForm(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -85,7 +85,7 @@ func filterForm(f frame) templ.Component {
 	})
 }
 
-// searchForm is a filterForm that searches. Children are further filters.
+// searchForm is a filterForm with a search field. The children are further filters.
 func searchForm(f frame, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -197,7 +197,7 @@ func searchForm(f frame, label string) templ.Component {
 	})
 }
 
-// pager leads through the pages of a list by addresses.
+// pager has links to the pages of a list.
 func pager(links pageLinks) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -323,8 +323,8 @@ func pager(links pageLinks) templ.Component {
 	})
 }
 
-// sortable is the head of a column by which the list can be sorted. Children stand before
-// its name.
+// sortable is the head of a column by which the list can be sorted. The children are shown
+// before its name.
 func sortable(f frame, parameters []string, by, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -418,7 +418,7 @@ func sortable(f frame, parameters []string, by, label string) templ.Component {
 	})
 }
 
-// wrongFilters says what is wrong with the address.
+// wrongFilters shows the errors of the filters in the URL.
 func wrongFilters(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -492,7 +492,7 @@ func wrongFilters(f frame) templ.Component {
 	})
 }
 
-// empty is what stands where there is nothing.
+// empty is shown instead of an empty list.
 func empty(title, advice string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -9,8 +9,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/rolecall/rolecall"
 
-// metadataFields are the rows of what an application keeps with a user, given what is
-// saved. There are spare ones; the script adds and removes others.
+// metadataFields has a row for each saved pair of a user's metadata, and spare rows. The
+// script adds and removes rows.
 func metadataFields(f frame, saved rolecall.Metadata) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -148,7 +148,7 @@ func metadataFields(f frame, saved rolecall.Metadata) templ.Component {
 	})
 }
 
-// pairFields is one row of metadata; a spare one is for where no script adds rows.
+// pairFields is a row of metadata. Spare rows are for browsers without scripts.
 func pairFields(f frame, row pairRow, spare bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -209,7 +209,7 @@ func newUserPage(n newUserView) templ.Component {
 	})
 }
 
-// invitation is whether a new user is invited at once.
+// invitation lets the caller choose whether to invite the new user at once.
 func invitation(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -385,7 +385,7 @@ func roleEditPage(r roleView) templ.Component {
 	})
 }
 
-// permissionEditor is what a role gives and what it lets its holders hand on.
+// permissionEditor edits the permissions and the grants of a role.
 func permissionEditor(r roleView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -536,7 +536,7 @@ func permissionEditor(r roleView) templ.Component {
 	})
 }
 
-// permit is one permission, and whether a role gives it and lets it be handed on.
+// permit is a permission with two boxes: the role has it, and its holders can delegate it.
 func permit(r roleView, p rolecall.Permission, gives, grants setChange) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -630,7 +630,7 @@ func permit(r roleView, p rolecall.Permission, gives, grants setChange) templ.Co
 	})
 }
 
-// permitBox asks for one permission of a set.
+// permitBox is the box of a permission in a set.
 func permitBox(p rolecall.Permission, set setChange, may bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -733,7 +733,7 @@ func permitBox(p rolecall.Permission, set setChange, may bool) templ.Component {
 	})
 }
 
-// setConflict says what somebody else has changed in a set meanwhile.
+// setConflict lists the changes of another user to the set since the form was loaded.
 func setConflict(s setChange) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -911,7 +911,7 @@ func rolePage(r roleView) templ.Component {
 	})
 }
 
-// permissionLines says of each permission what it opens.
+// permissionLines describes each permission.
 func permissionLines(permissions []rolecall.Permission, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

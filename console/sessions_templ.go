@@ -287,7 +287,7 @@ func sessionRow(l sessionsView, s *rolecall.Session) templ.Component {
 	})
 }
 
-// trail leads back to the user, and to all users.
+// trail has the links back to the user and to the list of users.
 func trail(f frame, u *rolecall.User) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -456,7 +456,7 @@ func settingsPage(s settingsView) templ.Component {
 	})
 }
 
-// settingLine is a setting with its value.
+// settingLine shows a setting with its value.
 func settingLine(label, detail string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -868,7 +868,7 @@ func settingsEditPage(s settingsView) templ.Component {
 	})
 }
 
-// settingFields are the fields of a group of settings.
+// settingFields has the fields of a group of settings.
 func settingFields(title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -932,7 +932,7 @@ func settingFields(title string) templ.Component {
 	})
 }
 
-// requiredFields say of whom a second factor is asked.
+// requiredFields lets the caller choose which users need a second factor.
 func requiredFields(s settingsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

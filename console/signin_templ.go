@@ -599,7 +599,7 @@ func enrolmentPage(f frame, e enrolment) templ.Component {
 	})
 }
 
-// carried is what the forms of an enrolment carry of it.
+// carried has the hidden fields that the forms of an enrollment pass on.
 func carried(f frame, e enrolment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -645,8 +645,8 @@ func carried(f frame, e enrolment) templ.Component {
 	})
 }
 
-// appSecret is the secret of an authenticator app, in the ways in which an app takes
-// it.
+// appSecret shows the secret of an authenticator app as a QR code, a link and
+// text.
 func appSecret(key, uri string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -890,7 +890,7 @@ func recoveryCodesPage(f frame, codes []secret.RecoveryCode, next string) templ.
 	})
 }
 
-// recoveryCodes are new codes, shown this once.
+// recoveryCodes shows new codes, which are not shown again.
 func recoveryCodes(f frame, codes []secret.RecoveryCode) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

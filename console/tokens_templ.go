@@ -364,7 +364,7 @@ func tokenRow(t tokensView, token *rolecall.APIToken) templ.Component {
 	})
 }
 
-// concern says why a token is worth a second look.
+// concern shows why a token needs attention.
 func concern(f frame, token *rolecall.APIToken) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -427,7 +427,7 @@ func concern(f frame, token *rolecall.APIToken) templ.Component {
 	})
 }
 
-// lastUse says when a token was used last.
+// lastUse shows when a token was last used.
 func lastUse(f frame, token *rolecall.APIToken) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -469,7 +469,7 @@ func lastUse(f frame, token *rolecall.APIToken) templ.Component {
 	})
 }
 
-// tokenPermissions are the permissions of a token, many of them on demand.
+// tokenPermissions shows the permissions of a token. If there are many, they are folded.
 func tokenPermissions(permissions []rolecall.Permission) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1249,7 +1249,7 @@ func madeTokenPage(t tokensView) templ.Component {
 	})
 }
 
-// tokensCard says which tokens speak for the holder, the newest first.
+// tokensCard shows the tokens of the holder, newest first.
 func tokensCard(f frame, h holder, tokens []rolecall.APIToken) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -238,8 +238,8 @@ func userPage(u userView) templ.Component {
 	})
 }
 
-// userActions are what the caller may do to the user: the most likely one in sight,
-// the others behind it.
+// userActions shows the caller's actions on the user: the most likely one as a button,
+// the others in a menu.
 func userActions(u userView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -390,7 +390,7 @@ func userActions(u userView) templ.Component {
 	})
 }
 
-// card is one part of the page.
+// card is a section of the page.
 func card(title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -867,7 +867,7 @@ func signInCard(u userView) templ.Component {
 	})
 }
 
-// detailsCard is what is known of the user.
+// detailsCard shows the members of the user.
 func detailsCard(f frame, user *rolecall.User, sight rolecall.UserMembers) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1093,7 +1093,7 @@ func memberValue(f frame, user *rolecall.User, m rolecall.UserMember) templ.Comp
 	})
 }
 
-// pairs is what an application keeps with a user.
+// pairs shows the metadata of a user.
 func pairs(m rolecall.Metadata) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1273,7 +1273,7 @@ func historyCard(u userView) templ.Component {
 	})
 }
 
-// historyLines are what happened, and who did it.
+// historyLines shows events with their actors.
 func historyLines(f frame, events []rolecall.Event, named names) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

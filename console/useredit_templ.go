@@ -161,7 +161,7 @@ func editPage(e editView) templ.Component {
 	})
 }
 
-// editableMetadata is the rows of the user's metadata: folded away where there are none.
+// editableMetadata has the rows of the user's metadata, folded if the user has no metadata.
 func editableMetadata(e editView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -244,7 +244,7 @@ func editableMetadata(e editView) templ.Component {
 	})
 }
 
-// changeable is the field of a member, or its value where the caller may only read it.
+// changeable is the field of a member, or its value if the caller may only read it.
 func changeable(e editView, m rolecall.UserMember, attributes templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

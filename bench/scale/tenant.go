@@ -259,7 +259,7 @@ var operations = []operation{
 	fixed("search: everybody's word", 1.5, query("example")),
 	perUser("search: two words", 2, func(u user) string { return query(firstOf(u) + " " + lastOf(u)) }),
 	perUser("search: two common beginnings", 0, func(u user) string { return query(firstOf(u) + " " + lastOf(u)[:2]) }),
-	fixed("search: a word of nobody", 1.5, query("nobody")),
+	fixed("search: a word of no user", 1.5, query("nobody")),
 	perUser("overview of a user", 1.5, func(u user) string { return "/users/" + u.ID + "/overview" }),
 	perUser("roles of a user", 1.5, func(u user) string { return "/users/" + u.ID + "/roles" }),
 	perUser("events of a user", 1.5, func(u user) string { return "/users/" + u.ID + "/events?limit=50" }),

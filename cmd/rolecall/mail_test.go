@@ -19,8 +19,8 @@ func TestMailSettings(t *testing.T) {
 	}
 	for _, test := range []struct {
 		command serveCommand
-		fault   string // what the error says, "" for none
-		warning string // "" for none
+		fault   string // part of the error, "" for no error
+		warning string // "" for no warning
 	}{
 		{serveCommand{}, "", ""},
 		{serveCommand{SMTP: "smtps://mail.example.com", MailFrom: from, PublicURL: public}, "", ""},

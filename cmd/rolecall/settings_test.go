@@ -162,7 +162,7 @@ func TestHSTSOfSubdomainsNeedsHTTPS(t *testing.T) {
 func TestPasskeysAreBoundToADomain(t *testing.T) {
 	const id, app = "https://id.example.com/people", "https://app.example.com"
 	for _, test := range []struct {
-		domain, public, allowed, want string // want: "" is none, "-" a refusal
+		domain, public, allowed, want string // want: "" for no domain, "-" for an error
 	}{
 		{"", id, "", "id.example.com"},
 		{"", "https://ID.example.com", "", "id.example.com"},

@@ -38,7 +38,7 @@ var hardToRead = []struct{ pattern, instead string }{
 }
 
 // most limits the number of these phrases in each kind of text. The numbers only go down.
-var most = map[string]int{"comments": 43, "documents": 3, "strings": 39}
+var most = map[string]int{"comments": 0, "documents": 0, "strings": 0}
 
 func TestTextsAreEasyToRead(t *testing.T) {
 	var all []string

@@ -91,7 +91,7 @@ func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	}
 }
 
-// someUser returns the id of a user who is not a guest.
+// someUser returns the id of a user other than a guest.
 func (tn *tenant) someUser() (id string) {
 	for id, address := range tn.known {
 		if address == "anybody@faults.example" {

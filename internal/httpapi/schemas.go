@@ -66,7 +66,7 @@ var types = &operation.Types{
 		reflect.TypeFor[factorSummary]():                             {"FactorSummary", "The second factors of a user."},
 		reflect.TypeFor[eventBody]():                                 {"Event", "An event. To copy all events, poll with an overlap and skip the IDs that you have, as the guide on events shows."},
 		reflect.TypeFor[eventActor]():                                {"EventActor", "Who caused an event."},
-		reflect.TypeFor[eventSubject]():                              {"EventSubject", "What an event is about."},
+		reflect.TypeFor[eventSubject]():                              {"EventSubject", "The user, role or other object that an event is about."},
 		reflect.TypeFor[operation.Page[eventBody]]():                 {"EventPage", "A page of events."},
 		reflect.TypeFor[invitationBody]():                            {"Invitation", "An invitation to set a password and sign in. Only the mail to the user has the link."},
 		reflect.TypeFor[openInvitation]():                            {"OpenInvitation", "An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."},

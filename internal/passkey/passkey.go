@@ -110,7 +110,7 @@ func (p *RelyingParty) Create(r Response, challenge secret.Token, o *User) (role
 		return rolecall.Passkey{}, refused(err)
 	}
 	if len(credential.ID) < shortestID {
-		return rolecall.Passkey{}, refused(errors.New("its id is too short to be nobody else's"))
+		return rolecall.Passkey{}, refused(errors.New("its id is too short to be unique"))
 	}
 	credential.Attestation = webauthn.CredentialAttestation{} // no attestation is requested, so it need not be stored
 	encoded, err := json.Marshal(credential)

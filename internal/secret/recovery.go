@@ -10,7 +10,7 @@ import (
 )
 
 // RecoveryCode replaces a lost second factor at one sign-in. It is 128 random bits as 26
-// digits of Crockford's base32, in groups that can be read aloud. With so much entropy, a
+// digits of Crockford's base32, in groups that can be read aloud. With this entropy, a
 // fast hash is enough to store it.
 type RecoveryCode string
 

@@ -70,7 +70,7 @@ var apiTokenCases = []testCase{
 		token.ExpiresAt = 1
 		same(f, f.apiToken(f.newAPIToken(token)).Token, token)
 	}},
-	{"An API token of nobody is not found", func(f *fixture) {
+	{"An API token of an unknown user is not found", func(f *fixture) {
 		for _, token := range []rolecall.APIToken{tokenOfUser(aUser("Nobody")), tokenOfAccount(aServiceAccount("None"))} {
 			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertAPIToken(token, aHash()) }), rolecall.ErrNotFound)
 		}

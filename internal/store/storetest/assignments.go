@@ -10,7 +10,7 @@ import (
 )
 
 var assignmentCases = []testCase{
-	{"A role is taken from those who hold it, up to the limit, and from nobody else", func(f *fixture) {
+	{"A role is removed from its holders up to the limit, and from no other user", func(f *fixture) {
 		users, role, other := f.crowd(7), f.newRole("Support"), f.newRole("Sales")
 		ofUsers, ofAccounts := map[rolecall.Holder]rolecall.Assignment{}, map[rolecall.Holder]rolecall.Assignment{}
 		for i, u := range users {
@@ -86,7 +86,7 @@ var assignmentCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 		same(f, f.assignments(u.ID), []rolecall.Assignment{a})
 	}},
-	{"An assignment of a user or a role that is gone is not found", func(f *fixture) {
+	{"An assignment of a deleted user or role is not found", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		for _, a := range []rolecall.Assignment{
 			{Holder: rolecall.HolderOf(aUser("Nobody").ID), Role: role}, {Holder: rolecall.HolderOf(u.ID), Role: aRole("None")},
@@ -123,7 +123,7 @@ var assignmentCases = []testCase{
 		same(f, f.unassign(u, role), false)
 		same(f, len(f.assignments(u.ID)), 0)
 	}},
-	{"A role is in use while somebody holds it", func(f *fixture) {
+	{"A role is in use while a user holds it", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		inUse := func(now rolecall.Time) bool {
 			return read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })

@@ -187,7 +187,7 @@ func eventsAgreeWithModel(f *fixture) {
 		for i := range events {
 			e := anEventAt(rolecall.UserID(anyone.Draw(t, "subject")), moments.Draw(t, "occurred at"))
 			e.Type = types.Draw(t, "type")
-			if rapid.Bool().Draw(t, "by somebody") {
+			if rapid.Bool().Draw(t, "by a user") {
 				e.Actor = rolecall.Actor{Type: rolecall.ActorUser, ID: rolecall.UserID(anyone.Draw(t, "actor")), Via: "http"}
 			}
 			events[i] = e

@@ -153,7 +153,7 @@ var factorCases = []testCase{
 		same(f, remove(u), false)
 		same(f, rename(u), false)
 	}},
-	{"Factors of nobody are not found", func(f *fixture) {
+	{"Factors of an unknown user are not found", func(f *fixture) {
 		u := aUser("Nobody")
 		for _, write := range []func(*store.Tx){
 			func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, aHash()) },

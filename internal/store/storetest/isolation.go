@@ -185,7 +185,7 @@ func changesNothing(f *fixture, c contents) {
 	f.Helper()
 	u, role, key, factors := c.users[0], c.roles[0], c.keys[0], c.factors[0]
 	changed, changedRole := u, role
-	changed.Name, changed.Version = "Somebody Else", u.Version+1
+	changed.Name, changed.Version = "Another Name", u.Version+1
 	changedRole.Name, changedRole.Version = "Something Else", role.Version+1
 	for name, try := range map[string]func(*store.Tx) (bool, error){
 		"UpdateUser":         func(tx *store.Tx) (bool, error) { return tx.UpdateUser(u, changed) },

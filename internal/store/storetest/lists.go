@@ -47,7 +47,7 @@ var listCases = []testCase{
 	{"Words find the beginnings of words of the name and the address", wordsFind},
 	{"Words are used only where they may be read", wordsWithin},
 	{"A role filter counts unexpired assignments only", roleFilter},
-	{"A walk returns what was there throughout exactly once", readAllUnderChange},
+	{"All pages together return each unchanged row exactly once", readAllUnderChange},
 	{"Departments are those that users are in, once each", departmentsOnce},
 	{"A total is exact", func(f *fixture) {
 		f.crowd(30)
@@ -317,7 +317,7 @@ func manyUsers(f *fixture) {
 		pages := 1
 		same(f, len(f.readAll(q, func() { pages++ })), 0)
 		if pages < 2 {
-			f.Error("words of nobody: the whole walk was one page, want bounded pages")
+			f.Error("words of no user: all rows were read for one page, want bounded pages")
 		}
 	}
 	q = withWords("title")
@@ -350,7 +350,7 @@ func departmentsOnce(f *fixture) {
 	inDepartments := func(list ...*string) {
 		f.write(func(tx *store.Tx) {
 			for i, department := range list {
-				u := aUser(fmt.Sprintf("Someone %d", i))
+				u := aUser(fmt.Sprintf("Person %d", i))
 				u.Department = department
 				tx.InsertUser(u)
 			}

@@ -59,7 +59,7 @@ var oneTimeTokenCases = []testCase{
 		}
 		f.is(f.tryOneTimeToken(kept, rolecall.TokenEmailChange), nil)
 	}},
-	{"A decoy is nobody's: what is removed for nobody leaves it", func(f *fixture) {
+	{"A dummy token belongs to no user and is not deleted with the tokens of the zero user", func(f *fixture) {
 		decoy := f.handOut(aReset(rolecall.User{}))
 		f.write(func(tx *store.Tx) {
 			tx.DeleteOneTimeTokens(rolecall.UserID{}, rolecall.TokenPasswordReset)
@@ -296,7 +296,7 @@ var invitationCases = []testCase{
 		same(f, page.Items, []rolecall.Invited{want[0], want[3]})
 		same(f, page.Next, nil)
 	}},
-	{"An invitation of nobody is not found", func(f *fixture) {
+	{"An invitation of an unknown user is not found", func(f *fixture) {
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
 	}},
 	{"Of twenty who take an invitation at the same time one gets it", func(f *fixture) {

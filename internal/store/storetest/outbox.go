@@ -32,7 +32,7 @@ var outboxCases = []testCase{
 		same(f, nobody.claim(start+1, start+minute).TenantID, other.tenant)
 		same(f, read(nobody, func(tx *store.Tx) (int, error) { return tx.CountMail(10) }), 2)
 	}},
-	{"What is claimed is due again when the claim is over", func(f *fixture) {
+	{"A claimed mail is due again when the claim expires", func(f *fixture) {
 		m := f.mail(start)
 		f.claim(start, start+minute)
 		f.is(f.tryClaim(start+minute-1), rolecall.ErrNotFound)
@@ -84,13 +84,13 @@ var outboxCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.PostponeMail(m.ID, 1, start) })
 		f.is(f.tryClaim(start+2*hour-1), rolecall.ErrNotFound)
 	}},
-	{"A mail that was sent is gone", func(f *fixture) {
+	{"A mail that was sent is deleted", func(f *fixture) {
 		m, stays := f.mail(start), f.mail(start+1)
 		same(f, f.deleteMail(m.ID), true)
 		same(f, f.deleteMail(m.ID), false)
 		same(f, f.claim(start+1, start+minute).ID, stays.ID)
 	}},
-	{"An expired mail is not claimed but told, unless somebody has it", func(f *fixture) {
+	{"An expired mail is reported instead of claimed, unless it is claimed already", func(f *fixture) {
 		m := f.mail(start)
 		f.claim(start, m.ExpiresAt+minute)
 		same(f, len(f.expired(m.ExpiresAt, 10)), 0)
@@ -99,7 +99,7 @@ var outboxCases = []testCase{
 		same(f, len(f.expired(m.ExpiresAt-1, 10)), 0)
 		same(f, f.expired(m.ExpiresAt, 10)[0].ID, m.ID)
 	}},
-	{"Expired mails are told up to the limit, the first first", func(f *fixture) {
+	{"Expired mails are reported in order up to the limit", func(f *fixture) {
 		for i := range 5 {
 			f.mail(start + rolecall.Time(i))
 		}

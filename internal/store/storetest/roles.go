@@ -118,7 +118,7 @@ var roleCases = []testCase{
 		same(f, len(left), 1)
 		same(f, left[0].Role, stays)
 	}},
-	{"A hidden role and its assignments are found by nobody", hiddenRole},
+	{"A hidden role and its assignments are not found", hiddenRole},
 	{"A hidden role remembers the event of its deletion until that is purged", func(f *fixture) {
 		role, by := f.newRole("Support"), f.newUser("Ada Lovelace")
 		deletion := anEventAt(by.ID, start)

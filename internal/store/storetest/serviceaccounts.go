@@ -94,7 +94,7 @@ var serviceAccountCases = []testCase{
 		same(f, read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.Holder, role.ID) }), a)
 		same(f, len(f.assignments(rolecall.UserID(account.ID))), 0)
 	}},
-	{"A role of a service account that is gone, or a role that is, is not found", func(f *fixture) {
+	{"A role of a deleted service account, and a deleted role, are not found", func(f *fixture) {
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		for _, a := range []rolecall.Assignment{
 			{Holder: rolecall.HolderOf(aServiceAccount("None").ID), Role: role}, {Holder: rolecall.HolderOf(account.ID), Role: aRole("None")},
@@ -132,7 +132,7 @@ var serviceAccountCases = []testCase{
 		same(f, take(), true)
 		same(f, take(), false)
 	}},
-	{"A service account is no owner, whatever it holds", func(f *fixture) {
+	{"A service account is not an owner with any role", func(f *fixture) {
 		f.assignToAccount(f.newServiceAccount("Import"), f.owner())
 		same(f, f.owners(), 0)
 	}},

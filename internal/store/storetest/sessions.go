@@ -40,7 +40,7 @@ var sessionCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.InsertSession(s, hash) })
 		same(f, f.session(hash).Session, s)
 	}},
-	{"A session of nobody is not found", func(f *fixture) {
+	{"A session of an unknown user is not found", func(f *fixture) {
 		s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: aUser("Nobody").ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertSession(s, aHash()) }), rolecall.ErrNotFound)
 	}},
@@ -175,7 +175,7 @@ var sessionCases = []testCase{
 		f.is(f.trySession(keptHash), nil)
 		same(f, f.sessionsOf(u, start, 10), []rolecall.SessionID{kept.ID})
 	}},
-	{"The oldest sessions of a user end, and what is over goes with them", func(f *fixture) {
+	{"The oldest sessions of a user end, and expired ones are deleted with them", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.signIn(f.newUser("Grace Hopper"), start)
 		var all []rolecall.SessionID

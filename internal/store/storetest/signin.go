@@ -74,7 +74,7 @@ var attemptCases = []testCase{
 		same(f, f.attempt(start+minute-1, b)[0].Count, 2)
 		same(f, f.attempt(start+minute, b), []rolecall.Attempts{{Count: 1, EndsAt: start + 2*minute}})
 	}},
-	{"Concurrent attempts are counted exactly, whatever the order of buckets", func(f *fixture) {
+	{"Concurrent attempts are counted exactly in every order of buckets", func(f *fixture) {
 		buckets := []rolecall.Bucket{aBucket(60), aBucket(60), aBucket(60)}
 		const attempts = 40
 		for _, err := range parallel(attempts, func(i int) error {
@@ -133,7 +133,7 @@ var attemptCases = []testCase{
 			same(f, []int{states[0].Count, states[1].Count}, []int{0, want})
 		}
 	}},
-	{"What was counted in a window is not refunded in a later one", func(f *fixture) {
+	{"An attempt of an earlier window is not refunded in a later one", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
 		counted := f.counted(start, own, account)
 		f.attempt(start+minute, own, account)
@@ -142,7 +142,7 @@ var attemptCases = []testCase{
 		got := f.attempt(start+minute, own, account)
 		same(f, []int{got[0].Count, got[1].Count}, []int{2, 2})
 	}},
-	{"Clearing removes what was counted in the buckets, in whatever window, and no others", func(f *fixture) {
+	{"Clearing deletes the counters of the buckets in every window, and no others", func(f *fixture) {
 		own, account, source := aBucket(60), aBucket(60), aBucket(60)
 		f.attempt(start, own, account, source)
 		f.attempt(start+minute, own)

@@ -157,7 +157,7 @@ var tenantCases = []testCase{
 		same(f, f.tenants(rolecall.TenantDeleted, start), nil)
 		same(f, f.tenantsToPurge(start+day), []rolecall.TenantID{f.tenant})
 	}},
-	{"Of a restore and a purge at the same time one wins, and what is restored is whole", func(f *fixture) {
+	{"Of a restore and a purge at the same time one succeeds, and a restored tenant is complete", func(f *fixture) {
 		for range 5 {
 			there := f.in(f.newTenant(fmt.Sprintf("t-%d", serial.Add(1))))
 			c := there.fill()
@@ -299,7 +299,7 @@ func (f *fixture) fill() contents {
 		c.accounts = append(c.accounts, account)
 		c.addToken(f, tokenOfAccount(account))
 	}
-	gone := f.newUser("Gone Tomorrow")
+	gone := f.newUser("Deleted Tomorrow")
 	same(f, f.deleteUser(gone), true)
 	c.deleted = gone
 	return c
@@ -420,7 +420,7 @@ func purgeExpired(f *fixture) {
 	f.is(f.trySession(live), nil)
 	same(f, f.key(valid).Hash, valid.Hash)
 
-	same(f, f.deleteUser(f.newUser("Gone Tomorrow")), true)
+	same(f, f.deleteUser(f.newUser("Deleted Tomorrow")), true)
 	same(f, purge(start+29*day, 10), 1) // the second session
 	same(f, purge(start+31*day, 10), 3) // the valid key, the tombstone and the erasure
 

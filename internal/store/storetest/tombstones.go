@@ -74,7 +74,7 @@ var tombstoneCases = []testCase{
 		}
 		same(f, u.Version, 4)
 	}},
-	{"Nobody comes back to an address or an external id that is taken", func(f *fixture) {
+	{"No user is restored with an address or an external id that is taken", func(f *fixture) {
 		for _, change := range []struct {
 			take func(*rolecall.User, rolecall.User)
 			want error
@@ -323,7 +323,7 @@ var erasureCases = []testCase{
 			same(f, e.Reason, "")
 		}
 	}},
-	{"Purging many who are gone takes no more than the limit at once", func(f *fixture) {
+	{"Purging many deleted users deletes no more than the limit at once", func(f *fixture) {
 		for range 5 {
 			u := f.newUser("Ada Lovelace")
 			f.write(func(tx *store.Tx) {

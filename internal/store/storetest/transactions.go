@@ -130,7 +130,7 @@ var transactionCases = []testCase{
 		}
 		f.newUser("Grace Hopper")
 	}},
-	{"A panic of one update does not touch those beside it", func(f *fixture) {
+	{"A panic of one update does not affect concurrent ones", func(f *fixture) {
 		users := make([]rolecall.User, 20)
 		results := parallel(len(users), func(i int) (err error) {
 			defer func() {

@@ -56,7 +56,7 @@ var userCases = []testCase{
 		same(f, found[0], f.userByID(found[0].ID))
 		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID(nil) })), 0)
 	}},
-	{"An address is unique per tenant whatever its case and composition", func(f *fixture) {
+	{"An address is unique per tenant regardless of case and composition", func(f *fixture) {
 		insert := func(f *fixture, email string) error {
 			u := aUser("Ada Lovelace")
 			u.Email = email
@@ -103,7 +103,7 @@ var userCases = []testCase{
 		changed.Name, changed.Version = "Augusta King", old.Version+1
 		same(f, f.changeUser(old, changed), true)
 		late := old
-		late.Name, late.Version = "Somebody Else", old.Version+1
+		late.Name, late.Version = "Another Name", old.Version+1
 		same(f, f.changeUser(old, late), false)
 		same(f, f.userByID(old.ID), changed)
 		same(f, f.found(withWords("somebody")), []string{})
@@ -206,7 +206,7 @@ var userCases = []testCase{
 		}
 		same(f, active(aUser("Nobody")), false)
 	}},
-	{"A password of nobody is not found", func(f *fixture) {
+	{"A password of an unknown user is not found", func(f *fixture) {
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.SetPassword(aUser("Nobody").ID, "hash", start) }), rolecall.ErrNotFound)
 	}},
 	{"A deleted user takes along what hangs on it", deleteTakesAll},
