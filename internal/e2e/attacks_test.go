@@ -128,8 +128,8 @@ return new Promise(resolve => {
 }
 
 // testTossing lets a sibling host set cookies with the name of the session cookie.
-// Without --host-cookie-prefix, browsers do not prevent this. So the test checks that no
-// user acts as another without knowing.
+// Without --host-cookie-prefix, browsers do not prevent this. So the test checks that the
+// attacker cannot make a user act with the attacker's session unnoticed.
 func testTossing(t *testing.T, f *reverseProxy, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)

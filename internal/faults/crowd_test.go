@@ -34,7 +34,7 @@ type crowd struct {
 	t       *testing.T
 	address string
 	session string // the cookie
-	number  int64  // in the addresses of its users
+	number  int64  // makes the email addresses of its users unique
 
 	stopping atomic.Bool
 	running  sync.WaitGroup

@@ -100,7 +100,7 @@ func Policies() map[string]web.Policy {
 	return policies
 }
 
-// The parts of requests that several nouns have.
+// Parts of requests that operations on users, roles and service accounts share.
 type (
 	// noRequest has no parameters and no body.
 	noRequest struct{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// deadline is a context that ends with the request's, or at its deadline. Unlike that of
+// deadline is a context that ends when the request's context ends, or at its deadline. Unlike that of
 // context.WithDeadline, its timer starts when something first waits for the end, which a
 // request that is answered from memory never does. This saves 8 of 136 thousand
 // instructions of such a request (ADR 0022).

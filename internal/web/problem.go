@@ -83,8 +83,8 @@ type Problem struct {
 }
 
 // ProblemOf returns how the response reports err, and notes the cause for the log. If the
-// client has left, it closes the connection instead: half of it may still be open, and
-// net/http would answer 200 there.
+// status would be 5xx and the client has left, it aborts the connection. The client may
+// have closed only its sending side, and net/http would then respond with 200.
 func (q *Request) ProblemOf(err error) *Problem {
 	if errors.Is(err, context.DeadlineExceeded) {
 		q.Cause, err = err, rolecall.ErrUnavailable
