@@ -94,7 +94,7 @@ var (
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation has expired, or was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password has expired, or was used or replaced. Request a new one."}
 	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an address has expired, or was used or replaced. Request the change again."}
-	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has two live sessions. Sign out, or sign in again, so that only one remains."}
+	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has two session cookies, and both sessions are live. Sign out, or sign in again, so that only one remains."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The email address or the password is wrong for this tenant."}
 	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password is correct, but a second factor is also required. Send it with the challenge to POST /auths/login/second-factor."}
 	ErrEnrolmentRequired    = &Error{Kind: Unauthenticated, Code: "second-factor-enrolment-required", Detail: "The password is correct, but this tenant requires a second factor, and you have not enrolled one. Send the challenge to POST /auths/login/enrolment."}
@@ -108,7 +108,7 @@ var (
 	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "Your roles do not allow this."}
 	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a member that you may not read."}
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "Your permission does not include the department that the user would be in."}
-	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant, remove or take over more permissions than you have."}
+	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have, or take over an account that has such permissions."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}
@@ -131,7 +131,7 @@ var (
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key was used with a different request. Use a new key for each new request."}
 	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have used too many idempotency keys in the last day. Wait until some of them expire.", RetryAfter: 10 * time.Minute}
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many attempts. Wait before you try again."}
-	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of links mailed to other users. Try again later. The operator can raise the limit with --mail-limit."}
+	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "The administrators of this tenant have mailed as many links in the last hour as the limit allows. Try again later. The operator can raise the limit with --mail-limit."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "The value of If-Match is not the current version. Read the resource again and repeat the change."}
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. Nothing was lost. Repeat the request shortly.", RetryAfter: time.Second}

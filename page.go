@@ -83,7 +83,7 @@ type ServiceAccountQuery struct {
 	Count  bool
 }
 
-// APITokenQuery selects the API tokens of one holder, by id, the order of creation.
+// APITokenQuery selects the API tokens of one holder, in the order of their creation.
 type APITokenQuery struct {
 	Holder Holder
 	After  *Position

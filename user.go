@@ -37,7 +37,7 @@ type User struct {
 	Metadata   Metadata   `json:"metadata" doc:"Key-value pairs that the application stores with the user."`
 	Status     UserStatus `json:"status" doc:"pending, active or suspended. In a list of deleted users, deleted. Later versions may add values."`
 	CreatedAt  Time       `json:"createdAt" doc:"When the user was created."`
-	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was changed last."`
+	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was last changed."`
 	Version    int64      `json:"-"` // counts changes; the condition of every update
 }
 

@@ -151,7 +151,7 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 	return nil
 }
 
-// sample gets the data for the floor's responses from Rolecall: the id of the tenant,
+// sample gets the data for the responses of the minimal service from Rolecall: the id of the tenant,
 // the response of the session, and the cursor of a page.
 func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor string, err error) {
 	var principal struct{ Tenant struct{ ID string } }

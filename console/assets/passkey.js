@@ -18,7 +18,7 @@ const failures = {
 
 function failureOf(error, publicKey) {
   if (error.name !== "SecurityError") return failures[error.name] ?? words.passkeyFailed;
-  return words.passkeyWrongHost.replace("{Expected}", publicKey.rpId ?? publicKey.rp.id).replace("{Actual}", location.hostname);
+  return words.passkeyWrongHost.replaceAll("{Expected}", publicKey.rpId ?? publicKey.rp.id).replace("{Actual}", location.hostname);
 }
 
 async function answer(field) {

@@ -27,8 +27,8 @@ func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, err
 	return user, err
 }
 
-// AuthorizedUser loads a visible user with their assignments and authorizes the
-// caller for the operation of the policy on them.
+// AuthorizedUser loads a user that the caller may see, with the user's assignments. It
+// returns an error if the policy does not allow the caller to act on this user.
 func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
 	user, err := VisibleUser(tx, c, id)
 	if err != nil {

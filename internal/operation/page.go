@@ -14,7 +14,7 @@ func (p *Page[T]) setNextCursor(cursor string) { p.NextCursor = &cursor }
 // CountedPage is a page of a list that can be counted.
 type CountedPage[T any] struct {
 	Page[T]
-	Total        *int  `json:"total,omitzero" doc:"Number of items in the whole list. Only with count=true."`
+	Total        *int  `json:"total,omitzero" doc:"Number of items on all pages, with the filters of the request. Only with count=true."`
 	TotalIsExact *bool `json:"totalIsExact,omitzero" doc:"Whether total is exact. It is exact up to 10,000."`
 }
 

@@ -41,8 +41,8 @@ func URL(t testing.TB) string {
 	return create(t, "template0")
 }
 
-// Migrated returns the URL of a new database with the schema of this program,
-// like URL.
+// Migrated returns the URL of a new database with the schema of this program.
+// Otherwise it is like the function URL.
 func Migrated(t testing.TB) string {
 	t.Helper()
 	return create(t, template(t))

@@ -19,7 +19,7 @@ var (
 	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. The header Allow lists the supported ones."}
 	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The response is application/json, which the header Accept does not allow."}
 	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB."}
-	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and query are longer than 8 KiB."}
+	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and the query together are longer than 8 KiB."}
 	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines."}
 	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8. PATCH also accepts application/merge-patch+json."}
 	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed.")
