@@ -92,9 +92,9 @@ var (
 	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A field is invalid. See errors for each field."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation has expired, or was used, replaced or withdrawn. Ask for a new one."}
-	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password has expired, or was used or replaced. Request a new one."}
+	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is no longer valid: it has expired, or was used, replaced or withdrawn. Request a new one."}
 	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an address has expired, or was used or replaced. Request the change again."}
-	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has two session cookies, and both sessions are live. Sign out, or sign in again, so that only one remains."}
+	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has the cookies of two live sessions. Sign in again, or sign out to end both."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The email address or the password is wrong for this tenant."}
 	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password is correct, but a second factor is also required. Send it with the challenge to POST /auths/login/second-factor."}
 	ErrEnrolmentRequired    = &Error{Kind: Unauthenticated, Code: "second-factor-enrolment-required", Detail: "The password is correct, but this tenant requires a second factor, and you have not enrolled one. Send the challenge to POST /auths/login/enrolment."}
@@ -105,10 +105,10 @@ var (
 	ErrUserSuspended        = &Error{Kind: Forbidden, Code: "user-suspended", Detail: "This user is suspended. An administrator of the tenant can resume the user."}
 	ErrSessionRequired      = &Error{Kind: Forbidden, Code: "session-required", Detail: "This operation needs the session of a user. API tokens and operator keys cannot use it."}
 	ErrNotRecent            = &Error{Kind: Forbidden, Code: "reauthentication-required", Detail: "This operation needs a more recent sign-in. Re-authenticate with POST /auths/confirm, then repeat the request."}
-	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "Your roles do not allow this."}
+	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "You do not have the permission for this."}
 	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a member that you may not read."}
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "Your permission does not include the department that the user would be in."}
-	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have, or take over an account that has such permissions."}
+	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove more permissions than you have, or take over an account that has more."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}
@@ -129,11 +129,11 @@ var (
 	ErrTenantExists         = &Error{Kind: Conflict, Code: "tenant-exists", Detail: "A tenant with this name exists, or was deleted less than 30 days ago. Use another name."}
 	ErrKeyInProgress        = &Error{Kind: Conflict, Code: "idempotency-key-in-progress", Detail: "The first request with this idempotency key is still running. Repeat this one shortly.", RetryAfter: time.Second}
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key was used with a different request. Use a new key for each new request."}
-	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have used too many idempotency keys in the last day. Wait until some of them expire.", RetryAfter: 10 * time.Minute}
+	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have too many idempotency keys that have not expired. Wait until some of them expire.", RetryAfter: 10 * time.Minute}
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many attempts. Wait before you try again."}
-	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "The administrators of this tenant have mailed as many links in the last hour as the limit allows. Try again later. The operator can raise the limit with --mail-limit."}
+	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of mails that users send to other users, such as invitations. Try again later. The operator can raise the limit with --mail-limit."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "The value of If-Match is not the current version. Read the resource again and repeat the change."}
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. Nothing was lost. Repeat the request shortly.", RetryAfter: time.Second}
-	ErrBusy                 = &Error{Kind: Unavailable, Code: "busy", Detail: "Too many sign-ins are in progress. Repeat the request shortly.", RetryAfter: time.Second}
+	ErrBusy                 = &Error{Kind: Unavailable, Code: "busy", Detail: "Too many passwords are being verified or set. Repeat the request shortly.", RetryAfter: time.Second}
 )

@@ -55,7 +55,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken&role="+role.ID.String() {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home, cookie); !strings.Contains(a.body, "No roles yet.") {
+	if a := f.get(home, cookie); !strings.Contains(a.body, "No roles. Assign") {
 		t.Errorf("%s", a.body)
 	}
 }

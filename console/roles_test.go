@@ -154,7 +154,7 @@ func TestOnlyWhatTheCeilingAllowsGoesIntoARole(t *testing.T) {
 		t.Error("no reason is given")
 	}
 	a := f.get("/console/acme/roles/"+f.builtIn("administrator").ID.String(), cookie)
-	if strings.Contains(a.body, "/edit") || !strings.Contains(a.body, "than you have. You need") {
+	if strings.Contains(a.body, "/edit") || !strings.Contains(a.body, "an account that has more. You need") {
 		t.Errorf("%s", a.body)
 	}
 }

@@ -156,7 +156,7 @@ scenario("what is beyond what one holds is not offered, and why is said", async 
   await page.goto(`/console/demo/users/${user.id}/roles/give`);
   const row = page.locator("tbody tr", { hasText: "Support agent" });
   await row.getByText("Can't assign").waitFor();
-  assert.match(await row.locator(".held").getAttribute("title"), /more permissions than you have. You need/);
+  assert.match(await row.locator(".held").getAttribute("title"), /an account that has more. You need/);
   for (const path of [`/roles/${agent.id}`, "/roles/create", `/users/${user.id}/roles/give`]) {
     for (const width of [390, 1440]) {
       await page.setViewportSize({ width, height: 844 });

@@ -27,8 +27,9 @@ func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, err
 	return user, err
 }
 
-// AuthorizedUser loads a user that the caller may see, with the user's assignments. It
-// returns an error if the policy does not allow the caller to act on this user.
+// AuthorizedUser returns a user that is visible to the caller, after it has checked that the
+// policy allows the caller the operation on this user. It also returns the assignments of
+// the user, or nil if the policy does not need them.
 func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
 	user, err := VisibleUser(tx, c, id)
 	if err != nil {

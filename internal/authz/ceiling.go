@@ -48,7 +48,7 @@ func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rol
 // permissions. The error names the first one.
 func requireCovers(p *Principal, permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
 	if missing, ok := p.MissingFor(permissions, within, until, grants); ok {
-		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("You cannot grant or remove permissions that you do not have, or take over an account that has such permissions. You need %s for at least the same users and the same time.", missing))
+		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("You cannot grant or remove more permissions than you have, or take over an account that has more. You need %s for at least the same users and the same time.", missing))
 	}
 	return nil
 }

@@ -186,7 +186,7 @@ func isOwnToken(p *Principal, subject rolecall.UserID) error {
 // isNotToken rejects API tokens.
 func isNotToken(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
-		return rolecall.ErrSessionRequired.With("API tokens cannot create API tokens. Use the session of a user or an operator key.")
+		return rolecall.ErrSessionRequired.With("API tokens cannot create API tokens. Use an operator key or the session of a user.")
 	}
 	return nil
 }

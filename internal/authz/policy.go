@@ -208,7 +208,7 @@ func (o *Policy) authorizeRank(p *Principal, assignments []rolecall.Assignment, 
 
 // denied returns the error of a principal who lacks the permission.
 func denied(permission rolecall.Permission) error {
-	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Your roles do not allow this. You need the permission %s.", permission))
+	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("You do not have the permission for this. You need the permission %s.", permission))
 }
 
 // Holds reports whether the principal holds the permission for users of the

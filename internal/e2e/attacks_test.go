@@ -129,7 +129,7 @@ return new Promise(resolve => {
 
 // testTossing lets a sibling host set cookies with the name of the session cookie.
 // Without --host-cookie-prefix, browsers do not prevent this. So the test checks that the
-// attacker cannot make a user act with the attacker's session unnoticed.
+// attacker cannot make a signed-in user act with the attacker's session.
 func testTossing(t *testing.T, f *reverseProxy, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)

@@ -115,7 +115,7 @@ func (d *docs) showOperation(w http.ResponseWriter, r *http.Request) error {
 	all := slices.Concat(operations, operatorOperations)
 	at := slices.IndexFunc(all, func(op *operation.Operation) bool { return op.ID == r.PathValue("id") })
 	if at < 0 {
-		return rolecall.ErrNotFound.With("No operation has this id. /docs lists all operations.")
+		return rolecall.ErrNotFound.With("No operation has this ID. /docs lists all operations.")
 	}
 	w.Header()["Content-Security-Policy"] = pagePolicy
 	return d.show(w, r, "operation.html", view{Here: "docs", Title: all[at].Summary, Operation: d.viewPage(r, all[at])})

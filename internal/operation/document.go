@@ -400,7 +400,7 @@ func problemSchemas() properties {
 				"moreErrors": {Type: "boolean", Description: "True if the request has more than 100 field errors. Absent otherwise."},
 				"challenge":  describedText("Only if a second factor is needed. Send it with the second factor within five minutes."),
 				"methods":    {Type: "array", Items: Text(), Description: "The methods that the user can use: totp, passkey or recovery-code. Later versions may add values."},
-				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "Options for navigator.credentials.get, if passkey is one of the methods."},
+				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "Options for navigator.credentials.get. Only with the code second-factor-required, if passkey is one of the methods."},
 			},
 			Required: []string{"type", "code", "title", "status", "detail", "instance", "requestId"},
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// productName is forbidden in passwords, because attackers try it in every instance (ASVS
+// productName adds no strength to a password, because attackers try it in every instance (ASVS
 // 5.0, 6.1.2).
 const productName = "Rolecall"
 

@@ -6,7 +6,7 @@ import (
 )
 
 // CursorDetail is the detail of the field error about a cursor that is not valid.
-const CursorDetail = "must be the nextCursor of a page of the same list, requested by the same user with the same filters and order"
+const CursorDetail = "must be the nextCursor of a page of the same list, requested by the same caller with the same filters and order"
 
 const (
 	cursorPurpose = "cursor"
