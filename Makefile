@@ -56,7 +56,7 @@ console-test: test-tools ## the console in a real Chromium; STORE=postgres for w
 
 screenshots: test-tools ## the pictures of the README; ALL=1 for all pages, into console/e2e/results/pages
 	$(BROWSER_TESTS)
-	$(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern='no page' console/e2e/pages.test.js,node console/e2e/screenshots.js)
+	$(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern='all pages' console/e2e/pages.test.js,node console/e2e/screenshots.js)
 
 templ: ## write the Go code of the console's templates anew
 	$(TEMPL) generate -include-version=false -path console

@@ -16,7 +16,7 @@ async function openOld(page, path) {
   });
 }
 
-scenario("a password is changed by the keyboard alone", async (page) => {
+scenario("a user changes their password using only the keyboard", async (page) => {
   const email = "alan.turing@demo.example";
   const password = await setPassword(email);
   await signIn(page, email, password);
@@ -48,7 +48,7 @@ scenario("a password is changed by the keyboard alone", async (page) => {
   await signedIn(page);
 });
 
-scenario("an app is set up by its picture, and signs in; the codes that come with it stand for it once", async (page) => {
+scenario("a user adds an authenticator app by QR code and signs in with it, and each recovery code works once", async (page) => {
   const email = "katherine.johnson@demo.example";
   const password = await setPassword(email);
   await signIn(page, email, password);
@@ -112,7 +112,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await signedIn(page);
 });
 
-scenario("a passkey is added, renamed, used and removed, and what fails is said where it was asked for", async (page) => {
+scenario("a user adds, renames, uses and removes a passkey, and the form shows why a passkey request failed", async (page) => {
   const email = "barbara.liskov@demo.example";
   const password = await setPassword(email);
   const ask = await authenticator(page);
@@ -163,7 +163,7 @@ scenario("a passkey is added, renamed, used and removed, and what fails is said 
   await page.getByRole("alert").filter({ visible: true }).waitFor();
 });
 
-scenario("a page of another domain than the passkeys' says so", async (page) => {
+scenario("passkey sign-in on the wrong domain names the expected and the actual domain", async (page) => {
   await authenticator(page);
   await page.goto("/console/demo/sign-in");
   await page.evaluate(() => {
@@ -174,14 +174,14 @@ scenario("a page of another domain than the passkeys' says so", async (page) => 
   await page.getByText("Passkeys here belong to people.example, but this page is at localhost.").waitFor();
 });
 
-scenario("a browser without passkeys is not offered any", async (page) => {
+scenario("the passkey button is hidden in browsers without passkey support", async (page) => {
   await page.addInitScript(() => delete window.PublicKeyCredential);
   await page.goto("/console/demo/sign-in");
   await page.getByLabel("Email").waitFor();
   assert.ok(!(await page.getByRole("button", { name: "Sign in with a passkey" }).isVisible()));
 });
 
-scenario("who ends their own session is signed out, and nothing is left of it", async (page) => {
+scenario("a user who ends their current session is signed out, and the cookie is deleted", async (page) => {
   await signIn(page);
   const { body: session } = await call(page, "GET", "/auths/session");
   await page.goto(`/console/demo/users/${session.user.id}/sessions`);
@@ -193,7 +193,7 @@ scenario("who ends their own session is signed out, and nothing is left of it", 
   await page.waitForURL(/sign-in/);
 });
 
-scenario("settings are changed by the keyboard; what protects less is said first, and what others changed beside it", async (page) => {
+scenario("settings are changed using only the keyboard, with warnings before weaker settings and both versions after an edit conflict", async (page) => {
   await signIn(page);
   await page.locator("body").press("g");
   await page.keyboard.press("s");
@@ -222,7 +222,7 @@ scenario("settings are changed by the keyboard; what protects less is said first
   assert.equal((await call(page, "GET", "/tenant")).body.settings.invitationSeconds, 5 * 86400);
 });
 
-scenario("who is asked for a second factor by the settings makes a passkey on the way in", async (page) => {
+scenario("a user who must have a second factor adds a passkey while signing in and can't remove it", async (page) => {
   const email = "donald.knuth@demo.example";
   const password = await setPassword(email);
   await signIn(page);
@@ -251,7 +251,7 @@ scenario("who is asked for a second factor by the settings makes a passkey on th
 });
 
 // Last: from here on the owner has second factors, and a sign-in is soon too old.
-scenario("who has to confirm does so once at the form: by an app, a recovery code or a passkey", async (page) => {
+scenario("a user confirms their identity in the form by app, recovery code or passkey", async (page) => {
   await authenticator(page);
   await signIn(page);
   await page.goto("/console/demo/account/app");

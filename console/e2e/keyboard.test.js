@@ -19,7 +19,7 @@ async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key);
 }
 
-scenario("a working day by the keyboard alone", async (page) => {
+scenario("sign-in, search, edit, role assignment, navigation and sign-out work using only the keyboard", async (page) => {
   await page.goto("/console/");
   await focused(page, "tenant");
   await page.keyboard.type("demo");
@@ -108,7 +108,7 @@ scenario("a working day by the keyboard alone", async (page) => {
   await page.waitForURL(/sign-in/);
 });
 
-scenario("who fails is led to why", async (page) => {
+scenario("the focus moves to the error when a form is refused", async (page) => {
   await signIn(page);
   await press(page, "g", "r");
   await page.waitForURL(/\/roles$/);
@@ -132,7 +132,7 @@ scenario("who fails is led to why", async (page) => {
   assert.match(await at(page), /Last owner/);
 });
 
-scenario("a form in a dialog is sent once", async (page) => {
+scenario("a form in a dialog is sent only once, even if Enter is pressed three times", async (page) => {
   await signIn(page);
   const { id } = await person(page, "barbara.hoare@demo.example");
   await page.goto(`/console/demo/users/${id}`);
@@ -155,7 +155,7 @@ scenario("a form in a dialog is sent once", async (page) => {
   assert.equal(sent.length, 1);
 });
 
-scenario("an answer that is not ours is not shown as one", async (page) => {
+scenario("an HTML page from a proxy is not shown as search results", async (page) => {
   await signIn(page);
   await page.route("**/users?*", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<b>the proxy's own page</b>" }));
   await press(page, "/");
@@ -165,7 +165,7 @@ scenario("an answer that is not ours is not shown as one", async (page) => {
   assert.equal(await page.getByText("the proxy's own page").count(), 0);
 });
 
-scenario("a page that the browser kept is not seen after the sign-out", async (page) => {
+scenario("a page from the back-forward cache is hidden after the sign-out", async (page) => {
   await signIn(page);
   const shown = await page.evaluate(() => {
     dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true })); // as where a browser keeps pages
@@ -178,7 +178,7 @@ scenario("a page that the browser kept is not seen after the sign-out", async (p
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
 });
 
-scenario("an id is copied, and nothing else is", async (page) => {
+scenario("the copy button copies only the ID", async (page) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await signIn(page);
   const { id } = await person(page, owner);
@@ -188,7 +188,7 @@ scenario("an id is copied, and nothing else is", async (page) => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
 });
 
-scenario("two tabs show two lists, and a sign-out in one is felt in the other", async (page) => {
+scenario("after a sign-out in one tab, a search in another tab leads to the sign-in page", async (page) => {
   await signIn(page);
   const other = await page.context().newPage();
   await other.goto("/console/demo/users?q=hopper");

@@ -22,7 +22,7 @@ async function self(page) {
   return (await call(page, "GET", "/auths/session")).body.user;
 }
 
-scenario("a program gets an account, a role in a department and a token, by the keyboard alone", async (page) => {
+scenario("a service account gets a role in one department and a token using only the keyboard", async (page) => {
   await signIn(page);
   await page.keyboard.press("g");
   await page.keyboard.press("m");
@@ -102,7 +102,7 @@ scenario("a program gets an account, a role in a department and a token, by the 
   assert.equal((await ask(token, "/users?limit=1")).status, 401);
 });
 
-scenario("a service account is found, edited beside somebody else, suspended, resumed and deleted", async (page) => {
+scenario("a service account is searched, edited during a conflict, suspended, resumed and deleted", async (page) => {
   await signIn(page);
   const account = await make(page, "Zebra back end", "viewer");
   const { body: made } = await call(page, "POST", `/service-accounts/${account.id}/tokens`, { name: "Shop", permissions: ["users:read"], expiresAt: new Date(Date.now() + 3600_000).toISOString() }, { "idempotency-key": "zebra" });
@@ -144,7 +144,7 @@ scenario("a service account is found, edited beside somebody else, suspended, re
   assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
 });
 
-scenario("somebody makes a token for themselves, and what is wrong is said at the field", async (page) => {
+scenario("a user creates their own token, and errors appear next to the fields", async (page) => {
   await signIn(page);
   const user = await self(page);
   await page.goto("/console/demo/account");
@@ -173,7 +173,7 @@ scenario("somebody makes a token for themselves, and what is wrong is said at th
   assert.equal((await ask(token, "/auths/session")).status, 401);
 });
 
-scenario("an administrator sees and revokes another's token, and makes none", async (page) => {
+scenario("an administrator can view and revoke tokens of another user, but not create any", async (page) => {
   await signIn(page);
   const user = await person(page, "barbara.hopper@demo.example");
   const viewer = await first(page, "/roles?key=viewer");
@@ -199,7 +199,7 @@ scenario("an administrator sees and revokes another's token, and makes none", as
   assert.equal((await ask(made.token, "/auths/session")).status, 401);
 });
 
-scenario("without scripts a token is made too, and a reload makes and shows no other", async (page) => {
+scenario("without JavaScript, a token is created once, and a reload doesn't show it again", async (page) => {
   await signIn(page);
   const session = await page.request.get("/auths/session", { headers: { "x-tenant-schema": "demo" } });
   await page.goto(`/console/demo/users/${(await session.json()).user.id}/tokens/create`);
@@ -215,7 +215,7 @@ scenario("without scripts a token is made too, and a reload makes and shows no o
   assert.equal(await page.locator("tbody tr", { hasText: "Plain" }).count(), 1);
 }, { javaScriptEnabled: false });
 
-scenario("a token asks for a recent sign-in on its own form, and what was filled in stays", async (page) => {
+scenario("the form for a new token asks for the password after a while and keeps the entered values", async (page) => {
   await signIn(page);
   const account = await make(page, "Careful", "viewer");
   const { status } = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });

@@ -31,7 +31,7 @@ async function look(page, address, name) {
   }
 }
 
-scenario("no page shuts anybody out", async (page) => {
+scenario("all pages are accessible and fit three widths in both themes", async (page) => {
   for (const path of entries) await look(page, path, path);
   await signIn(page);
   const { body } = await call(page, "GET", "/users?limit=2");
@@ -45,7 +45,7 @@ scenario("no page shuts anybody out", async (page) => {
 }, { timeout: 600_000 });
 
 for (const colorScheme of ["light", "dark"]) {
-  scenario(`nor does a menu, a dialog or the sheet of keys, ${colorScheme}`, async (page) => {
+  scenario(`the menu, dialogs and keyboard shortcuts are accessible in the ${colorScheme} theme`, async (page) => {
     await signIn(page);
     const { body } = await call(page, "GET", "/users?limit=2");
     await page.goto(`/console/demo/users/${body.items[1].id}`);
@@ -65,7 +65,7 @@ for (const colorScheme of ["light", "dark"]) {
 }
 
 for (const path of ["/sign-in", "/users"]) {
-  scenario(`the first page is light, comes in one round and stays in its place: ${path}`, async (page) => {
+  scenario(`${path} loads less than 100 kB without layout shifts or late requests`, async (page) => {
     if (path !== "/sign-in") await signIn(page);
     const storageState = await page.context().storageState();
     const context = await world.browser.newContext({ baseURL: world.base, storageState }); // nothing is cached

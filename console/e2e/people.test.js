@@ -8,7 +8,7 @@ async function newcomer(page, email, members = {}) {
   return body;
 }
 
-scenario("a colleague is invited and given a role by the keyboard alone, and signs in", async (page) => {
+scenario("a user is invited and gets a role using only the keyboard, then signs in", async (page) => {
   const email = "mary.keller@demo.example";
   await signIn(page);
   await page.keyboard.press("c");
@@ -45,7 +45,7 @@ scenario("a colleague is invited and given a role by the keyboard alone, and sig
   assert.match(await page.locator("main").innerText(), /Grace Hopper/);
 });
 
-scenario("an address that another has is said at the field, and nobody is made", async (page) => {
+scenario("an email that another user has is refused next to the field, and the corrected form creates the user", async (page) => {
   await signIn(page);
   await page.getByRole("link", { name: "New user" }).click();
   const form = page.getByRole("dialog");
@@ -66,7 +66,7 @@ scenario("an address that another has is said at the field, and nobody is made",
   assert.deepEqual((await person(page, "ada.two@demo.example")).metadata, { floor: "=HYPERLINK(\"http://evil\")", site: "" });
 });
 
-scenario("metadata is changed row by row, and what somebody else has changed stands beside it", async (page) => {
+scenario("metadata is edited by row, and a conflict shows the value that another user saved", async (page) => {
   await signIn(page);
   const user = await newcomer(page, "radia.rows@demo.example", { metadata: { floor: "3", site: "Bonn", team: "net" } });
   await page.getByRole("link", { name: "Edit" }).click();
@@ -87,7 +87,7 @@ scenario("metadata is changed row by row, and what somebody else has changed sta
   assert.deepEqual(body.metadata, { desk: "12", floor: "4", team: "web" });
 });
 
-scenario("metadata has spare rows where no script adds them", async (page) => {
+scenario("the metadata form has empty rows without JavaScript", async (page) => {
   await signIn(page);
   await page.getByRole("link", { name: "New user" }).click();
   await page.waitForURL(/users\/create$/);
@@ -102,7 +102,7 @@ scenario("metadata has spare rows where no script adds them", async (page) => {
   assert.match(await page.locator("main").innerText(), /floor 7/);
 }, { javaScriptEnabled: false });
 
-scenario("an address is changed by the link that goes to the new one", async (page) => {
+scenario("an email changes only after the link in the mail to the new address is opened", async (page) => {
   await signIn(page);
   const user = await newcomer(page, "radia.old@demo.example");
   await page.locator(".menu summary").click();
@@ -122,7 +122,7 @@ scenario("an address is changed by the link that goes to the new one", async (pa
 /** statuses returns the statuses of the rows, by the names in them. */
 const statuses = (page) => page.locator("tbody tr").evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector("bdi").innerText, row.querySelector(".badge").innerText])));
 
-scenario("users are selected, suspended and resumed by the keyboard alone, and the list stays as it was", async (page) => {
+scenario("selected users are suspended and resumed, and the list keeps its filters", async (page) => {
   await signIn(page);
   const list = "/console/demo/users?department=marketing&sort=-name&status=active";
   await page.goto(list);
@@ -160,7 +160,7 @@ scenario("users are selected, suspended and resumed by the keyboard alone, and t
   assert.deepEqual([first, third], ["Active", "Active"]);
 });
 
-scenario("of those whom it is not done to, each is named with the reason", async (page) => {
+scenario("the result of a bulk suspension names each unchanged user with the reason", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users?sort=name");
   await page.getByLabel("Select Ada Lovelace").check();
@@ -175,7 +175,7 @@ scenario("of those whom it is not done to, each is named with the reason", async
   await dialog.getByRole("heading", { name: "Suspend 1 user?" }).waitFor();
 });
 
-scenario("a role is assigned to many at once, in departments, after what is wrong was said", async (page) => {
+scenario("a role is assigned to many users at once in departments, after an invalid form was corrected", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users?department=legal&sort=name");
   await page.getByLabel("Select all on this page").check();
@@ -203,7 +203,7 @@ scenario("a role is assigned to many at once, in departments, after what is wron
   assert.equal(await page.locator("tbody tr").count(), given);
 });
 
-scenario("many are suspended without scripts too", async (page) => {
+scenario("selected users are suspended without JavaScript", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users?q=turing&department=support");
   const boxes = page.getByRole("checkbox");

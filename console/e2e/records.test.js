@@ -4,7 +4,7 @@ import { call, checkAccess, checkWidth, mailLink, person, scenario, setPassword,
 /** shown returns what the list of events says, one text for each. */
 const shown = (page) => page.locator(".table-events tbody tr").allInnerTexts();
 
-scenario("an act is found by what it was and by who did it, and stays found after back and reload", async (page) => {
+scenario("events are filtered by type and user, and the filters survive reload and back", async (page) => {
   await signIn(page);
   const user = await person(page, "edsger.wirth@demo.example");
   await call(page, "POST", `/users/${user.id}/suspend`, { reason: "long leave" });
@@ -37,7 +37,7 @@ scenario("an act is found by what it was and by who did it, and stays found afte
   await page.getByText("No events match").waitFor();
 });
 
-scenario("the whole history of somebody is a step away from their page, and pages follow pages", async (page) => {
+scenario("the page of a user links to all their changes, with pages of 50 events", async (page) => {
   await signIn(page);
   const user = await person(page, "ada.lovelace@demo.example");
   for (let i = 0; i < 60; i++) await call(page, "PATCH", `/users/${user.id}`, { externalId: `A-${i}` });
@@ -58,7 +58,7 @@ scenario("the whole history of somebody is a step away from their page, and page
   assert.equal((await shown(page)).length, 50);
 });
 
-scenario("who reads events alone sees what happened, and nobody's name", async (page) => {
+scenario("a user with only events:read sees the events without the names of users", async (page) => {
   await signIn(page);
   const user = await person(page, "barbara.liskov@demo.example");
   const { body: role } = await call(page, "POST", "/roles", { name: "Events only", permissions: ["events:read"] }, { "idempotency-key": "events-only" });
@@ -83,7 +83,7 @@ scenario("who reads events alone sees what happened, and nobody's name", async (
   await checkWidth(page);
 });
 
-scenario("somebody is deleted, found under the deleted, restored and invited again, by the keyboard alone", async (page) => {
+scenario("a user is deleted, listed under the deleted users, restored and invited using only the keyboard", async (page) => {
   await signIn(page);
   const user = await person(page, "margaret.hamilton@demo.example");
   await page.goto(`/console/demo/users/${user.id}/delete`);
@@ -111,7 +111,7 @@ scenario("somebody is deleted, found under the deleted, restored and invited aga
   await mailLink(user.email, "invitation");
 });
 
-scenario("a restore by who cannot give the roles says which did not come back", async (page) => {
+scenario("a restore lists the roles that were not restored because the caller can't assign them", async (page) => {
   await signIn(page);
   const helper = await person(page, "tony.knuth@demo.example");
   const user = (await call(page, "GET", "/users?limit=40")).body.items[33];
@@ -135,7 +135,7 @@ scenario("a restore by who cannot give the roles says which did not come back", 
   await page.waitForURL(new RegExp(`users/${user.id}$`));
 });
 
-scenario("who is erased is named first, and is gone from lists and events", async (page) => {
+scenario("an erasure asks for the email and removes the name from lists and events", async (page) => {
   await signIn(page);
   const user = (await call(page, "GET", "/users?limit=60")).body.items[50];
   await page.goto(`/console/demo/users/${user.id}`);
@@ -155,7 +155,7 @@ scenario("who is erased is named first, and is gone from lists and events", asyn
   assert.ok(!(await page.content()).includes(user.name));
 });
 
-scenario("an open invitation is found, sent again and withdrawn", async (page) => {
+scenario("an open invitation is listed, resent and withdrawn", async (page) => {
   await signIn(page);
   const made = await call(page, "POST", "/users", { email: "new.hire@demo.example", name: "New Hire", invite: true }, { "idempotency-key": "new-hire" });
   assert.equal(made.status, 201);

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { call, checkAccess, checkWidth, first, person, scenario, setPassword, signIn } from "./harness.js";
 
-scenario("roles are found as one types, and opened by the keyboard", async (page) => {
+scenario("a search shows matching roles while typing, and the keyboard opens them", async (page) => {
   await signIn(page);
   await page.keyboard.press("g");
   await page.keyboard.press("r");
@@ -26,7 +26,7 @@ scenario("roles are found as one types, and opened by the keyboard", async (page
   await page.waitForURL(/q=support$/);
 });
 
-scenario("a role is made, edited beside somebody else and deleted by the keyboard alone", async (page) => {
+scenario("a role is created, edited during a conflict and deleted", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/roles");
   await page.keyboard.press("c");
@@ -71,7 +71,7 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   assert.equal((await call(page, "GET", `/roles/${role.id}`)).status, 404);
 });
 
-scenario("a role that comes with the tenant is shown, and not to be edited", async (page) => {
+scenario("a built-in role has no edit link", async (page) => {
   await signIn(page);
   const role = await first(page, "/roles?key=owner");
   await page.goto(`/console/demo/roles/${role.id}`);
@@ -79,7 +79,7 @@ scenario("a role that comes with the tenant is shown, and not to be edited", asy
   assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
 });
 
-scenario("a role is given in departments until a day, changed and taken", async (page) => {
+scenario("a role is assigned in departments with an expiry, changed and removed", async (page) => {
   await signIn(page);
   const user = await person(page, "radia.wirth@demo.example");
   await page.goto(`/console/demo/users/${user.id}`);
@@ -117,7 +117,7 @@ scenario("a role is given in departments until a day, changed and taken", async 
   assert.ok(!(await page.locator("main").innerText()).includes("From People partner"));
 });
 
-scenario("a role that has expired stays in sight, grayed out, and is given again", async (page) => {
+scenario("an expired role stays listed in gray and can be assigned again", async (page) => {
   await signIn(page);
   const user = await person(page, "radia.wirth@demo.example");
   const partner = await first(page, "/roles?q=people");
@@ -143,7 +143,7 @@ scenario("a role that has expired stays in sight, grayed out, and is given again
   await call(page, "DELETE", `/users/${user.id}/roles/${partner.id}`);
 });
 
-scenario("what is beyond what one holds is not offered, and why is said", async (page) => {
+scenario("roles with more permissions than the caller has can't be assigned, and the reason is shown", async (page) => {
   await signIn(page);
   const helper = await person(page, "tony.hoare@demo.example");
   const agent = await first(page, "/roles?q=support");

@@ -13,7 +13,7 @@ const pictures = [
 ];
 
 for (const { name, colorScheme, height, path, list } of pictures) {
-  scenario(`picture of a ${name}`, async (page) => {
+  scenario(`takes the screenshot of a ${name}`, async (page) => {
     await signIn(page);
     const { body } = await call(page, "GET", list);
     await page.goto(`/console/demo${path.replace("{}", body.items[0].id)}`, { waitUntil: "networkidle" });

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { authenticator, call, checkAccess, first, mailLink, owner, person, scenario, setPassword, signIn, totp, world } from "./harness.js";
 
-scenario("a wrong password is said so at the form, the right one lets in, and signing out leaves nothing behind", async (page) => {
+scenario("the form refuses a wrong password and accepts the right one, and no page is visible after the sign-out", async (page) => {
   await page.goto("/console/");
   await page.getByLabel("Tenant").fill("demo");
   await page.getByLabel("Email").fill(owner);
@@ -26,7 +26,7 @@ scenario("a wrong password is said so at the form, the right one lets in, and si
   assert.ok(!(await page.content()).includes("grace.hopper"));
 });
 
-scenario("an address that was kept leads to where it says after the sign-in, and nowhere else", async (page) => {
+scenario("the sign-in leads back to the requested page of the console, and never to another site", async (page) => {
   await page.goto("/console/demo/users?q=hop&status=active");
   await page.waitForURL(/sign-in/);
   await page.getByLabel("Email").fill(owner);
@@ -42,7 +42,7 @@ scenario("an address that was kept leads to where it says after the sign-in, and
   }
 });
 
-scenario("a second factor is asked for after the password, and a recovery code stands for it", async (page) => {
+scenario("the sign-in asks for a second factor after the password and accepts a recovery code", async (page) => {
   const email = "alan.turing@demo.example";
   const password = await setPassword(email);
   await signIn(page, email, password);
@@ -65,7 +65,7 @@ scenario("a second factor is asked for after the password, and a recovery code s
   assert.equal(session.session.secondFactor, true);
 });
 
-scenario("a passkey signs in alone", async (page) => {
+scenario("a passkey signs in without a password", async (page) => {
   const email = "radia.perlman@demo.example";
   const password = await setPassword(email);
   await authenticator(page);
@@ -86,7 +86,7 @@ scenario("a passkey signs in alone", async (page) => {
   assert.equal(session.user.email, email);
 });
 
-scenario("an invitation is accepted by the link of the mail, whose token leaves the address", async (page) => {
+scenario("an invitation link works once, and its token disappears from the address bar", async (page) => {
   const email = "grace.dijkstra@demo.example";
   await signIn(page);
   const { body: users } = await call(page, "GET", "/users?status=pending&limit=1");
@@ -117,7 +117,7 @@ scenario("an invitation is accepted by the link of the mail, whose token leaves 
   await page.getByRole("alert").waitFor();
 });
 
-scenario("a forgotten password is replaced by the link of the mail", async (page) => {
+scenario("a forgotten password is reset by the link in the mail", async (page) => {
   const email = "katherine.johnson@demo.example";
   await page.goto("/console/demo/sign-in");
   await page.getByRole("link", { name: "Forgot your password?" }).click();
@@ -135,7 +135,7 @@ scenario("a forgotten password is replaced by the link of the mail", async (page
 });
 
 // Last: from here on the tenant demands a second factor of some.
-scenario("who has to have a second factor and has none gets one on the way in", async (page) => {
+scenario("a user who must have a second factor adds an authenticator app while signing in", async (page) => {
   const email = "barbara.liskov@demo.example";
   const password = await setPassword(email);
   await signIn(page);

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { mailLink, owner, scenario, world } from "./harness.js";
 
-scenario("a new administrator gets from the address to a colleague at work in one department by six clicks", async (page) => {
+scenario("an administrator invites a user with a role in one department in at most six clicks", async (page) => {
   let clicks = 0;
   const click = async (locator) => {
     clicks++;

@@ -8,14 +8,14 @@ async function open(page, email) {
   return user;
 }
 
-scenario("the first screen says who it is, what they may do and why, and what happened", async (page) => {
+scenario("the page of a user shows their sign-in status, permissions with the roles that give them, and events", async (page) => {
   await signIn(page);
   await open(page, "ada.lovelace@demo.example");
   const text = await page.locator("main").innerText();
   for (const expected of ["Ada Lovelace", "Can sign in", "Owner", "*:*", "Everywhere", "From Owner", "Signed in"]) assert.ok(text.includes(expected), expected);
 });
 
-scenario("somebody is suspended and resumed by the keyboard alone, and the reason is kept", async (page) => {
+scenario("a user is suspended with a reason, which their page shows, and resumed", async (page) => {
   await signIn(page);
   const user = await open(page, "frances.allen@demo.example");
   await page.locator(".menu summary").focus();
@@ -38,7 +38,7 @@ scenario("somebody is suspended and resumed by the keyboard alone, and the reaso
   assert.equal(body.status, "active");
 });
 
-scenario("what cannot be done is said where it was asked for", async (page) => {
+scenario("a refused action shows the error in its dialog", async (page) => {
   await signIn(page);
   await open(page, "ada.lovelace@demo.example");
   await page.locator(".menu summary").click();
@@ -51,7 +51,7 @@ scenario("what cannot be done is said where it was asked for", async (page) => {
   await page.locator(".menu summary:focus").waitFor(); // from where it was opened
 });
 
-scenario("a deed that needs a recent sign-in asks for the password on its own form", async (page) => {
+scenario("the deletion of a user asks for the password after a while", async (page) => {
   await signIn(page);
   const user = await open(page, "donald.knuth@demo.example");
   const changed = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
@@ -70,7 +70,7 @@ scenario("a deed that needs a recent sign-in asks for the password on its own fo
   assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
 });
 
-scenario("what is wrong with a change is said at the field, and what somebody else has changed beside it", async (page) => {
+scenario("the edit form shows errors next to the fields and the value that another user saved", async (page) => {
   await signIn(page);
   const user = await open(page, "tony.allen@demo.example");
   await page.getByRole("link", { name: "Edit" }).click();
@@ -88,7 +88,7 @@ scenario("what is wrong with a change is said at the field, and what somebody el
   assert.equal(await page.locator("h1 bdi").innerText(), "Toni Allen");
 });
 
-scenario("a session is ended from the list of them", async (page) => {
+scenario("a session is ended from the list of sessions", async (page) => {
   await signIn(page);
   const user = await open(page, "ada.lovelace@demo.example");
   await fetch(`${world.base}/auths/login`, { method: "POST", headers: { "x-tenant-schema": "demo", "content-type": "application/json", "user-agent": "Mozilla/5.0 (Windows) Firefox/130" }, body: JSON.stringify({ email: user.email, password: world.password }) });
@@ -100,7 +100,7 @@ scenario("a session is ended from the list of them", async (page) => {
   assert.equal(await page.locator("tbody tr", { hasText: "Firefox on Windows" }).count(), 0);
 });
 
-scenario("the page of somebody who is not there says so", async (page) => {
+scenario("unknown users and unknown addresses show error pages", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users/019e457a-76f0-7000-b058-082df8f37eff");
   assert.match(await page.locator("main").innerText(), /Not found.*Request/s);
@@ -108,7 +108,7 @@ scenario("the page of somebody who is not there says so", async (page) => {
   assert.match(await page.locator("main").innerText(), /no page at this address/);
 });
 
-scenario("a form of another origin does nothing", async (page) => {
+scenario("a form from another origin is refused", async (page) => {
   await signIn(page);
   const user = await open(page, "dennis.ritchie@demo.example");
   const cookies = (await page.context().cookies()).map((c) => `${c.name}=${c.value}`).join("; ");

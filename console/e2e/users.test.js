@@ -9,7 +9,7 @@ async function listed(page, pattern, status) {
   await page.getByRole("status").filter({ hasText: status }).waitFor();
 }
 
-scenario("a search narrows the list as one types, and reload and back keep it", async (page) => {
+scenario("a search shows matching users while typing, and reload and back keep it", async (page) => {
   await signIn(page);
   await page.keyboard.press("/");
   await page.keyboard.type("zoe pe", { delay: 20 });
@@ -26,7 +26,7 @@ scenario("a search narrows the list as one types, and reload and back keep it", 
   assert.deepEqual(await names(page), ["Zoë Perlman"]);
 });
 
-scenario("filters, order and pages are in the address", async (page) => {
+scenario("filters, order and pages of the list are in the URL", async (page) => {
   await signIn(page);
   await page.getByLabel("Status").selectOption("suspended");
   await page.waitForURL(/status=suspended/);
@@ -55,7 +55,7 @@ scenario("filters, order and pages are in the address", async (page) => {
   assert.deepEqual(await names(page), first);
 });
 
-scenario("a search for nothing that can be found says so, and how to go on", async (page) => {
+scenario("an invalid search shows the error, and a search without matches says so", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users?q=%21%21&status=active");
   assert.match(await page.getByRole("alert").innerText(), /The search must contain a letter or a digit/);
@@ -64,7 +64,7 @@ scenario("a search for nothing that can be found says so, and how to go on", asy
   await page.getByText("No users match").waitFor();
 });
 
-scenario("everything is done by the keyboard", async (page) => {
+scenario("the keyboard opens the help, moves through the rows and changes the page", async (page) => {
   await signIn(page);
   await page.keyboard.press("?");
   assert.match(await page.getByRole("dialog").innerText(), /Go to Users.*Search.*Next row/s);
@@ -84,7 +84,7 @@ scenario("everything is done by the keyboard", async (page) => {
   await page.waitForURL(/cursor=/);
 });
 
-scenario("what permission holds back is shown as Hidden, with what would show it", async (page) => {
+scenario("fields without permission are shown as Hidden, with the missing permission", async (page) => {
   await signIn(page);
   const role = await first(page, "/roles?q=directory");
   const tony = await person(page, "tony.hoare@demo.example");
@@ -103,7 +103,7 @@ scenario("what permission holds back is shown as Hidden, with what would show it
   assert.equal(await page.locator(".actions").count(), 0);
 });
 
-scenario("a name is text, whatever is in it", async (page) => {
+scenario("names are shown as text, even if they contain markup", async (page) => {
   await signIn(page);
   const hostile = [`<img src=x onerror=alert(1)>`, `"><script>alert(1)</script>`, "\u202Egnp.exe desrever", "=HYPERLINK(\"http://evil\")", "W".repeat(255), "{{7*7}} ${7*7} <% 7 %>"];
   for (const [i, name] of hostile.entries()) {
