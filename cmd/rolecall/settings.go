@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 			return s, err
 		}
 	}
+	s.checkPlainHTTP()
+	s.checkKeyFile(g.SecretKeyFile)
 	if g.SecretKeyFile == "" && !s.Demo {
 		s.warn("the instance key is in the database, so a copy or backup of the database exposes the secrets of authenticator apps and the links in waiting mail: move the key to a file and set --secret-key-file (docs/operations.md, Keep and rotate the instance key)")
 	}
@@ -41,6 +44,24 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 		s.warn("--allow-superuser: the database role can bypass row-level security, so only Rolecall itself isolates tenants")
 	}
 	return s, nil
+}
+
+// checkPlainHTTP warns of an address that other machines can reach without TLS. An https public
+// URL or a trusted proxy shows that a proxy in front of Rolecall has TLS.
+func (s *settings) checkPlainHTTP() {
+	isProxied := s.publicURL != nil && s.publicURL.Scheme == "https" || len(s.trustedProxies) > 0
+	isAddress := s.Listen != "" && !strings.HasPrefix(s.Listen, "fd:")
+	if isAddress && !isLoopback(s.Listen) && s.TLSCert == "" && !isProxied {
+		s.warn("--listen " + s.Listen + " serves plain http to other machines, so the network can read passwords and sessions: set --tls-cert and --tls-key, or serve behind a proxy with TLS and set an https --public-url")
+	}
+}
+
+// checkKeyFile warns if all users of the machine can read or change the file. readKeyFile reports
+// a file that cannot be read.
+func (s *settings) checkKeyFile(file string) {
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o006 != 0 {
+		s.warn("--secret-key-file " + file + ": every user of this machine can read or change the instance keys: run chmod 600 on the file")
+	}
 }
 
 func (s *settings) warn(message string) { s.warnings = append(s.warnings, message) }

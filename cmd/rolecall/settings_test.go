@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -250,6 +251,40 @@ func TestWhatIsWeakerIsSaid(t *testing.T) {
 		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
 		if got := strings.Join(s.warnings, "\n"); err != nil || (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
 			t.Errorf("%+v: %v, warned %q, want %q", test.command, err, got, test.warning)
+		}
+	}
+}
+
+func TestPlainHTTPToOtherMachinesIsReported(t *testing.T) {
+	for _, test := range []struct {
+		command  serveCommand
+		reported bool
+	}{
+		{serveCommand{Listen: "0.0.0.0:8080"}, true},
+		{serveCommand{Listen: ":8080", PublicURL: "http://id.example.com"}, true},
+		{serveCommand{Listen: ":8080", PublicURL: "https://id.example.com"}, false},
+		{serveCommand{Listen: ":8080", TrustedProxies: []string{"10.0.0.0/8"}}, false},
+		{serveCommand{Listen: ":8080", TLSCert: "cert.pem", TLSKey: "key.pem"}, false},
+		{serveCommand{Listen: "127.0.0.1:8080"}, false},
+		{serveCommand{Listen: "[::1]:8080"}, false},
+		{serveCommand{Listen: "fd:3"}, false},
+	} {
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
+		if err != nil || strings.Contains(strings.Join(s.warnings, "\n"), "plain http to other machines") != test.reported {
+			t.Errorf("%+v: %v, warned %q", test.command, err, s.warnings)
+		}
+	}
+}
+
+func TestKeyFileThatAllUsersCanReadIsReported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	for mode, reported := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
+		if err := errors.Join(os.WriteFile(file, nil, mode), os.Chmod(file, mode)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := (&serveCommand{Listen: "127.0.0.1:8080"}).settings(&globals{SecretKeyFile: file})
+		if err != nil || (s.warnings != nil) != reported {
+			t.Errorf("%o: %v, warned %q", mode, err, s.warnings)
 		}
 	}
 }
