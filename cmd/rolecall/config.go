@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/rolecall/rolecall/internal/ratelimit"
 )
 
@@ -16,8 +18,8 @@ var (
 	demoMailbox     = filepath.Join("rolecall-data", "demo-mail")
 )
 
-// commandLine has all commands and flags. Each flag can also be set by its environment
-// variable.
+// commandLine has all commands and flags. The flags with a group can also be set by environment
+// variables.
 type commandLine struct {
 	globals `group:"Global flags:"`
 
@@ -42,6 +44,8 @@ type globals struct {
 	Forbidden      string `name:"forbidden-words" placeholder:"FILE" help:"File of words, one per line, that do not count toward the length of a new password, such as your product names. Default: none"`
 	AllowSuperuser bool   `help:"Accept a PostgreSQL role that bypasses row-level security. Less secure: only Rolecall itself then isolates tenants."`
 	JSON           bool   `name:"json" help:"Print results and errors as JSON."`
+
+	Version kong.VersionFlag `help:"Print the version, as rolecall version does."`
 }
 
 // serveCommand configures the server.

@@ -18,7 +18,7 @@ type mailCommands struct {
 type mailPreview struct {
 	Kind          rolecall.MailKind `arg:"" optional:"" help:"Mail to render, such as invitation. Default: all mails"`
 	Out           string            `placeholder:"FOLDER" help:"Write each mail to KIND.html and KIND.txt in this folder, and print the paths. Default: print the text versions"`
-	MailTemplates string            `placeholder:"FOLDER" help:"Folder with your own mail templates, as for rolecall serve. Default: built-in templates"`
+	MailTemplates string            `group:"Mail:" placeholder:"FOLDER" help:"Folder with your own mail templates, as for rolecall serve. Default: built-in templates"`
 }
 
 // Validate returns an error for an unknown mail, and if the preview would overwrite templates.

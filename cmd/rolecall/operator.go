@@ -135,7 +135,8 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 		CreatedAt   rolecall.Time         `json:"createdAt"`
 		PurgeAt     rolecall.Time         `json:"purgeAt,omitzero"`
 	}
-	rows, lines := []row{}, []string{}
+	const columns = "%-24s %-10s %s"
+	rows, lines := []row{}, []string{fmt.Sprintf(columns, "NAME", "STATUS", "DISPLAY NAME")}
 	return p.operate(ctx, func(n *node.Node) error {
 		for after := ""; ; after = rows[len(rows)-1].Name {
 			page, err := n.Directory.Tenants(ctx, c.Status, after, rolecall.MaxLimit)
@@ -147,7 +148,7 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 			}
 			for _, t := range page {
 				rows = append(rows, row{t.ID, t.Name, t.DisplayName, t.Status, t.CreatedAt, t.PurgeAt})
-				line := fmt.Sprintf("%-24s %-10s %s", t.Name, t.Status, t.DisplayName)
+				line := fmt.Sprintf(columns, t.Name, t.Status, t.DisplayName)
 				if t.PurgeAt != 0 {
 					line += fmt.Sprintf(" (can be restored until %s)", t.PurgeAt)
 				}
@@ -308,11 +309,23 @@ type versionCommand struct{}
 
 // Run prints the version of the program and of Go, and the commit.
 func (c *versionCommand) Run(p *program) error {
-	result := struct {
-		Version string `json:"version"`
-		Commit  string `json:"commit,omitempty"`
-		Go      string `json:"go"`
-	}{Version: "(devel)", Go: runtime.Version()}
+	v := readVersion()
+	return p.print(v, v.String())
+}
+
+// version identifies the program.
+type version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+}
+
+func (v version) String() string {
+	return strings.TrimSpace(fmt.Sprintf("rolecall %s %s %s", v.Version, v.Go, v.Commit))
+}
+
+func readVersion() version {
+	result := version{Version: "(devel)", Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		result.Version = info.Main.Version
 		for _, setting := range info.Settings {
@@ -321,7 +334,7 @@ func (c *versionCommand) Run(p *program) error {
 			}
 		}
 	}
-	return p.print(result, strings.TrimSpace(fmt.Sprintf("rolecall %s %s %s", result.Version, result.Go, result.Commit)))
+	return result
 }
 
 // longestInput is the maximum length of the input that is read as a password, in bytes.

@@ -26,7 +26,7 @@ type program struct {
 	stdout, stderr io.Writer
 }
 
-// runCommand runs the command in args and returns the exit code. Missing flags come from the
+// runCommand runs the command in args and returns the exit code. Missing settings come from the
 // environment (ROLECALL_…). The end of ctx stops the command in an orderly way.
 func runCommand(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
@@ -37,13 +37,14 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-			if value := getenv(variable(flag.Name)); value != "" {
+			if value := getenv(variable(flag.Name)); value != "" && isSetting(flag) {
 				return value, nil
 			}
 			return nil, nil
 		})),
 		kong.ValueFormatter(describeFlag),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.Vars{"version": readVersion().String()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
@@ -62,13 +63,18 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	return 0
 }
 
-// variable returns the environment variable for a flag.
+// isSetting reports whether the environment can set the flag. Settings of the instance have a
+// group in the help. Other flags say what a command does and to whom, so a variable such as
+// ROLECALL_YES or ROLECALL_EMAIL that was set for another purpose must not affect them.
+func isSetting(flag *kong.Flag) bool { return flag.Group != nil }
+
+// variable returns the environment variable for a setting.
 func variable(flag string) string {
 	return "ROLECALL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 func describeFlag(value *kong.Value) string {
-	if value.Flag == nil || value.Name == "help" {
+	if value.Flag == nil || !isSetting(value.Flag) || value.Name == "version" {
 		return value.Help
 	}
 	return fmt.Sprintf("%s ($%s)", value.Help, variable(value.Name))
