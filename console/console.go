@@ -5,9 +5,11 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -60,7 +62,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.
 
 // Header values of pages. Under no-referrer browsers send forms with the origin null.
 var (
-	pagePolicy   = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"}
+	pagePolicy   = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"}
 	pageReferrer = []string{"same-origin"}
 )
 
@@ -117,16 +119,23 @@ func (c *console) pages() []page {
 	)
 }
 
-//go:embed assets/*.js assets/*.css assets/*.svg assets/*.txt
+//go:embed assets/*.js assets/styles/*.css assets/*.svg assets/*.txt assets/*.woff2
 var files embed.FS
 
 // mediaTypes maps the file extensions of assets to media types.
 var mediaTypes = map[string]string{
-	".css": "text/css; charset=utf-8",
-	".js":  "text/javascript; charset=utf-8",
-	".svg": "image/svg+xml",
-	".txt": "text/plain; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".txt":   "text/plain; charset=utf-8",
+	".woff2": "font/woff2",
 }
+
+// styles are the style sheets in the order in which console.css has them. A rule wins over a rule
+// of an earlier sheet: each sheet is a layer.
+var styles = []string{"tokens", "base", "parts", "lists", "pages", "narrow"}
+
+// typeface is the name of the typeface in the folder of the assets. The style sheet names it too.
+const typeface = "inter.woff2"
 
 // namedAsset is a file that pages load.
 type namedAsset struct {
@@ -136,19 +145,37 @@ type namedAsset struct {
 
 // assets returns the files that pages load.
 func assets() (list []namedAsset) {
-	entries, err := files.ReadDir("assets")
+	names, err := fs.Glob(files, "assets/*.*")
+	if err != nil {
+		panic(err) // cannot happen: the pattern is valid
+	}
+	css := styleSheet()
+	for _, name := range names {
+		name := path.Base(name)
+		asset := web.NewAsset(Path+assetsPath, name, mediaTypes[path.Ext(name)], embedded(name))
+		if name == typeface {
+			css = bytes.ReplaceAll(css, []byte(name), []byte(path.Base(asset.Path)))
+		}
+		list = append(list, namedAsset{name, asset})
+	}
+	return append(list, namedAsset{"console.css", web.NewAsset(Path+assetsPath, "console.css", "text/css; charset=utf-8", css)})
+}
+
+// styleSheet returns all style sheets as one.
+func styleSheet() (css []byte) {
+	for _, name := range styles {
+		css = append(css, embedded("styles/"+name+".css")...)
+	}
+	return css
+}
+
+// embedded returns the content of a file in the folder of the assets.
+func embedded(name string) []byte {
+	content, err := files.ReadFile("assets/" + name)
 	if err != nil {
 		panic(err) // cannot happen: the files are embedded
 	}
-	for _, entry := range entries {
-		content, err := files.ReadFile("assets/" + entry.Name())
-		if err != nil {
-			panic(err)
-		}
-		mediaType := mediaTypes[path.Ext(entry.Name())]
-		list = append(list, namedAsset{entry.Name(), web.NewAsset(Path+assetsPath, entry.Name(), mediaType, content)})
-	}
-	return list
+	return content
 }
 
 // page is one address of the console.

@@ -154,12 +154,8 @@ func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {
 }
 
 func TestEachClassHasItsLooksAndEachLookItsUse(t *testing.T) {
-	css, err := os.ReadFile("assets/console.css")
-	if err != nil {
-		t.Fatal(err)
-	}
 	looks := map[string]bool{}
-	rules := regexp.MustCompile(`(?s)/\*.*?\*/|\{[^{}]*\}`).ReplaceAll(css, nil)
+	rules := regexp.MustCompile(`(?s)/\*.*?\*/|\{[^{}]*\}`).ReplaceAll(styleSheet(), nil)
 	for _, match := range regexp.MustCompile(`\.([a-z][a-z-]*)`).FindAllSubmatch(rules, -1) {
 		looks[string(match[1])] = true
 	}
@@ -274,7 +270,7 @@ func TestFilesAreKeptForEver(t *testing.T) {
 	for _, match := range found {
 		a := f.get(match[1], "", "Accept-Encoding", "gzip")
 		gzipped := a.Header.Get("Content-Encoding") == "gzip"
-		if a.StatusCode != http.StatusOK || !strings.Contains(a.Header.Get("Cache-Control"), "immutable") || !gzipped && len(a.body) > 1400 {
+		if a.StatusCode != http.StatusOK || !strings.Contains(a.Header.Get("Cache-Control"), "immutable") || gzipped == strings.HasSuffix(match[1], ".woff2") && len(a.body) > 1400 {
 			t.Errorf("%s: %d %v", match[1], a.StatusCode, a.Header)
 		}
 	}
@@ -522,17 +518,34 @@ func TestAFormThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestHtmxIsTheOneThatTheReadmeNames(t *testing.T) {
+func TestFilesOfOthersAreThoseThatTheReadmeNames(t *testing.T) {
 	readme, err := os.ReadFile("assets/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile("assets/htmx.min.js")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"htmx.min.js", typeface} {
+		sum := sha256.Sum256(embedded(name))
+		if !strings.Contains(string(readme), hex.EncodeToString(sum[:])) {
+			t.Errorf("%s: the README names another SHA-256 than %x", name, sum)
+		}
 	}
-	sum := sha256.Sum256(content)
-	if !strings.Contains(string(readme), hex.EncodeToString(sum[:])) || !strings.Contains(string(content), `version:"2.0.11"`) {
-		t.Errorf("another htmx than the README names: %x", sum)
+	if !strings.Contains(string(embedded("htmx.min.js")), `version:"2.0.11"`) {
+		t.Error("another version of htmx than the README names")
+	}
+}
+
+func TestTheStyleSheetNamesTheTypefaceThatPagesPreload(t *testing.T) {
+	f := newFixture(t)
+	page := f.get("/console/", "").body
+	preloaded := regexp.MustCompile(`<link rel="preload" href="/console/-/(inter\.[^"]+\.woff2)" as="font"`).FindStringSubmatch(page)
+	sheet := regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)"`).FindStringSubmatch(page)
+	if preloaded == nil || sheet == nil {
+		t.Fatal(page)
+	}
+	if css := f.get(sheet[1], "").body; !strings.Contains(css, `url("`+preloaded[1]+`")`) {
+		t.Errorf("the style sheet does not name %s", preloaded[1])
+	}
+	if size := len(embedded(typeface)); size > largestPage {
+		t.Errorf("the typeface has %d bytes", size)
 	}
 }

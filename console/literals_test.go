@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,12 +45,8 @@ func isForPeople(text, call string, classes map[string]bool) bool {
 
 func styleClasses(t *testing.T) map[string]bool {
 	t.Helper()
-	css, err := os.ReadFile("assets/console.css")
-	if err != nil {
-		t.Fatal(err)
-	}
 	classes := map[string]bool{}
-	for _, match := range cssWord.FindAllSubmatch(css, -1) {
+	for _, match := range cssWord.FindAllSubmatch(styleSheet(), -1) {
 		classes[string(match[1])] = true
 	}
 	return classes

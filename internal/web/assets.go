@@ -44,7 +44,7 @@ func NewAsset(folder, name, contentType string, content []byte) *Asset {
 		caching:     "public, max-age=31536000, immutable",
 		plain:       stored,
 	}
-	if len(content) >= gzipFrom {
+	if len(content) >= gzipFrom && suffix != ".woff2" { // which is compressed already
 		a.gzipped = compressLater(content)
 	}
 	return a
