@@ -101,11 +101,25 @@ type SessionQuery struct {
 
 // RoleQuery selects and sorts roles.
 type RoleQuery struct {
-	Key    string
-	Words  []string // each must begin a word of the name
-	ByName bool     // else by id, the order of creation
-	Desc   bool
-	After  *Position
-	Limit  int
-	Count  bool
+	Key        string
+	Words      []string    // each must begin a word of the name
+	Permission *Permission // only roles with a permission that covers it, unless nil
+	ByName     bool        // else by id, the order of creation
+	Desc       bool
+	After      *Position
+	Limit      int
+	Count      bool
 }
+
+// AccessQuery selects the users or the service accounts that have a permission through a
+// live assignment, in the order of their ids.
+type AccessQuery struct {
+	Permission Permission
+	Within     Reach // only users of these departments
+	Now        Time  // the time at which assignments must be live
+	After      *Position
+	Limit      int
+}
+
+// Scoped reports whether an assignment with a reach can give the permission of the query.
+func (q *AccessQuery) Scoped() bool { return !q.Permission.Own() || q.Permission.BoundByReach() }

@@ -109,6 +109,36 @@ func (p Permission) Covers(q Permission) bool {
 		(p.Field == "" || p.Field == "*" || p.Field == q.Field)
 }
 
+// CoveredBy returns all permissions that cover p, with p itself first. There are at most 24.
+func (p Permission) CoveredBy() []Permission {
+	orAny := func(part string) []string {
+		if part == "*" {
+			return []string{part}
+		}
+		return []string{part, "*"}
+	}
+	applications, fields := []string{""}, []string{"", "*"}
+	if !p.Own() {
+		applications = orAny(p.Application)
+	}
+	if p.Field != "" && p.Field != "*" {
+		fields = []string{p.Field, "", "*"}
+	} else if p.Field == "*" {
+		fields = []string{"*", ""}
+	}
+	var all []Permission
+	for _, application := range applications {
+		for _, resource := range orAny(p.Resource) {
+			for _, action := range orAny(p.Action) {
+				for _, field := range fields {
+					all = append(all, Permission{application, resource, field, action})
+				}
+			}
+		}
+	}
+	return all
+}
+
 // Meet returns the intersection of p and q: the permission that covers exactly what
 // both cover. It returns false if the intersection is empty.
 func (p Permission) Meet(q Permission) (Permission, bool) {

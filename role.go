@@ -35,6 +35,17 @@ type Role struct {
 // NameKey returns the key by which role names are sorted and unique.
 func (r *Role) NameKey() string { return Fold(r.Name) }
 
+// Covering returns the permissions of the role that cover p.
+func (r *Role) Covering(p Permission) []Permission {
+	var covering []Permission
+	for _, held := range r.Permissions {
+		if held.Covers(p) {
+			covering = append(covering, held)
+		}
+	}
+	return covering
+}
+
 // RoleDraft describes a role to create.
 type RoleDraft struct {
 	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"Stable name of the role for programs. It never changes."`

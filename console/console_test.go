@@ -131,6 +131,7 @@ var elsewhere = map[string]string{
 	"AuthsController_refresh":                 "sessions of the console keep their token",
 	"AuthsController_check":                   "a question of applications",
 	"AuthsController_checkAll":                "a question of applications",
+	"AccessController_listAccess":             "a question of programs",
 }
 
 func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {

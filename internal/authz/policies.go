@@ -40,6 +40,7 @@ var (
 	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate, grantsRole: true}
 	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete, grantsRole: true}
 	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users"}
+	ListAccess    = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users. Service accounts are listed only to callers with `service-accounts:read` in the whole tenant"}
 
 	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
 	CreateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsCreate, tenantWide: true}

@@ -15,13 +15,14 @@ import (
 
 // RoleListing selects and sorts roles. Empty members do not filter.
 type RoleListing struct {
-	Key    string
-	Words  []string // rolecall.Words of the search text
-	ByName bool
-	Desc   bool
-	After  *rolecall.Position
-	Limit  int
-	Count  bool
+	Key        string
+	Words      []string             // rolecall.Words of the search text
+	Permission *rolecall.Permission // only roles with a permission that covers it
+	ByName     bool
+	Desc       bool
+	After      *rolecall.Position
+	Limit      int
+	Count      bool
 }
 
 // Roles returns a page of roles.

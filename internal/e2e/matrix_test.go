@@ -58,6 +58,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"RolesController_updateRole":            updateRoleCells,
 	"RolesController_deleteRole":            deleteRoleCells,
 	"RolesController_listRoleUsers":         roleUsersCells,
+	"AccessController_listAccess":           accessCells,
 	"EventsController_listEvents":           eventsCells,
 	"TenantController_getTenant":            getTenantCells,
 	"TenantController_updateTenant":         updateTenantCells,

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +126,46 @@ func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
 		p.compare(t, r.name, "GET /roles/"+r.id+"/users", "", first(done(200, "items nextCursor"),
 			check{p.mayAnywhere("roles:read") && p.readsAnything(), mayNot}, check{r.exists, notThere}))
+	}
+}
+
+func accessCells(t *testing.T, m *matrix, p *principal) {
+	subjects := m.subjects(t, p)
+	for _, s := range subjects[:3] {
+		m.assign(t, s.id, m.roles[0].id, within("Sales"))
+	}
+	account := m.account(t, fmt.Sprintf("Holder %d", m.fresh))
+	m.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+m.roles[0].id, "").expect(t, 201)
+	const line = "GET /access?permission=users.email:read&department=sales&limit=200"
+	listed, accounts := map[string]string{}, ""
+	for next, more := "", true; more; more = next != "" {
+		a := p.compare(t, "access", line+next, "", first(done(200, "items nextCursor"), check{p.mayAnywhere("roles:read") && p.readsAnything(), mayNot}))
+		for i := range a.list("/items") {
+			at := fmt.Sprintf("/items/%d", i)
+			if id := a.text(at + "/user/id"); id != "" {
+				listed[id] = strings.Join(a.members(at+"/user"), " ") + "; " + a.text(at+"/grants/0/permissions/0")
+			} else {
+				accounts += a.text(at + "/serviceAccount/id")
+			}
+		}
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + url.QueryEscape(next)
+		}
+	}
+	for _, s := range subjects[:4] {
+		wanted, by := "", "users.email:read"
+		if len(s.holds) > 0 {
+			by = "*:*"
+		}
+		if p.live && p.readsAnything() && p.may("roles:read", s.department) && p.knowsDepartment(s.department) {
+			wanted = strings.Join(sorted(strings.Fields(p.membersOf(s.department))), " ") + "; " + by
+		}
+		if listed[s.id] != wanted {
+			t.Errorf("%s: listed with %q, not %q", s.name, listed[s.id], wanted)
+		}
+	}
+	if got, wanted := strings.Contains(accounts, account), p.live && p.mayAnywhere("roles:read") && p.readsAnything() && p.may("service-accounts:read", ""); got != wanted {
+		t.Errorf("the service account: listed is %v", got)
 	}
 }
 

@@ -54,6 +54,7 @@ var effects = map[string]string{
 	"RolesController_updateRole":    grantsAccess,
 	"RolesController_deleteRole":    removesForGood,
 	"RolesController_listRoleUsers": changesNothing,
+	"AccessController_listAccess":   changesNothing,
 
 	"ServiceAccountsController_listServiceAccounts":        changesNothing,
 	"ServiceAccountsController_createServiceAccount":       changesNothing, // it has no role and no token

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ func testRoles(t *testing.T, p *program) {
 	t.Run("built-in", func(t *testing.T) { testBuiltInRoles(t, w) })
 	t.Run("assign", func(t *testing.T) { testAssign(t, w) })
 	t.Run("holders", func(t *testing.T) { testHolders(t, w) })
+	t.Run("access", func(t *testing.T) { testAccess(t, newWorld(t, p)) })
 }
 
 func testCreateRole(t *testing.T, w *world) {
@@ -176,4 +178,47 @@ func testHolders(t *testing.T, w *world) {
 		{name: "no such role", as: w.owner, send: "GET /roles/" + never + "/users", status: 404, code: "not-found"},
 		{name: "filters work too", as: w.owner, send: "GET /roles/" + role + "/users?q=held-3&sort=-name", status: 200, has: map[string]any{"/items/0/id": wanted[3], "/items/1": nil}},
 	})
+}
+
+func testAccess(t *testing.T, w *world) {
+	erases, sells := w.role(t, "Erases", "users:erase"), w.role(t, "Sells", "shop/invoices:*")
+	inside, outside := w.user(t, "inside", "Ops"), w.user(t, "outside", "Ops")
+	account := w.account(t, "Nightly")
+	w.assign(t, inside, erases, `{"reach":{"departments":["Sales"]},"expiresAt":"2999-01-01T00:00:00Z"}`)
+	w.assign(t, outside, erases, within("Legal"))
+	w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+sells, "").expect(t, 201)
+	const erase = "/access?permission=users:erase"
+	play(t, []scenario{
+		{name: "everyone, by wildcards too", as: w.owner, send: "GET " + erase, status: 200, members: "items nextCursor", has: map[string]any{
+			"/items/0/user/id": w.owner.id, "/items/0/grants/0/role/key": "owner", "/items/0/grants/0/permissions/0": "*:*", "/items/0/grants/0/reach": nil, "/items/0/grants/0/expiresAt": nil,
+			"/items/1/user/id": inside, "/items/1/serviceAccount": nil, "/items/1/grants/0/role/id": erases, "/items/1/grants/0/reach/departments/0": "Sales", "/items/1/grants/0/expiresAt": "2999-01-01T00:00:00.000000Z",
+			"/items/2/user/id": outside, "/nextCursor": nil}},
+		{name: "in a department, by folding", as: w.owner, send: "GET " + erase + "&department=sáles", status: 200, has: map[string]any{"/items/0/user/id": w.owner.id, "/items/1/user/id": inside, "/items/2": nil}},
+		{name: "service accounts", as: w.owner, send: "GET /access?permission=shop/invoices:approve", status: 200, has: map[string]any{
+			"/items/1/user": nil, "/items/1/serviceAccount/id": account, "/items/1/grants/0/permissions/0": "shop/invoices:*"}},
+		{name: "no permission", as: w.owner, send: "GET /access", status: 400, faults: []string{"parameter:permission required"}},
+		{name: "a wildcard", as: w.owner, send: "GET /access?permission=users:*", status: 400, faults: []string{"parameter:permission wildcard"}},
+		{name: "no such permission", as: w.owner, send: "GET /access?permission=users:fly", status: 400, faults: []string{"parameter:permission unknown-permission"}},
+		{name: "roles with the permission", as: w.owner, send: "GET /roles?permission=users:erase&sort=name", status: 200, has: map[string]any{"/items/0/name": "Administrator", "/items/1/name": "Erases", "/items/2/name": "Owner", "/items/3": nil}},
+		{name: "roles with a wildcard", as: w.owner, send: "GET /roles?permission=*:*", status: 400, faults: []string{"parameter:permission wildcard"}},
+	})
+	var ids []string
+	for next, more := "", true; more; more = next != "" {
+		a := w.owner.do(t, "GET "+erase+"&limit=1"+next, "").expect(t, 200)
+		if len(a.list("/items")) > 0 {
+			ids = append(ids, a.text("/items/0/user/id"))
+		}
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + url.QueryEscape(next)
+		}
+	}
+	if want := []string{w.owner.id, inside, outside}; !slices.Equal(ids, want) {
+		t.Errorf("page by page: %v, want %v", ids, want)
+	}
+	w.owner.do(t, "DELETE /users/"+inside, "").expect(t, 204)
+	w.owner.do(t, "POST /users/"+outside+"/suspend", "").expect(t, 200)
+	a := w.owner.do(t, "GET "+erase, "").expect(t, 200)
+	if len(a.list("/items")) != 2 || a.text("/items/1/user/status") != "suspended" {
+		t.Errorf("after a deletion and a suspension: %s", a.body)
+	}
 }

@@ -34,7 +34,7 @@ func (op *operation) about(user, role, account string) string {
 		id = account
 	}
 	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{tokenId}", never, "{passkeyId}", "AAAA", "{name}", "no-such-tenant").Replace(op.path)
-	if op.path == "/auths/check" {
+	if op.path == "/auths/check" || op.path == "/access" {
 		line += "?permission=users:read"
 	}
 	return line

@@ -29,6 +29,7 @@ func Document() *huma.OpenAPI {
 			{Name: "Users", Description: "People of a tenant."},
 			{Name: "Invitations", Description: "Invitations that were not accepted and have not expired."},
 			{Name: "Roles", Description: "Named sets of permissions, and the users who have them."},
+			{Name: "Access", Description: "Who has a permission, and through which roles."},
 			{Name: "ServiceAccounts", Description: "Programs of a tenant, their roles and their tokens."},
 			{Name: "Events", Description: "The audit log."},
 			{Name: "Tenant", Description: "The tenant (organization) of the request."},

@@ -133,6 +133,10 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	as("POST", "/service-accounts/"+account+"/suspend", `{"reason":"The import is paused"}`)
 	as("POST", "/service-accounts/"+account+"/resume", `{"reason":"The import goes on"}`)
 
+	as("PUT", "/users/"+s.ownerID+"/roles/"+role, `{"expiresAt":"2999-12-31T00:00:00Z"}`)
+	as("GET", "/access?permission=shop/invoices:read&department=Sales", "")
+	as("GET", "/roles?permission=shop/invoices:read", "")
+
 	eve := as("POST", "/users", `{"email":"eve@example.com","name":"Eve Adams","department":"Sales"}`).id(t)
 	as("POST", "/users/"+eve+"/invitations", "")
 	as("GET", "/invitations", "")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -12,7 +13,10 @@ import (
 type problems = []*rolecall.Error
 
 // operations are the operations for tenants. The other ones are operatorOperations.
-var operations = []*operation.Operation{
+var operations = slices.Concat(userOperations, roleOperations, tenantOperations)
+
+// userOperations are those on users and invitations.
+var userOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/users", ID: "UsersController_listUsers", Summary: "List users",
 		Description: "Lists the users whom the caller may read.",
@@ -221,49 +225,10 @@ var operations = []*operation.Operation{
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
 		Endpoint:    operation.Typed(revokeToken[rolecall.User]),
 	},
-	{
-		Method: http.MethodGet, Path: "/roles", ID: "RolesController_listRoles", Summary: "List roles",
-		Policy:   authz.ReadRoles,
-		Answers:  operation.Answers{{http.StatusOK, "A page of roles.", []string{"Link"}}},
-		Endpoint: operation.Typed((*Server).listRoles),
-	},
-	{
-		Method: http.MethodPost, Path: "/roles", ID: "RolesController_createRole", Summary: "Create a role",
-		Policy:   authz.CreateRole,
-		Answers:  operation.Answers{{http.StatusCreated, "The new role. Callers without roles:read get the ID only.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
-		Problems: problems{rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken},
-		Endpoint: operation.Typed((*Server).createRole),
-	},
-	{
-		Method: http.MethodGet, Path: "/roles/{id}", ID: "RolesController_getRole", Summary: "Get a role",
-		Policy:   authz.ReadRoles,
-		Answers:  operation.Answers{{http.StatusOK, "The role.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).getRole),
-	},
-	{
-		Method: http.MethodPatch, Path: "/roles/{id}", ID: "RolesController_updateRole", Summary: "Update a role",
-		Description: "Changes the members that are in the body. New permissions apply to all holders of the role.",
-		Policy:      authz.UpdateRole,
-		Answers:     operation.Answers{{http.StatusOK, "The changed role. Callers without roles:read get the ID only.", []string{"ETag", "Withheld-Fields"}}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleNameTaken, rolecall.ErrSystemRole},
-		Endpoint:    operation.Typed((*Server).updateRole),
-	},
-	{
-		Method: http.MethodDelete, Path: "/roles/{id}", ID: "RolesController_deleteRole", Summary: "Delete a role",
-		Description: "If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them.",
-		Policy:      authz.DeleteRole,
-		Answers:     operation.Answers{{http.StatusNoContent, "The role was deleted.", nil}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleInUse, rolecall.ErrSystemRole, rolecall.ErrLastOwner},
-		Endpoint:    operation.Typed((*Server).deleteRole),
-	},
-	{
-		Method: http.MethodGet, Path: "/roles/{id}/users", ID: "RolesController_listRoleUsers", Summary: "List the users with a role",
-		Policy:   authz.ListRoleUsers,
-		Answers:  operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
-		Problems: problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable},
-		Endpoint: operation.Typed((*Server).listRoleUsers),
-	},
+}
+
+// tenantOperations are those on service accounts, events and the tenant, and those of sign-in.
+var tenantOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/service-accounts", ID: "ServiceAccountsController_listServiceAccounts", Summary: "List service accounts",
 		Policy:   authz.ReadServiceAccounts,

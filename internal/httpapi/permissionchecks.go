@@ -40,6 +40,14 @@ func (p *permissionValue) SetParameter(text string) (code, detail string) {
 	return "", ""
 }
 
+// orNil returns the permission, or nil if the request has none.
+func (p permissionValue) orNil() *rolecall.Permission {
+	if p == (permissionValue{}) {
+		return nil
+	}
+	return (*rolecall.Permission)(&p)
+}
+
 // UnmarshalWire reads the permission.
 func (p *permissionValue) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	if text, ok := d.Text(pointer, value); ok {

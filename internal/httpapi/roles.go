@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -16,12 +18,14 @@ type listRolesRequest struct {
 	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
 	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word in the name."`
 	Key    string           `query:"key" maxLength:"63" doc:"Only the role with this key."`
+
+	Permission permissionValue `query:"permission" doc:"Only roles that give this permission, also by a wildcard. It has no wildcards, such as users:erase or shop/invoices:approve."`
 	operation.CountQuery
 }
 
 func (s *Server) listRoles(ctx context.Context, c access.Caller, in *listRolesRequest) (operation.Response[operation.CountedPage[roleBody]], error) {
 	page, err := s.directory.Roles(ctx, c, directory.RoleListing{
-		Key: in.Key, Words: in.Search, ByName: in.Sort.By == "name", Desc: in.Sort.Desc,
+		Key: in.Key, Words: in.Search, Permission: in.Permission.orNil(), ByName: in.Sort.By == "name", Desc: in.Sort.Desc,
 		After: in.After.At, Limit: in.Limit.OrDefault(), Count: in.Count,
 	})
 	return operation.NewCountedPage(&page, func(r *rolecall.Role) roleBody { return roleBody{r, true} }), err
@@ -130,3 +134,112 @@ type roleName struct {
 func newRoleName(r *rolecall.Role) roleName { return roleName{r.ID, r.Key, r.Name} }
 
 var roleNameEncoder = wire.NewEncoder[roleName]()
+
+type listAccessRequest struct {
+	operation.PageRequest
+	Permission permissionValue `query:"permission" required:"true" example:"users:erase" doc:"The permission, without wildcards, such as users:erase or shop/invoices:approve."`
+	Department string          `query:"department" maxLength:"255" doc:"Only those who have the permission for the users of this department, or in the whole tenant. Upper and lower case and accents do not matter."`
+}
+
+func (s *Server) listAccess(ctx context.Context, c access.Caller, in *listAccessRequest) (operation.Response[accessPage], error) {
+	permission := rolecall.Permission(in.Permission)
+	page, err := s.directory.Access(ctx, c, directory.AccessListing{
+		Permission: permission, Department: in.Department, After: in.After.At, Limit: in.Limit.OrDefault(),
+	})
+	response := operation.NewPage(&page, func(a *directory.Access) accessBody { return newAccessBody(c, a, permission) })
+	return operation.Response[accessPage]{Body: accessPage{response.Body}, Next: response.Next}, err
+}
+
+// accessBody is a user or a service account that has a permission.
+type accessBody struct {
+	User           *userBody           `json:"user" nullable:"true" doc:"The user, with the members that the caller may read. Null for a service account."`
+	ServiceAccount *serviceAccountBody `json:"serviceAccount" nullable:"true" doc:"The service account. Null for a user."`
+	Grants         []accessGrant       `json:"grants" doc:"The role assignments that give the permission."`
+}
+
+// accessGrant is an assignment that gives a permission.
+type accessGrant struct {
+	Role        roleName              `json:"role" doc:"The role."`
+	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions of the role that cover the permission of the request. They can have wildcards."`
+	Reach       reachBody             `json:"reach" nullable:"true" doc:"The reach of the assignment. Null for the whole tenant."`
+	ExpiresAt   rolecall.Time         `json:"expiresAt" nullable:"true" doc:"When the assignment expires. Null for never."`
+}
+
+func newAccessBody(c access.Caller, a *directory.Access, permission rolecall.Permission) accessBody {
+	body := accessBody{Grants: operation.Bodies(a.Assignments, func(a *rolecall.Assignment) accessGrant {
+		return accessGrant{newRoleName(&a.Role), a.Role.Covering(permission), reachBody{a.Reach}, a.ExpiresAt}
+	})}
+	if a.User != nil {
+		body.User = &userBody{user: a.User, readable: c.ReadableListMembers(a.User)}
+	} else {
+		body.ServiceAccount = &serviceAccountBody{a.Account, true}
+	}
+	return body
+}
+
+// accessPage is a page of those who have a permission.
+type accessPage struct{ operation.Page[accessBody] }
+
+func (p *accessPage) HiddenMembers() string {
+	readable := rolecall.AllUserMembers
+	for _, item := range p.Items {
+		if item.User != nil {
+			readable &= item.User.readable
+		}
+	}
+	return names(rolecall.AllUserMembers &^ readable)
+}
+
+// roleOperations are those on roles and on the permissions that they give.
+var roleOperations = []*operation.Operation{
+	{
+		Method: http.MethodGet, Path: "/roles", ID: "RolesController_listRoles", Summary: "List roles",
+		Policy:   authz.ReadRoles,
+		Answers:  operation.Answers{{http.StatusOK, "A page of roles.", []string{"Link"}}},
+		Endpoint: operation.Typed((*Server).listRoles),
+	},
+	{
+		Method: http.MethodPost, Path: "/roles", ID: "RolesController_createRole", Summary: "Create a role",
+		Policy:   authz.CreateRole,
+		Answers:  operation.Answers{{http.StatusCreated, "The new role. Callers without roles:read get the ID only.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
+		Problems: problems{rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken},
+		Endpoint: operation.Typed((*Server).createRole),
+	},
+	{
+		Method: http.MethodGet, Path: "/roles/{id}", ID: "RolesController_getRole", Summary: "Get a role",
+		Policy:   authz.ReadRoles,
+		Answers:  operation.Answers{{http.StatusOK, "The role.", []string{"ETag"}}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).getRole),
+	},
+	{
+		Method: http.MethodPatch, Path: "/roles/{id}", ID: "RolesController_updateRole", Summary: "Update a role",
+		Description: "Changes the members that are in the body. New permissions apply to all holders of the role.",
+		Policy:      authz.UpdateRole,
+		Answers:     operation.Answers{{http.StatusOK, "The changed role. Callers without roles:read get the ID only.", []string{"ETag", "Withheld-Fields"}}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleNameTaken, rolecall.ErrSystemRole},
+		Endpoint:    operation.Typed((*Server).updateRole),
+	},
+	{
+		Method: http.MethodDelete, Path: "/roles/{id}", ID: "RolesController_deleteRole", Summary: "Delete a role",
+		Description: "If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them.",
+		Policy:      authz.DeleteRole,
+		Answers:     operation.Answers{{http.StatusNoContent, "The role was deleted.", nil}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleInUse, rolecall.ErrSystemRole, rolecall.ErrLastOwner},
+		Endpoint:    operation.Typed((*Server).deleteRole),
+	},
+	{
+		Method: http.MethodGet, Path: "/roles/{id}/users", ID: "RolesController_listRoleUsers", Summary: "List the users with a role",
+		Policy:   authz.ListRoleUsers,
+		Answers:  operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
+		Problems: problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable},
+		Endpoint: operation.Typed((*Server).listRoleUsers),
+	},
+	{
+		Method: http.MethodGet, Path: "/access", ID: "AccessController_listAccess", Summary: "List who has a permission",
+		Description: "Lists the users and then the service accounts that have the permission through their roles, also by a wildcard, with the roles that give it. It includes pending and suspended ones. Expired assignments and deleted users are not listed. Of the users, it lists only those whose roles the caller may read. A page can be short or empty although nextCursor is not null.",
+		Policy:      authz.ListAccess,
+		Answers:     operation.Answers{{http.StatusOK, "A page of users and service accounts, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
+		Endpoint:    operation.Typed((*Server).listAccess),
+	},
+}

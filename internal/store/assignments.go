@@ -173,3 +173,128 @@ func (t *Tx) Owners() (n int, err error) {
 	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
 	return n, err
 }
+
+// grantTable is a table of assignments. The grants of users and those of service accounts
+// have separate tables of the same form.
+type grantTable struct{ name, holder string }
+
+var (
+	grantsOfUsers    = grantTable{"assignments", "user_id"}
+	grantsOfAccounts = grantTable{"service_account_roles", "service_account_id"}
+)
+
+// covering returns the condition that the column, a JSON array of permissions, has one that
+// covers p. It compares whole strings with their quotes. "like" would ignore case on SQLite,
+// and would read the _ of a permission as a wildcard.
+func covering(column string, p rolecall.Permission) condition {
+	var has condition
+	for i, q := range p.CoveredBy() {
+		one := where("replace("+column+", ?, '') <> "+column, `"`+q.String()+`"`)
+		if i == 0 {
+			has = one
+		} else {
+			has = condition{has.sql + " or " + one.sql, append(has.args, one.args...)}
+		}
+	}
+	return condition{"(" + has.sql + ")", has.args}
+}
+
+// giving returns the conditions that the assignment a of the role o gives the permission of q.
+func giving(q *rolecall.AccessQuery) []condition {
+	all := []condition{where("a.expires_at > ?", q.Now), where("o.deletion is null"), covering("o.permissions", q.Permission)}
+	if !q.Scoped() {
+		all = append(all, where("a.departments is null"))
+	}
+	return all
+}
+
+// given returns the condition that the row r of a list of holders has the permission. The
+// case makes the database evaluate the conditions only for the roles of r.
+func (g grantTable) given(q *rolecall.AccessQuery) condition {
+	c := condition{sql: "(select max(case when o.id = a.role_id"}
+	for _, part := range giving(q) {
+		c.sql, c.args = c.sql+" and "+part.sql, append(c.args, part.args...)
+	}
+	c.sql += " then 1 end) from " + g.name + " a cross join roles o where a.tenant_id = $1 and a." + g.holder +
+		" = r.id and o.tenant_id = $1 and o.id = a.role_id) = 1"
+	return c
+}
+
+// source returns the holders of the roles that give the permission. It returns false if
+// they are too many to name.
+func (g grantTable) source(t *Tx, q *rolecall.AccessQuery) (s source, ok bool, err error) {
+	roles, err := t.Roles(rolecall.RoleQuery{Permission: &q.Permission, Limit: rolecall.MaxLimit})
+	if err != nil || roles.Next != nil {
+		return source{}, false, err
+	}
+	ids := make([]rolecall.RoleID, 1, len(roles.Items)+1) // the zero id is that of no role
+	for _, role := range roles.Items {
+		ids = append(ids, role.ID)
+	}
+	return source{table: g.name, id: g.holder, conditions: []condition{oneOf("role_id", ids)}}, true, nil
+}
+
+// UsersWithAccess returns a page of the users that q selects, in bounded work. It reads the
+// holders of the roles that give the permission if they are few. Otherwise it scans the
+// users.
+func (t *Tx) UsersWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.User], error) {
+	if q.Within.IsNowhere() {
+		return rolecall.Page[rolecall.User]{}, nil
+	}
+	within := rolecall.UserQuery{Within: q.Within}
+	l := &listing[rolecall.User]{
+		tx: t, table: "users", columns: userColumns, dest: userDest,
+		id:    func(u *rolecall.User) rolecall.AnyID { return rolecall.AnyID(u.ID) },
+		after: q.After, limit: q.Limit,
+		conditions: append(userConditions(&within), grantsOfUsers.given(&q)),
+	}
+	var candidates []source
+	l.indexScan, candidates = userSources(&within)
+	return l.serveGranted(grantsOfUsers, &q, candidates)
+}
+
+// ServiceAccountsWithAccess returns a page of the service accounts that q selects, in bounded
+// work. Service accounts have no department, so Within does not restrict them.
+func (t *Tx) ServiceAccountsWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.ServiceAccount], error) {
+	l := &listing[rolecall.ServiceAccount]{
+		tx: t, table: "service_accounts", columns: serviceAccountColumns, dest: serviceAccountDest,
+		id:    func(a *rolecall.ServiceAccount) rolecall.AnyID { return rolecall.AnyID(a.ID) },
+		after: q.After, limit: q.Limit,
+		indexScan:  source{table: "service_accounts", id: "id"},
+		conditions: []condition{grantsOfAccounts.given(&q)},
+	}
+	return l.serveGranted(grantsOfAccounts, &q, nil)
+}
+
+// serveGranted serves the list of holders, with the holders of the roles as one more
+// candidate.
+func (l *listing[T]) serveGranted(g grantTable, q *rolecall.AccessQuery, candidates []source) (rolecall.Page[T], error) {
+	s, ok, err := g.source(l.tx, q)
+	if err != nil {
+		return rolecall.Page[T]{}, err
+	}
+	if ok {
+		candidates = append(candidates, s)
+	}
+	return l.serve(candidates, false)
+}
+
+// AccessAssignments returns the assignments that give these users the permission of q, in no
+// particular order.
+func (t *Tx) AccessAssignments(q rolecall.AccessQuery, users []rolecall.UserID) ([]rolecall.Assignment, error) {
+	return among(t, selectGrants(grantsOfUsers), "a.user_id", users, assignmentDest, giving(&q)...)
+}
+
+// AccountAccessAssignments is AccessAssignments for service accounts.
+func (t *Tx) AccountAccessAssignments(q rolecall.AccessQuery, accounts []rolecall.ServiceAccountID) ([]rolecall.Assignment, error) {
+	all, err := among(t, selectGrants(grantsOfAccounts), "a.service_account_id", accounts, assignmentDest, giving(&q)...)
+	for i := range all {
+		all[i].Holder.IsAccount = true
+	}
+	return all, err
+}
+
+func selectGrants(g grantTable) string {
+	return "select a." + g.holder + ", " + heldColumns + " from " + g.name +
+		" a cross join roles o where a.tenant_id = $1 and o.tenant_id = $1 and o.id = a.role_id"
+}

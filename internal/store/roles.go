@@ -89,6 +89,9 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	for _, word := range q.Words {
 		l.conditions = append(l.conditions, nameWord(word))
 	}
+	if q.Permission != nil {
+		l.conditions = append(l.conditions, covering("r.permissions", *q.Permission))
+	}
 	var candidates []source
 	if q.Key != "" {
 		l.conditions = append(l.conditions, where(`r."key" = ?`, q.Key))

@@ -169,6 +169,20 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		for _, q := range accessQueries(now) {
+			if _, err := tx.UsersWithAccess(q); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.ServiceAccountsWithAccess(q); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.AccessAssignments(q, []rolecall.UserID{rolecall.NewID[rolecall.User](now)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.AccountAccessAssignments(q, []rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, q := range []rolecall.APITokenQuery{{Holder: rolecall.HolderOf(rolecall.NewID[rolecall.User](now))}, {Holder: rolecall.HolderOf(rolecall.NewID[rolecall.ServiceAccount](now)), After: &rolecall.Position{ID: rolecall.NewID[any](now)}}} {
 			if _, err := tx.APITokens(q); err != nil {
 				t.Fatal(err)
@@ -306,6 +320,15 @@ func roleQueries(now rolecall.Time) []rolecall.RoleQuery {
 		{Limit: 50, ByName: true, Desc: true, After: place},
 		{Limit: 50, Words: []string{"agent"}, After: place},
 		{Limit: 50, Key: "owner", Count: true},
+		{Limit: 50, Permission: &rolecall.UsersErase, After: place},
+	}
+}
+
+func accessQueries(now rolecall.Time) []rolecall.AccessQuery {
+	place := &rolecall.Position{ID: rolecall.NewID[any](now)}
+	return []rolecall.AccessQuery{
+		{Limit: 50, Permission: rolecall.TenantUpdate, Within: rolecall.Everywhere(), Now: now},
+		{Limit: 50, Permission: rolecall.UsersErase, Within: rolecall.Within("Sales", "Support"), Now: now, After: place},
 	}
 }
 

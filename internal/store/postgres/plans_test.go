@@ -193,6 +193,38 @@ func TestManyIDsAreSoughtOneByOne(t *testing.T) {
 	}
 }
 
+func TestTheListOfAccessIsDrivenByAnIndex(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	tenant, role := crowd(t, s)
+	rare := rolecall.BuiltInRoles(now)[1]
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertRole(rare) })
+	p := plannerOf(t, url, tenant)
+	for _, permission := range []rolecall.Permission{role.Permissions[0], rolecall.UsersErase, rolecall.TenantUpdate} {
+		for _, within := range []rolecall.Reach{rolecall.Everywhere(), rolecall.Within("Support"), rolecall.Within("Sales"), rolecall.Within("Legal", "Support")} {
+			for _, after := range []*rolecall.Position{nil, {ID: rolecall.NewID[any](now)}} {
+				q := rolecall.AccessQuery{Permission: permission, Within: within, Now: now, After: after, Limit: 50}
+				page, err := store.NewTx(p, tenant).UsersWithAccess(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var ids []rolecall.UserID
+				for _, u := range page.Items {
+					ids = append(ids, u.ID)
+				}
+				if _, err := store.NewTx(p, tenant).AccessAssignments(q, ids); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan on users") || strings.Contains(plan, "Seq Scan on assignments") || pgtest.LookedAt(plan) > rolecall.MaxScan+1 {
+			t.Error(plan)
+		}
+	}
+}
+
 // check fails the test if a statement of the list, in any order, reads a table without
 // an index, or if a node of its plan reads more rows than the bound.
 func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQuery, bound float64) {

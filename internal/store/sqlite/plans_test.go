@@ -199,6 +199,30 @@ func TestManyIDsAreSoughtOneByOne(t *testing.T) {
 	}
 }
 
+func TestTheListOfAccessIsDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant, role := crowd(t, s)
+	for _, c := range []struct {
+		permission rolecall.Permission
+		within     rolecall.Reach
+		drives     string
+	}{
+		{role.Permissions[0], rolecall.Everywhere(), "SEARCH users USING PRIMARY KEY (tenant_id=?)"},
+		{role.Permissions[0], rolecall.Within("Sales"), "SEARCH users USING COVERING INDEX users_department (tenant_id=? AND department_key=?)"},
+		{rolecall.UsersErase, rolecall.Everywhere(), "SEARCH assignments USING COVERING INDEX assignments_role (tenant_id=? AND role_id=?"},
+		{rolecall.UsersErase, rolecall.Within("Sales", "Support"), "SEARCH assignments USING COVERING INDEX assignments_role (tenant_id=? AND role_id=?"},
+	} {
+		plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+			_, err := tx.UsersWithAccess(rolecall.AccessQuery{Permission: c.permission, Within: c.within, Now: now, Limit: 50})
+			return err
+		})
+		page := plans[len(plans)-1]
+		if !strings.Contains(page, c.drives) || !strings.Contains(page, "SEARCH a USING PRIMARY KEY (tenant_id=? AND user_id=?") || strings.Contains(page, "SCAN assignments") || strings.Contains(page, "SCAN users") {
+			t.Errorf("not driven by %q: %s", c.drives, page)
+		}
+	}
+}
+
 func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
@@ -209,6 +233,7 @@ func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 		{rolecall.RoleQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?)"},
 		{rolecall.RoleQuery{ByName: true}, "SEARCH r USING INDEX roles_name (tenant_id=?)"},
 		{rolecall.RoleQuery{ByName: true, Words: []string{"view"}}, "SEARCH roles USING INDEX roles_name (tenant_id=?)"},
+		{rolecall.RoleQuery{Permission: &rolecall.UsersErase}, "SEARCH roles USING PRIMARY KEY (tenant_id=?)"},
 		{rolecall.RoleQuery{Key: "viewer"}, "INDEX roles_key (tenant_id=? AND key=?)"},
 	} {
 		c.query.Limit = 50

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"pgregory.net/rapid"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -251,3 +253,238 @@ func (f *fixture) owners() int {
 
 // deletesAny reports whether assignments were deleted.
 func deletesAny(taken []rolecall.Assignment, err error) (bool, error) { return len(taken) > 0, err }
+
+var accessCases = []testCase{
+	{"Roles are found by a permission that they give, also by wildcards", rolesGiving},
+	{"Those with a permission agree with a naive filter", accessAgreesWithModel},
+	{"Of many holders and of many roles, pages are short but complete", accessOfMany},
+	{"A hidden role gives nothing", func(f *fixture) {
+		role, u, account := f.newRole("Support"), f.newUser("Ada Lovelace"), f.newServiceAccount("Import")
+		f.assign(u, role)
+		f.assignToAccount(account, role)
+		q := access(rolecall.UsersRead)
+		same(f, ids(f.usersWithAccess(q, nil)), []rolecall.UserID{u.ID})
+		same(f, len(f.accountsWithAccess(q)), 1)
+		same(f, f.hideRole(role, rolecall.NewID[rolecall.Event](start)), true)
+		same(f, len(f.usersWithAccess(q, nil)), 0)
+		same(f, len(f.accountsWithAccess(q)), 0)
+		same(f, len(f.accessAssignments(q, u.ID)), 0)
+	}},
+	{"Another tenant has access to nothing", func(f *fixture) {
+		role, u, account := f.newRole("Support"), f.newUser("Ada Lovelace"), f.newServiceAccount("Import")
+		f.assign(u, role)
+		f.assignToAccount(account, role)
+		other, q := f.in(f.newTenant("other")), access(rolecall.UsersRead)
+		same(f, len(other.usersWithAccess(q, nil)), 0)
+		same(f, len(other.accountsWithAccess(q)), 0)
+		same(f, len(other.accessAssignments(q, u.ID)), 0)
+		same(f, len(read(other, func(tx *store.Tx) ([]rolecall.Assignment, error) {
+			return tx.AccountAccessAssignments(q, []rolecall.ServiceAccountID{account.ID})
+		})), 0)
+	}},
+}
+
+// access returns a query of all who have the permission.
+func access(p rolecall.Permission) rolecall.AccessQuery {
+	return rolecall.AccessQuery{Permission: p, Within: rolecall.Everywhere(), Now: start, Limit: rolecall.MaxLimit}
+}
+
+func permissions(texts ...string) []rolecall.Permission {
+	list := make([]rolecall.Permission, len(texts))
+	for i, text := range texts {
+		if err := list[i].UnmarshalText([]byte(text)); err != nil {
+			panic(err)
+		}
+	}
+	return list
+}
+
+func rolesGiving(f *fixture) {
+	for i, text := range []string{"users:erase", "users:*", "*:erase", "users.*:erase", "*:*", "users.email:erase", "*/*:*", "shop/in_voices:reOpen", "shop/inxvoices:reOpen", "shop/in_voices:reopen", "shop/*.total:reOpen", "*/in_voices.total:reOpen"} {
+		r := aRole(fmt.Sprintf("Role %d", i))
+		r.Permissions = permissions("events:read", text)
+		r.Grants = permissions("*:*", "*/*:*")
+		f.write(func(tx *store.Tx) { tx.InsertRole(r) })
+	}
+	for _, p := range permissions("users:erase", "users.email:erase", "shop/in_voices:reOpen", "shop/in_voices.total:reOpen", "sh_p/invoices:read") {
+		q := rolecall.RoleQuery{Permission: &p, Limit: 3}
+		var want []string
+		for _, r := range f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}) {
+			if len(r.Covering(p)) > 0 {
+				want = append(want, r.Name)
+			}
+		}
+		slices.Sort(want)
+		same(f, f.roleNames(q), want)
+	}
+}
+
+func accessAgreesWithModel(f *fixture) {
+	pool := permissions("users:read", "users:*", "*:read", "users.email:read", "*:*", "tenant:update", "shop/*:*", "shop/a_b:read", "*/*:*")
+	asked := permissions("users:read", "users.email:read", "tenant:update", "roles:read", "shop/a_b:read", "shop/axb:read")
+	reaches := []rolecall.Reach{rolecall.Everywhere(), rolecall.Within("Sales"), rolecall.Within("Research", "Ops")}
+	ends := []rolecall.Time{rolecall.Never, start, start + 1, start - 1}
+	round := 0
+	rapid.Check(f.T, func(t *rapid.T) {
+		round++
+		f := f.in(f.newTenant(fmt.Sprintf("access-%d", round)))
+		roles := make([]rolecall.Role, rapid.IntRange(1, 5).Draw(t, "roles"))
+		for i := range roles {
+			roles[i] = aRole(fmt.Sprintf("Role %d", i))
+			roles[i].Permissions = rolecall.NormalPermissions(rapid.SliceOfN(rapid.SampledFrom(pool), 0, 3).Draw(t, "permissions"))
+		}
+		var given []rolecall.Assignment
+		assign := func(h rolecall.Holder) {
+			for _, r := range roles {
+				if rapid.Bool().Draw(t, "has") {
+					given = append(given, rolecall.Assignment{
+						Holder: h, Role: r, GrantedAt: start,
+						Reach: rapid.SampledFrom(reaches).Draw(t, "reach"), ExpiresAt: rapid.SampledFrom(ends).Draw(t, "end"),
+					})
+				}
+			}
+		}
+		users := make([]rolecall.User, rapid.IntRange(0, 12).Draw(t, "users"))
+		for i := range users {
+			users[i] = aUser("Ada Lovelace")
+			if d := rapid.SampledFrom(departments).Draw(t, "department"); d != "" {
+				users[i].Department = &d
+			}
+			assign(rolecall.HolderOf(users[i].ID))
+		}
+		accounts := []rolecall.ServiceAccount{aServiceAccount("Import"), aServiceAccount("Export")}
+		for i := range accounts {
+			assign(rolecall.HolderOf(accounts[i].ID))
+		}
+		f.write(func(tx *store.Tx) {
+			for _, r := range roles {
+				tx.InsertRole(r)
+			}
+			for _, u := range users {
+				tx.InsertUser(u)
+			}
+			for _, a := range accounts {
+				tx.InsertServiceAccount(a)
+			}
+			for _, a := range given {
+				tx.UpsertAssignment(a)
+			}
+		})
+		q := access(rapid.SampledFrom(asked).Draw(t, "asked"))
+		q.Within, q.Limit = rapid.SampledFrom(reaches).Draw(t, "within"), rapid.IntRange(1, 4).Draw(t, "limit")
+		f.comparesAccess(t, q, users, accounts, given)
+	})
+}
+
+// comparesAccess compares the lists of q with those of the assignments that give its
+// permission.
+func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rolecall.User, accounts []rolecall.ServiceAccount, given []rolecall.Assignment) {
+	giving := map[rolecall.AnyID][]rolecall.RoleID{}
+	for _, a := range given {
+		scoped := !q.Permission.Own() || q.Permission.BoundByReach()
+		if a.Live(q.Now) && len(a.Role.Covering(q.Permission)) > 0 && (scoped || a.Reach.IsEverywhere()) {
+			giving[a.Holder.ID] = append(giving[a.Holder.ID], a.Role.ID)
+		}
+	}
+	var want []rolecall.UserID
+	for _, u := range users {
+		if q.Within.Includes(u.Department) && giving[rolecall.AnyID(u.ID)] != nil {
+			want = append(want, u.ID)
+		}
+	}
+	got := ids(f.usersWithAccess(q, nil))
+	if !slices.Equal(got, want) {
+		t.Fatalf("%+v: got users %v, want %v", q, got, want)
+	}
+	var programs, wanted []rolecall.ServiceAccountID
+	for _, a := range accounts {
+		if giving[rolecall.AnyID(a.ID)] != nil {
+			wanted = append(wanted, a.ID)
+		}
+	}
+	for _, a := range f.accountsWithAccess(q) {
+		programs = append(programs, a.ID)
+	}
+	if !slices.Equal(programs, wanted) {
+		t.Fatalf("%+v: got service accounts %v, want %v", q, programs, wanted)
+	}
+	found := f.accessAssignments(q, want...)
+	found = append(found, read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.AccountAccessAssignments(q, wanted) })...)
+	by := map[rolecall.AnyID][]rolecall.RoleID{}
+	for _, a := range found {
+		by[a.Holder.ID] = append(by[a.Holder.ID], a.Role.ID)
+	}
+	for id, roles := range by {
+		slices.SortFunc(roles, func(a, b rolecall.RoleID) int { return bytes.Compare(a[:], b[:]) })
+		if !slices.Equal(roles, giving[id]) {
+			t.Fatalf("%+v: %v has it by %v, want %v", q, id, roles, giving[id])
+		}
+	}
+	if len(by) != len(want)+len(wanted) {
+		t.Fatalf("%+v: assignments of %d holders, want %d", q, len(by), len(want)+len(wanted))
+	}
+}
+
+// accessOfMany lists holders where their roles cannot be read at once: first they have too
+// many holders, and then they are too many themselves.
+func accessOfMany(f *fixture) {
+	common, rare := f.newRole("Common"), aRole("Rare")
+	rare.Permissions = permissions("shop/*:*")
+	const count = rolecall.MaxScan + 300
+	users := make([]rolecall.User, count)
+	assignments := make([]rolecall.Assignment, count)
+	var few []rolecall.UserID
+	for i := range users {
+		users[i] = aUser("Common Name")
+		assignments[i] = rolecall.Assignment{Holder: rolecall.HolderOf(users[i].ID), Role: common, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+		if i == 0 || i == count-1 || i == rolecall.MaxScan {
+			a := assignments[i]
+			a.Role = rare
+			assignments = append(assignments, a)
+			few = append(few, users[i].ID)
+		}
+	}
+	f.write(func(tx *store.Tx) {
+		tx.InsertRole(rare)
+		tx.InsertUsers(users)
+		tx.InsertAssignments(assignments)
+	})
+	same(f, ids(f.usersWithAccess(access(rolecall.UsersRead), nil)), ids(users))
+	pages, q := 1, access(permissions("shop/a:b")[0])
+	same(f, ids(f.usersWithAccess(q, func() { pages++ })), few)
+	same(f, pages, 1)
+	f.write(func(tx *store.Tx) {
+		for i := range rolecall.MaxLimit {
+			r := aRole(fmt.Sprintf("Shop %d", i))
+			r.Permissions = rare.Permissions
+			tx.InsertRole(r)
+		}
+	})
+	same(f, ids(f.usersWithAccess(q, func() { pages++ })), few)
+	if pages < 2 {
+		f.Error("all users were read for one page, want bounded pages")
+	}
+}
+
+// usersWithAccess returns all users of the query, page by page.
+func (f *fixture) usersWithAccess(q rolecall.AccessQuery, between func()) []rolecall.User {
+	f.Helper()
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.User], error) {
+		q.After = after
+		return tx.UsersWithAccess(q)
+	}, between)
+}
+
+// accountsWithAccess returns all service accounts of the query, page by page.
+func (f *fixture) accountsWithAccess(q rolecall.AccessQuery) []rolecall.ServiceAccount {
+	f.Helper()
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.ServiceAccount], error) {
+		q.After = after
+		return tx.ServiceAccountsWithAccess(q)
+	}, nil)
+}
+
+func (f *fixture) accessAssignments(q rolecall.AccessQuery, users ...rolecall.UserID) []rolecall.Assignment {
+	f.Helper()
+	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.AccessAssignments(q, users) })
+}

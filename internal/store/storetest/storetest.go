@@ -27,6 +27,7 @@ var suite = []struct {
 	{"erasures", erasureCases},
 	{"lists", listCases},
 	{"roles", roleCases},
+	{"access", accessCases},
 	{"assignments", assignmentCases},
 	{"sessions", sessionCases},
 	{"service accounts", serviceAccountCases},

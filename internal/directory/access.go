@@ -1,0 +1,167 @@
+package directory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const (
+	// accessRounds is how many times a page with a department is filled with more
+	// holders. The store cannot compare the departments of a reach, so it returns
+	// holders whose reach has only other departments too.
+	accessRounds = 5
+
+	// accountsKey is the key of positions among the service accounts, which come after
+	// the users.
+	accountsKey = "service-accounts"
+)
+
+// AccessListing selects the users and service accounts that have the permission.
+type AccessListing struct {
+	Permission rolecall.Permission
+	Department string // only those who have it for users of this department, if set
+	After      *rolecall.Position
+	Limit      int
+}
+
+// Access is a user or a service account that has a permission, with the assignments that
+// give it, by role id.
+type Access struct {
+	User        *rolecall.User           // nil for a service account
+	Account     *rolecall.ServiceAccount // nil for a user
+	Assignments []rolecall.Assignment
+}
+
+func (a *Access) id() rolecall.AnyID {
+	if a.User != nil {
+		return rolecall.AnyID(a.User.ID)
+	}
+	return rolecall.AnyID(a.Account.ID)
+}
+
+// Access returns a page of those who have a permission through a live assignment: the users
+// whose roles the caller may read, and then the service accounts if the caller may read
+// them. A page can be short although it is not the last.
+func (s *Service) Access(ctx context.Context, c access.Caller, l AccessListing) (page rolecall.Page[Access], err error) {
+	if err := authz.ListAccess.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	q := rolecall.AccessQuery{
+		Permission: l.Permission, Within: c.Visible().Intersect(c.Reach(rolecall.RolesRead)), Now: s.now(), After: l.After, Limit: l.Limit,
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		page = rolecall.Page[Access]{}
+		if l.After == nil || l.After.Key == "" {
+			if page, err = accessPage(q, l.Department, func(q rolecall.AccessQuery) (rolecall.Page[Access], error) { return usersWithAccess(tx, q) }); err != nil || page.Next != nil {
+				return err
+			}
+		}
+		return withAccounts(tx, c, q, l, &page)
+	})
+	return page, err
+}
+
+// withAccounts appends the service accounts to the page after the last user.
+func withAccounts(tx *store.Tx, c access.Caller, q rolecall.AccessQuery, l AccessListing, page *rolecall.Page[Access]) error {
+	if authz.ReadServiceAccounts.Authorize(c.Principal) != nil {
+		return nil
+	}
+	if q.Limit -= len(page.Items); q.Limit == 0 {
+		page.Next = &rolecall.Position{Key: accountsKey}
+		return nil
+	}
+	if l.After == nil || l.After.Key == "" || l.After.ID.IsZero() {
+		q.After = nil // before the first service account
+	}
+	accounts, err := accessPage(q, l.Department, func(q rolecall.AccessQuery) (rolecall.Page[Access], error) { return accountsWithAccess(tx, q) })
+	if err != nil {
+		return err
+	}
+	page.Items = append(page.Items, accounts.Items...)
+	if page.Next = accounts.Next; page.Next != nil {
+		page.Next.Key = accountsKey
+	}
+	return nil
+}
+
+// accessPage reads a page of q. With a department, it leaves out holders whose reach does
+// not include it, and reads up to accessRounds pages to fill this one.
+func accessPage(q rolecall.AccessQuery, department string, read func(rolecall.AccessQuery) (rolecall.Page[Access], error)) (page rolecall.Page[Access], err error) {
+	if department == "" {
+		return read(q)
+	}
+	limit := q.Limit
+	q.Limit = rolecall.MaxLimit
+	for range accessRounds {
+		next, err := read(q)
+		if err != nil {
+			return page, err
+		}
+		for _, a := range next.Items {
+			a.Assignments = slices.DeleteFunc(a.Assignments, func(a rolecall.Assignment) bool { return !a.Reach.Includes(&department) })
+			if len(a.Assignments) == 0 {
+				continue
+			}
+			if len(page.Items) == limit {
+				page.Next = &rolecall.Position{ID: page.Items[limit-1].id()}
+				return page, nil
+			}
+			page.Items = append(page.Items, a)
+		}
+		if page.Next, q.After = next.Next, next.Next; page.Next == nil {
+			break
+		}
+	}
+	return page, nil
+}
+
+// usersWithAccess returns a page of users with the assignments that give the permission.
+func usersWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[Access], err error) {
+	users, err := tx.UsersWithAccess(q)
+	if err != nil {
+		return page, err
+	}
+	ids := make([]rolecall.UserID, len(users.Items))
+	for i := range users.Items {
+		ids[i] = users.Items[i].ID
+		page.Items = append(page.Items, Access{User: &users.Items[i]})
+	}
+	assignments, err := tx.AccessAssignments(q, ids)
+	page.Next = users.Next
+	return page, withAssignments(&page, assignments, err)
+}
+
+// accountsWithAccess is usersWithAccess for service accounts.
+func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[Access], err error) {
+	accounts, err := tx.ServiceAccountsWithAccess(q)
+	if err != nil {
+		return page, err
+	}
+	ids := make([]rolecall.ServiceAccountID, len(accounts.Items))
+	for i := range accounts.Items {
+		ids[i] = accounts.Items[i].ID
+		page.Items = append(page.Items, Access{Account: &accounts.Items[i]})
+	}
+	assignments, err := tx.AccountAccessAssignments(q, ids)
+	page.Next = accounts.Next
+	return page, withAssignments(&page, assignments, err)
+}
+
+// withAssignments gives each item of the page its assignments, by role id.
+func withAssignments(page *rolecall.Page[Access], assignments []rolecall.Assignment, err error) error {
+	slices.SortFunc(assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
+	of := map[rolecall.AnyID][]rolecall.Assignment{}
+	for _, a := range assignments {
+		of[a.Holder.ID] = append(of[a.Holder.ID], a)
+	}
+	for i := range page.Items {
+		page.Items[i].Assignments = of[page.Items[i].id()]
+	}
+	return err
+}
