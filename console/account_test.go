@@ -147,10 +147,10 @@ func TestWhoHasASecondFactorConfirmsByItAtTheForm(t *testing.T) {
 		t.Errorf("%d %s", confirmed.StatusCode, confirmed.body)
 	}
 	old := cookie
-	if set := confirmed.Cookies(); len(set) != 1 || set[0].Name != "session" || strings.HasSuffix(old, set[0].Value) {
+	if set := confirmed.Cookies(); len(set) != 1 || set[0].Name != "console-acme" || strings.HasSuffix(old, set[0].Value) {
 		t.Fatalf("a confirmation sets %q", confirmed.Header["Set-Cookie"])
 	} else {
-		cookie = "session=" + set[0].Value
+		cookie = "console-acme=" + set[0].Value
 	}
 	for _, tab := range []string{old, cookie, old} {
 		if a := f.get("/console/acme/account", tab); a.StatusCode != http.StatusOK {
@@ -244,7 +244,7 @@ func TestWhoEndsTheirOwnSessionIsSignedOut(t *testing.T) {
 		own := regexp.MustCompile(`This session</span>(?s:.*?)/sessions/([0-9a-f-]{36})/end`).FindStringSubmatch(list)
 		path := "/console/acme/users/" + f.owner.ID.String() + strings.Replace(way, "{session}", own[1], 1)
 		a := f.send(http.MethodPost, path, cookie, nil)
-		if a.Header.Get("Location") != "/console/acme/sign-in?done=signed-out" || !strings.Contains(a.Header.Get("Set-Cookie"), "session=; ") {
+		if a.Header.Get("Location") != "/console/acme/sign-in?done=signed-out" || !strings.Contains(a.Header.Get("Set-Cookie"), "console-acme=; ") {
 			t.Errorf("%s: %d %v", way, a.StatusCode, a.Header)
 		}
 	}

@@ -184,6 +184,7 @@ type page struct {
 	operation string // of the API that the page stands for: its policy and its name in the metrics
 	query     []parameter
 	needsKey  bool // the form has an idempotency key
+	isShared  bool // a sign-in on the page sets the session of the API
 
 	// show answers GET, and POST if act failed: then pageContext.problem says why.
 	show func(*pageContext) error
@@ -262,7 +263,7 @@ func (v *pageContext) serve() error {
 		return err
 	}
 	policy := &v.page.policy
-	if v.sessions = v.console.site.AppendSessions(nil, v.request); !policy.Public && len(v.sessions) == 0 {
+	if v.readSessions(); !policy.Public && len(v.sessions) == 0 {
 		return rolecall.ErrUnauthenticated
 	}
 	isForm, limiter := v.request.Method == http.MethodPost, web.WorkLimiter
@@ -350,7 +351,7 @@ func (v *pageContext) authorize(isForm bool) error {
 		return err
 	}
 	v.tenantID = tenant.ID
-	if v.call.Principal, err = s.signin.Authenticate(v.ctx, tenant, v.sessions, true); err != nil {
+	if err = v.authenticate(tenant); err != nil {
 		return err
 	}
 	if err := policy.AuthorizeFor(v.call.Principal, v.userID); err != nil {
@@ -374,8 +375,7 @@ func (v *pageContext) authorize(isForm bool) error {
 	if signIn.Challenge != nil {
 		return signIn.Challenge.Problem
 	}
-	v.setSession(&signIn)
-	return nil
+	return v.setSession(&signIn)
 }
 
 // fail writes the response to a failed request. A failed form shows its page again, and any other

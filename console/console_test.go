@@ -291,8 +291,8 @@ func TestTheSessionIsOfTheTenantInTheAddress(t *testing.T) {
 	if a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/console/acme/sign-in") {
 		t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
 	}
-	if api := f.get("/auths/session", cookie, "X-Tenant-Schema", "other"); api.StatusCode != http.StatusOK {
-		t.Errorf("the API does not know the session: %d", api.StatusCode)
+	if api := f.get("/auths/session", cookie, "X-Tenant-Schema", "other"); api.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the API accepts the cookie of the console: %d", api.StatusCode)
 	}
 }
 

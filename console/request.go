@@ -32,6 +32,7 @@ type pageContext struct {
 	tenant     string        // name, of the path or of the form of the sign-in
 	tenantID   rolecall.TenantID
 	sessions   []secret.Token // of the cookies
+	isShared   bool           // the session is the one of the API, not of the console
 	parameters                // of the path and the query
 	form       url.Values     // nil for GET
 	faults     rolecall.FieldErrors
@@ -59,12 +60,13 @@ func (v *pageContext) anonymous() (access.Anonymous, error) {
 	}, err
 }
 
-// setTenant sets the tenant that a form names. It reports whether the name is valid.
+// setTenant sets the tenant that a form names, and reads its sessions. It reports whether the name is valid.
 func (v *pageContext) setTenant(name string) bool {
 	if !rolecall.IsTenantName(name) {
 		return false
 	}
 	v.tenant = name
+	v.readSessions()
 	return true
 }
 
@@ -150,13 +152,6 @@ func (v *pageContext) needsReauthentication() bool {
 	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.access.Now()) != nil
 }
 
-// setSession gives the browser the session of the sign-in and its known-device token.
-func (v *pageContext) setSession(signIn *signin.SignIn) {
-	p := signIn.Principal
-	v.call.Principal = p
-	v.setDevice(signIn.Device)
-	v.console.site.SetSession(v.response, signIn.Token, p.Session.EndsAt(p.Settings()).Sub(v.console.access.Now()))
-}
 
 // setDevice makes the browser a known one for the account.
 func (v *pageContext) setDevice(token string) {

@@ -64,7 +64,9 @@ func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) erro
 	if signIn.Challenge != nil {
 		return c.showChallenge(v, signIn.Challenge)
 	}
-	v.setSession(&signIn)
+	if err := v.setSession(&signIn); err != nil {
+		return err
+	}
 	next := returnAddress(v, v.form.Get("return"))
 	if signIn.RecoveryCodes == nil {
 		return v.redirect(next)
@@ -181,20 +183,20 @@ func (c *console) showSignOut(v *pageContext) error {
 }
 
 func (c *console) signOut(v *pageContext) error {
-	attempt, err := v.anonymous()
+	tenant, err := c.directory.Tenant(v.ctx, v.tenant)
 	if err != nil {
 		return err
 	}
-	if err := c.signin.Logout(v.ctx, attempt); err != nil {
+	shared := c.site.AppendSessions(nil, v.request)
+	if _, err := c.signin.Authenticate(v.ctx, tenant, shared, false); errors.Is(err, rolecall.ErrUnavailable) {
+		return err
+	} else if !errors.Is(err, rolecall.ErrUnauthenticated) { // a session of this tenant would keep the user signed in
+		v.sessions, v.isShared = append(v.sessions, shared...), true
+	}
+	if err := v.logout(tenant, v.sessions); err != nil {
 		return err
 	}
 	return signedOut(v)
-}
-
-// signedOut redirects a caller who has ended the own session to the sign-in page.
-func signedOut(v *pageContext) error {
-	v.console.site.ClearSession(v.response)
-	return v.redirect(v.path("/sign-in") + "?done=signed-out")
 }
 
 // signedOutPrefix begins the keys of the messages of the sign-in page. The word in the query
@@ -225,10 +227,10 @@ func (f frame) signInAction() string {
 // which browsers do not send to servers. A script moves it into the form.
 func (c *console) linkPages() []page {
 	return []page{
-		{path: "/{tenant}/invitation", operation: "AuthsController_acceptInvitation", show: c.showInvitation, act: c.acceptInvitation},
-		{path: "/{tenant}/password-reset", operation: "AuthsController_resetPassword", show: c.showPasswordReset, act: c.resetPassword},
-		{path: "/{tenant}/password-reset/request", operation: "AuthsController_requestPasswordReset", show: c.showPasswordReset, act: c.requestPasswordReset},
-		{path: "/{tenant}/email-change", operation: "AuthsController_changeEmail", show: c.showEmailChange, act: c.changeEmail},
+		{path: "/{tenant}/invitation", isShared: true, operation: "AuthsController_acceptInvitation", show: c.showInvitation, act: c.acceptInvitation},
+		{path: "/{tenant}/password-reset", isShared: true, operation: "AuthsController_resetPassword", show: c.showPasswordReset, act: c.resetPassword},
+		{path: "/{tenant}/password-reset/request", isShared: true, operation: "AuthsController_requestPasswordReset", show: c.showPasswordReset, act: c.requestPasswordReset},
+		{path: "/{tenant}/email-change", isShared: true, operation: "AuthsController_changeEmail", show: c.showEmailChange, act: c.changeEmail},
 	}
 }
 

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { readFile } from "node:fs/promises";
-import { authenticator, call, checkAccess, enter, first, person, readPicture, scenario, setPassword, signedIn, signIn, totp, until, world } from "./harness.js";
+import { authenticator, call, checkAccess, endSession, enter, first, person, readPicture, scenario, setPassword, signedIn, signIn, totp, until, world } from "./harness.js";
 
 /** age lets what matters ask for a recent sign-in from now on. */
 async function age(page) {
@@ -140,7 +140,7 @@ scenario("a user adds, renames, uses and removes a passkey, and the form shows w
   await page.getByText("Saved.").waitFor();
   await page.locator("li", { hasText: "Desk" }).waitFor();
 
-  await page.context().clearCookies({ name: "session" });
+  await endSession(page);
   await page.goto("/console/demo/sign-in");
   await ask("setUserVerified", { isUserVerified: false });
   await byPasskey.click();
@@ -157,7 +157,7 @@ scenario("a user adds, renames, uses and removes a passkey, and the form shows w
   await page.locator("li", { hasText: "Desk" }).getByRole("link", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByText("Passkey removed.").waitFor();
-  await page.context().clearCookies({ name: "session" });
+  await endSession(page);
   await page.goto("/console/demo/sign-in");
   await byPasskey.click();
   await page.getByRole("alert").filter({ visible: true }).waitFor();
@@ -188,7 +188,7 @@ scenario("a user who ends their current session is signed out, and the cookie is
   await page.locator("tbody tr", { hasText: "This session" }).getByRole("link", { name: "End" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "End session" }).click();
   await page.getByText("You're signed out.").waitFor();
-  assert.deepEqual((await page.context().cookies()).filter((c) => c.name === "session"), []);
+  assert.deepEqual((await page.context().cookies()).filter((c) => /^session|^console-/.test(c.name)), []);
   await page.goBack();
   await page.waitForURL(/sign-in/);
 });

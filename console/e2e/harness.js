@@ -156,9 +156,12 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   });
 }
 
+/** endSession removes the cookies of sessions from the browser, and keeps the one of the known device. */
+export const endSession = (page) => page.context().clearCookies({ name: /^(session|console-.*)$/ });
+
 /** enter sends the form of the sign-in, whatever comes then. */
 export async function enter(page, email, password) {
-  await page.context().clearCookies({ name: "session" });
+  await endSession(page);
   await page.goto("/console/demo/sign-in");
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
@@ -210,13 +213,17 @@ export async function readPicture(page) {
   return text;
 }
 
-/** call sends a request to the API with the session of the page, and returns the answer. */
+/** call sends a request to the API with the console session of the browser, else its API session. It returns the response. */
 export async function call(page, method, path, body, headers = {}) {
-  return page.evaluate(async ([method, path, body, headers]) => {
-    const answer = await fetch(path, { method, headers: { "x-tenant-schema": "demo", ...(body && { "content-type": "application/json" }), ...headers }, body: body && JSON.stringify(body) });
-    const text = await answer.text();
-    return { status: answer.status, body: text && JSON.parse(text) };
-  }, [method, path, body, headers]);
+  const cookies = await page.context().cookies();
+  const session = cookies.find((c) => c.name === "console-demo") ?? cookies.find((c) => c.name === "session");
+  const answer = await fetch(world.base + path, {
+    method,
+    headers: { "x-tenant-schema": "demo", cookie: `session=${session?.value}`, ...(body && { "content-type": "application/json" }), ...headers },
+    body: body && JSON.stringify(body),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: text && JSON.parse(text) };
 }
 
 /** first returns the first of the list that the API is asked for. */

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { checkAccess, owner, person, scenario, signIn, world } from "./harness.js";
+import { checkAccess, endSession, owner, person, scenario, signIn, world } from "./harness.js";
 
 /** at returns what has the focus, in words. */
 const at = (page) => page.evaluate(() => {
@@ -172,7 +172,7 @@ scenario("a page from the back-forward cache is hidden after the sign-out", asyn
     return document.body.checkVisibility();
   });
   assert.equal(shown, false);
-  await page.context().clearCookies({ name: "session" });
+  await endSession(page);
   await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
   await page.waitForURL(/sign-in/);
   await page.getByRole("heading", { name: "Sign in" }).waitFor();

@@ -201,8 +201,8 @@ scenario("an administrator can view and revoke tokens of another user, but not c
 
 scenario("without JavaScript, a token is created once, and a reload doesn't show it again", async (page) => {
   await signIn(page);
-  const session = await page.request.get("/auths/session", { headers: { "x-tenant-schema": "demo" } });
-  await page.goto(`/console/demo/users/${(await session.json()).user.id}/tokens/create`);
+  const { body: session } = await call(page, "GET", "/auths/session");
+  await page.goto(`/console/demo/users/${session.user.id}/tokens/create`);
   await page.getByRole("textbox", { name: "Name" }).fill("Plain");
   await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
   await page.getByRole("button", { name: "Create", exact: true }).click();

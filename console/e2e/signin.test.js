@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { authenticator, call, checkAccess, first, mailLink, owner, person, scenario, setPassword, signIn, totp, world } from "./harness.js";
+import { authenticator, call, checkAccess, command, endSession, first, mailLink, owner, person, scenario, setPassword, signIn, totp, world } from "./harness.js";
 
 scenario("the form refuses a wrong password and accepts the right one, and no page is visible after the sign-out", async (page) => {
   await page.goto("/console/");
@@ -15,7 +15,7 @@ scenario("the form refuses a wrong password and accepts the right one, and no pa
   await page.getByLabel("Password").fill(world.password);
   await page.keyboard.press("Enter");
   await page.waitForURL("/console/demo/users");
-  const [cookie] = (await page.context().cookies()).filter((c) => c.name === "session");
+  const [cookie] = (await page.context().cookies()).filter((c) => c.name === "console-demo");
   assert.deepEqual([cookie.path, cookie.httpOnly, cookie.sameSite], ["/", true, "Lax"]);
 
   await page.getByRole("button", { name: "Sign out" }).click();
@@ -48,7 +48,7 @@ scenario("the sign-in asks for a second factor after the password and accepts a 
   await signIn(page, email, password);
   const { body: begun } = await call(page, "POST", "/auths/totp");
   const { body: codes } = await call(page, "POST", "/auths/totp/confirm", { code: totp(begun.secret) });
-  await page.context().clearCookies({ name: "session" });
+  await endSession(page);
 
   await page.goto("/console/demo/sign-in?return=/users/none");
   await page.getByLabel("Email").fill(email);
@@ -70,15 +70,14 @@ scenario("a passkey signs in without a password", async (page) => {
   const password = await setPassword(email);
   await authenticator(page);
   await signIn(page, email, password);
-  const made = await page.evaluate(async () => {
-    const headers = { "x-tenant-schema": "demo", "content-type": "application/json", "idempotency-key": "passkey" };
-    const options = await (await fetch("/auths/passkeys/options", { method: "POST", headers })).json();
-    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey);
-    const passkey = (await navigator.credentials.create({ publicKey })).toJSON();
-    return (await fetch("/auths/passkeys", { method: "POST", headers, body: JSON.stringify({ name: "Key", passkey }) })).status;
-  });
-  assert.equal(made, 201);
-  await page.context().clearCookies({ name: "session" });
+  const { body: options } = await call(page, "POST", "/auths/passkeys/options");
+  const passkey = await page.evaluate(async (json) => {
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(json);
+    return (await navigator.credentials.create({ publicKey })).toJSON();
+  }, options.publicKey);
+  const made = await call(page, "POST", "/auths/passkeys", { name: "Key", passkey }, { "idempotency-key": "passkey" });
+  assert.equal(made.status, 201);
+  await endSession(page);
   await page.goto("/console/demo/sign-in");
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await page.waitForURL((url) => !url.pathname.includes("sign-in"));
@@ -163,4 +162,27 @@ scenario("a user who must have a second factor adds an authenticator app while s
   await checkAccess(page);
   await page.getByRole("link", { name: "I've saved them" }).click();
   await page.waitForURL(/\/console\/demo\/users$/);
+});
+
+scenario("a user works in two tenants side by side, and switches with two clicks", async (page) => {
+  const password = "another long enough password";
+  await command(password, "tenant", "create", "globex", "--display-name", "Globex Corporation", "--owner-email", owner, "--owner-name", "Ada Lovelace", "--password-stdin");
+  await signIn(page);
+  await page.getByText("Demo Incorporated").click();
+  await page.getByRole("link", { name: "Sign in to another tenant" }).click();
+  await page.getByRole("link", { name: "Demo Incorporated" }).waitFor();
+  await checkAccess(page);
+  await page.getByLabel("Tenant", { exact: true }).fill("globex");
+  await page.getByLabel("Email").fill(owner);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("/console/globex/users");
+
+  await page.getByText("Globex Corporation").click();
+  await page.getByRole("link", { name: "Demo Incorporated" }).click();
+  await page.waitForURL("/console/demo/users");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("/console/demo/sign-in?done=signed-out");
+  await page.goto("/console/globex/users");
+  await page.getByRole("heading", { name: "Users" }).waitFor();
 });

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
@@ -16,6 +17,9 @@ const (
 	deviceCookie  = "rolecall_device"
 )
 
+// consoleCookie begins the name of the cookie of a console session. The name of the tenant follows.
+const consoleCookie = "console-"
+
 // hostPrefix begins the name of a cookie that no other host can set (RFC 6265bis,
 // 4.1.3.2).
 const hostPrefix = "__Host-"
@@ -24,6 +28,7 @@ const hostPrefix = "__Host-"
 // on the connection, because a proxy may have opened it.
 type cookies struct {
 	session, device     string // names
+	console             string // beginning of the name
 	ofSession, ofDevice string // attributes
 }
 
@@ -40,12 +45,13 @@ func newCookies(o *Options) cookies {
 	c := cookies{
 		session: SessionCookie, ofSession: "; HttpOnly" + domain + secure + "; SameSite=Lax",
 		device: deviceCookie, ofDevice: "; HttpOnly" + secure + "; SameSite=Lax",
+		console: consoleCookie,
 	}
 	if o.HostPrefix {
 		c.session = hostPrefix + SessionCookie
 	}
 	if o.PublicURL != nil && o.PublicURL.Scheme == "https" && !o.InsecureCookie {
-		c.device = hostPrefix + deviceCookie
+		c.device, c.console = hostPrefix+deviceCookie, hostPrefix+consoleCookie
 	}
 	return c
 }
@@ -59,6 +65,30 @@ func (s *Site) SetSession(w http.ResponseWriter, session secret.Token, lifetime 
 
 // ClearSession removes the session from the browser.
 func (s *Site) ClearSession(w http.ResponseWriter) { s.SetSession(w, "", 0) }
+
+// SetConsoleSession sets the cookie of the console session of the tenant for the lifetime. Each
+// tenant has a cookie of its own, so that one browser can use the console in several tenants. A
+// lifetime of 0 removes the cookie. It never gets a domain, because only the console reads it.
+func (s *Site) SetConsoleSession(w http.ResponseWriter, tenant string, session secret.Token, lifetime time.Duration) {
+	addCookie(w.Header(), s.cookies.console+tenant, string(session), lifetime, s.cookies.ofDevice)
+}
+
+// ConsoleSessions returns the tokens of the request's cookies for console sessions of the tenant.
+func (s *Site) ConsoleSessions(r *http.Request, tenant string) []secret.Token {
+	return appendTokens(nil, s.cookies.console+tenant, r.Header["Cookie"])
+}
+
+// ConsoleTenants returns the names of the tenants for which the request has cookies of console
+// sessions, in the order of the cookies: browsers send the oldest first (RFC 6265, 5.4).
+func (s *Site) ConsoleTenants(r *http.Request) (tenants []string) {
+	for _, cookie := range r.Cookies() {
+		tenant, found := strings.CutPrefix(cookie.Name, s.cookies.console)
+		if found && rolecall.IsTenantName(tenant) && !slices.Contains(tenants, tenant) {
+			tenants = append(tenants, tenant)
+		}
+	}
+	return tenants
+}
 
 // SetDevices replaces the known-device tokens of the browser. A cookie under the name
 // without the prefix is removed.
