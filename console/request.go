@@ -152,7 +152,6 @@ func (v *pageContext) needsReauthentication() bool {
 	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.access.Now()) != nil
 }
 
-
 // setDevice makes the browser a known one for the account.
 func (v *pageContext) setDevice(token string) {
 	if token != "" {

@@ -49,7 +49,7 @@ for (const colorScheme of ["light", "dark"]) {
     await signIn(page);
     const { body } = await call(page, "GET", "/users?limit=2");
     await page.goto(`/console/demo/users/${body.items[1].id}`);
-    await page.locator(".menu summary").click();
+    await page.locator(".actions .menu summary").click();
     await checkAccess(page);
     await page.setViewportSize({ width: 390, height });
     await checkWidth(page);

@@ -105,7 +105,7 @@ scenario("the metadata form has empty rows without JavaScript", async (page) => 
 scenario("an email changes only after the link in the mail to the new address is opened", async (page) => {
   await signIn(page);
   const user = await newcomer(page, "radia.old@demo.example");
-  await page.locator(".menu summary").click();
+  await page.locator(".actions .menu summary").click();
   await page.getByRole("link", { name: "Change email" }).click();
   const form = page.getByRole("dialog");
   assert.match(await form.innerText(), /We'll email a confirmation link to the new address.*the current address works/s);

@@ -139,7 +139,7 @@ scenario("an erasure asks for the email and removes the name from lists and even
   await signIn(page);
   const user = (await call(page, "GET", "/users?limit=60")).body.items[50];
   await page.goto(`/console/demo/users/${user.id}`);
-  await page.locator(".menu summary").click();
+  await page.locator(".actions .menu summary").click();
   await page.getByRole("link", { name: "Erase" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("User to erase").fill("somebody else");

@@ -18,7 +18,7 @@ scenario("the page of a user shows their sign-in status, permissions with the ro
 scenario("a user is suspended with a reason, which their page shows, and resumed", async (page) => {
   await signIn(page);
   const user = await open(page, "frances.allen@demo.example");
-  await page.locator(".menu summary").focus();
+  await page.locator(".actions .menu summary").focus();
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "Suspend" }).focus();
   await page.keyboard.press("Enter");
@@ -41,7 +41,7 @@ scenario("a user is suspended with a reason, which their page shows, and resumed
 scenario("a refused action shows the error in its dialog", async (page) => {
   await signIn(page);
   await open(page, "ada.lovelace@demo.example");
-  await page.locator(".menu summary").click();
+  await page.locator(".actions .menu summary").click();
   await page.getByRole("link", { name: "Suspend" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
   const alert = page.getByRole("dialog").getByRole("alert");
