@@ -13,7 +13,7 @@ import (
 // maxTenants is the maximum number of tenants in which one browser has a console session.
 const maxTenants = 8
 
-// readSessions reads the tokens that the page can use. The console has a session of its own for
+// readSessions reads the tokens that the page can use. The console has a separate session for
 // each tenant. Without one it accepts the session of the API, so that administrators who come
 // from an application on this host need not sign in again.
 func (v *pageContext) readSessions() {

@@ -67,7 +67,7 @@ func (s *Site) SetSession(w http.ResponseWriter, session secret.Token, lifetime 
 func (s *Site) ClearSession(w http.ResponseWriter) { s.SetSession(w, "", 0) }
 
 // SetConsoleSession sets the cookie of the console session of the tenant for the lifetime. Each
-// tenant has a cookie of its own, so that one browser can use the console in several tenants. A
+// tenant has a separate cookie, so that one browser can use the console in several tenants. A
 // lifetime of 0 removes the cookie. It never gets a domain, because only the console reads it.
 func (s *Site) SetConsoleSession(w http.ResponseWriter, tenant string, session secret.Token, lifetime time.Duration) {
 	addCookie(w.Header(), s.cookies.console+tenant, string(session), lifetime, s.cookies.ofDevice)
