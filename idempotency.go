@@ -18,4 +18,4 @@ type IdempotencyKey struct {
 
 // ErrKeyClaimed reports that the idempotency key is stored already. The caller gets
 // the stored result or ErrKeyReused instead of this error.
-var ErrKeyClaimed = &Error{Kind: Conflict, Code: "idempotency-key-claimed", Detail: "The idempotency key is taken."}
+var ErrKeyClaimed = &Error{Kind: Conflict, Code: "idempotency-key-claimed", Detail: "This idempotency key is stored already."}

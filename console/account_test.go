@@ -193,7 +193,7 @@ func TestAPasskeyIsMadeRenamedConfirmedByAndRemoved(t *testing.T) {
 	f.await()
 	shown = f.get(address+"/rename", cookie).body
 	renamed := url.Values{"name": {"Pocket"}, "current-password": {password}, "current-passkey": {"{"}}
-	if a := f.send(http.MethodPost, address+"/rename", cookie, renamed); a.StatusCode != http.StatusUnprocessableEntity || fieldOf(t, a.body, "name", "value") != "Pocket" || !strings.Contains(a.body, "Is not one of your second factors") {
+	if a := f.send(http.MethodPost, address+"/rename", cookie, renamed); a.StatusCode != http.StatusUnprocessableEntity || fieldOf(t, a.body, "name", "value") != "Pocket" || !strings.Contains(a.body, "Does not match any of your second factors") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	renamed.Set("current-passkey", string(device.Get(t, []byte(fieldOf(t, shown, "current-passkey", "data-passkey")))))

@@ -72,17 +72,17 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 	cookie := f.signIn("acme", "clerk@example.com")
 	home := "/console/acme/users/" + user.ID.String()
 	a := f.get(home+"/roles/give", cookie)
-	if !strings.Contains(a.body, home+"/roles/"+reader.ID.String()) || strings.Contains(a.body, home+"/roles/"+deleter.ID.String()) || !strings.Contains(a.body, "You need users:delete for at least the same users and the same time.") {
+	if !strings.Contains(a.body, home+"/roles/"+reader.ID.String()) || strings.Contains(a.body, home+"/roles/"+deleter.ID.String()) || !strings.Contains(a.body, "You need the permission users:delete in the whole tenant.") {
 		t.Errorf("%s", a.body)
 	}
 	a = f.get(home+"/roles/"+reader.ID.String(), cookie)
 	if !strings.Contains(a.body, `value="everywhere" disabled`) || !strings.Contains(a.body, "only in these departments: Sales.") || !strings.Contains(a.body, `value="Sales" checked`) {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.send(http.MethodPost, home+"/roles/"+reader.ID.String(), cookie, url.Values{"where": {"everywhere"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "You need users:read") {
+	if a := f.send(http.MethodPost, home+"/roles/"+reader.ID.String(), cookie, url.Values{"where": {"everywhere"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "You need the permission users:read in the whole tenant.") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home+"/roles/"+deleter.ID.String(), cookie); strings.Contains(a.body, "<textarea") || !strings.Contains(a.body, "You need users:delete") {
+	if a := f.get(home+"/roles/"+deleter.ID.String(), cookie); strings.Contains(a.body, "<textarea") || !strings.Contains(a.body, "You need the permission users:delete") {
 		t.Errorf("%s", a.body)
 	}
 	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), deleter.ID, rolecall.AssignmentDraft{}); err != nil {

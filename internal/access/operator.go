@@ -12,7 +12,7 @@ import (
 var Command = Caller{Principal: &authz.Principal{Kind: authz.PrincipalOperator}}
 
 // ErrNoSuchAddress is the error of a command for an unknown user.
-var ErrNoSuchAddress = rolecall.ErrNotFound.With("No user of this tenant has this email address.")
+var ErrNoSuchAddress = rolecall.ErrNotFound.With("No user of this tenant has this email address. Check the address and the tenant.")
 
 // OperatorEvent returns an event about the subject, caused by an operator.
 func (s *Service) OperatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
@@ -54,4 +54,4 @@ func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(
 }
 
 // ErrNoSuchTenant is the error of an operation on an unknown tenant.
-var ErrNoSuchTenant = rolecall.ErrNotFound.With("No tenant has this name.")
+var ErrNoSuchTenant = rolecall.ErrNotFound.With("No tenant has this name. Check the name.")

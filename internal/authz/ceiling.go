@@ -48,7 +48,13 @@ func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rol
 // permissions. The error names the first one.
 func requireCovers(p *Principal, permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
 	if missing, ok := p.MissingFor(permissions, within, until, grants); ok {
-		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("You cannot grant or remove more permissions than you have, or take over an account that has more. You need %s for at least the same users and the same time.", missing))
+		need := fmt.Sprintf("You need the permission %s in the whole tenant.", missing)
+		if _, lacks := p.MissingFor([]rolecall.Permission{missing}, within, 0, grants); !lacks {
+			need = fmt.Sprintf("Your permission %s expires too early for this.", missing)
+		} else if !within.IsEverywhere() {
+			need = fmt.Sprintf("You need the permission %s for all departments of the assignment.", missing)
+		}
+		return rolecall.ErrBeyondOwnPermissions.With("You cannot grant or remove more permissions than you have, or take over an account that has more. " + need)
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 // isOwnToken allows users to create tokens for themselves only.
 func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID {
-		return rolecall.ErrPermissionDenied.With("Users can create API tokens only for themselves.")
+		return rolecall.ErrPermissionDenied.With("Users can create API tokens only for themselves. Use your own ID in the path.")
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func isNotToken(p *Principal, _ rolecall.UserID) error {
 // isForEveryTenant rejects operator keys that are limited to some tenants.
 func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	if p.Operator.Tenants != nil {
-		return rolecall.ErrPermissionDenied.With("This operator key is limited to some tenants and cannot create tenants.")
+		return rolecall.ErrPermissionDenied.With("This operator key is limited to some tenants and cannot create tenants. Use a key for all tenants.")
 	}
 	return nil
 }

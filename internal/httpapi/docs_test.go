@@ -197,6 +197,15 @@ func TestProblemsAreListedOnceByStatus(t *testing.T) {
 	}
 }
 
+// TestEachProblemSaysWhatToDo expects at least two sentences: the cause, and what to do.
+func TestEachProblemSaysWhatToDo(t *testing.T) {
+	for _, known := range catalogue {
+		if !strings.HasSuffix(known.Detail, ".") || !strings.Contains(known.Detail, ". ") {
+			t.Errorf("%s says only %q", known.Code, known.Detail)
+		}
+	}
+}
+
 func TestAProblemNamesTheOperationsThatAnswerIt(t *testing.T) {
 	page := fetch(atBase(t, "/id"), "/id/problems/"+rolecall.ErrRoleInUse.Code).Body.String()
 	if !strings.Contains(page, `<a href="/id/docs/operations/RolesController_deleteRole">`) {

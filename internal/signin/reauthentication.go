@@ -76,7 +76,7 @@ func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 		return err
 	}
 	s.refusals.Count(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
-	return rolecall.FieldErrors{{Pointer: p.pointer(), Code: "wrong", Detail: "is not one of your second factors, or was used before"}}.Err()
+	return rolecall.FieldErrors{{Pointer: p.pointer(), Code: "wrong", Detail: "does not match any of your second factors, or was used before"}}.Err()
 }
 
 // pointer returns the JSON Pointer of the proof in the body, or an empty text

@@ -15,14 +15,14 @@ import (
 
 // The problems of requests that are refused before the service is called.
 var (
-	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes."}
-	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. The header Allow lists the supported ones."}
-	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The response is application/json, which the header Accept does not allow."}
-	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB."}
-	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and the query together are longer than 8 KiB."}
-	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines."}
+	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes. /docs lists all operations with their paths."}
+	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. Use one that the header Allow lists."}
+	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The response is application/json, which the header Accept does not allow. Add it to the header, or omit the header."}
+	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB. Send a smaller one."}
+	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and the query together are longer than 8 KiB. Shorten them."}
+	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines. Send fewer."}
 	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8. PATCH also accepts application/merge-patch+json."}
-	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed.")
+	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed. Send it without Content-Encoding.")
 	ErrCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from an origin that is not trusted. The operator can trust it with --allow-origin."}
 	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
 )
