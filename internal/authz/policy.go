@@ -96,8 +96,15 @@ func (o *Policy) Requirements() string {
 	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")
 	add(o.ownInSession, "Users can do this to themselves only with a session.")
 	add(o.notSuspended, "The user must not be suspended.")
-	add(o.outranks, "The caller must have each of Rolecall's own permissions that the account has.")
-	add(o.takesOver, "The caller must be able to assign every role of the account.")
+	caller, holder := "The caller", "user"
+	if o.self {
+		caller = "For another user, the caller"
+	}
+	if o.tenantWide {
+		holder = "service account"
+	}
+	add(o.outranks, fmt.Sprintf("%s must have each of Rolecall's own permissions that the %s has.", caller, holder))
+	add(o.takesOver, fmt.Sprintf("%s must be able to assign every role of the %s.", caller, holder))
 	add(o.grantsRole, "The caller must be able to assign the role.")
 	add(o.StepsUp(), "Needs a recent sign-in or re-authentication.")
 	return strings.Join(sentences, " ")

@@ -61,6 +61,6 @@ func newTokenBody(t *rolecall.APIToken) tokenBody {
 // is answered with secretWithheld.
 type newTokenBodyWithSecret struct {
 	tokenBody
-	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if this repeats an earlier request. The secret is not returned again."`
+	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no secret. Absent otherwise."`
 	Token          string `json:"token,omitzero" doc:"The secret, to send as Authorization: Bearer rc_…."`
 }

@@ -117,7 +117,7 @@ func newCurrentSession(p *authz.Principal) currentSession {
 type signInBody struct {
 	User          userBody              `json:"user" doc:"The user who is signed in."`
 	Session       sessionBody           `json:"session" doc:"The session."`
-	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are returned only here, when the first second factor is enrolled."`
+	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. Absent unless the sign-in enrolled a second factor. They are not returned again."`
 }
 
 // signedIn returns the response of a sign-in. A sign-in that failed, or that waits for a
@@ -184,7 +184,7 @@ func appendChallenge(b []byte, c *signin.Challenge) []byte {
 // sessionBody is a session of a user.
 type sessionBody struct {
 	ID              rolecall.SessionID `json:"id" doc:"ID of the session."`
-	AuthenticatedAt rolecall.Time      `json:"authenticatedAt" doc:"When the user signed in."`
+	AuthenticatedAt rolecall.Time      `json:"authenticatedAt" doc:"When the user signed in. Re-authentication does not change it."`
 	ConfirmedAt     rolecall.Time      `json:"confirmedAt" nullable:"true" doc:"When the user last re-authenticated. Null for never."`
 	SecondFactor    bool               `json:"secondFactor" doc:"Whether the user signed in with a second factor."`
 	IdleExpiresAt   rolecall.Time      `json:"idleExpiresAt" doc:"When the session expires if it is not used (idle timeout)."`

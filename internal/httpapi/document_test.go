@@ -57,7 +57,7 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 		"AuthsController_requestPasswordReset", "AuthsController_resetPassword", "AuthsController_changeEmail"}
 	seen := map[string]bool{}
 	for _, op := range everyOperation {
-		if op.Summary == "" || op.Endpoint == nil || len(op.Answers) == 0 || !strings.Contains(op.ID, "Controller_") {
+		if op.Summary == "" || op.Description == "" || op.Endpoint == nil || len(op.Answers) == 0 || !strings.Contains(op.ID, "Controller_") {
 			t.Errorf("%s %s is not whole", op.Method, op.Path)
 		}
 		if (op.Policy.Public) != slices.Contains(withoutSession, op.ID) {

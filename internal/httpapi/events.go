@@ -69,8 +69,8 @@ type eventBody struct {
 	Subject    eventSubject       `json:"subject" doc:"What the event is about."`
 	Members    []string           `json:"members" doc:"Names of the members that changed."`
 	RequestID  optionalText       `json:"requestId" nullable:"true" doc:"ID of the request."`
-	SessionID  rolecall.SessionID `json:"sessionId" nullable:"true" doc:"ID of the session of the request, or of the session that ended. Also null for events that others caused, unless the caller may read all events."`
-	Source     optionalText       `json:"source" nullable:"true" doc:"IP address of the client. Also null for events that others caused, unless the caller may read all events."`
+	SessionID  rolecall.SessionID `json:"sessionId" nullable:"true" doc:"ID of the session of the request. In the event session.ended, ID of the session that ended. In other events, it is also null if another user, service account or operator caused the event, unless the caller may read all events."`
+	Source     optionalText       `json:"source" nullable:"true" doc:"IP address of the client. It is also null if another user, service account or operator caused the event, unless the caller may read all events."`
 	Reason     optionalText       `json:"reason" nullable:"true" doc:"The reason for the change or for the refusal."`
 	Before     jsontext.Value     `json:"before,omitzero" doc:"The changed members before the change. Members that the caller may not read are absent. For an assignment: roleId, departments (absent for the whole tenant) and expiresAt (absent if it does not expire)."`
 	After      jsontext.Value     `json:"after,omitzero" doc:"The changed members after the change, as in before."`
@@ -80,7 +80,7 @@ type eventActor struct {
 	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. Later versions may add values."`
 	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
 	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. Later versions may add values."`
-	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request. Also null for events that others caused, unless the caller may read all events."`
+	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request. It is also null if another user, service account or operator caused the event, unless the caller may read all events."`
 }
 
 type eventSubject struct {

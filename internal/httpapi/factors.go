@@ -128,7 +128,7 @@ type confirmTOTPBody struct {
 
 // recoveryCodesBody are new recovery codes. The list is absent if the user already had codes.
 type recoveryCodesBody struct {
-	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are returned only here."`
+	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are not returned again."`
 }
 
 func (s *Server) confirmTOTP(ctx context.Context, c access.Caller, in *confirmTOTPRequest) (operation.Response[recoveryCodesBody], error) {
@@ -268,8 +268,8 @@ func newPasskey(key *rolecall.Passkey) passkeyBody {
 // answered with secretWithheld.
 type newPasskeyBody struct {
 	passkeyBody
-	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True if this repeats an earlier request. The recovery codes are not returned again."`
-	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are returned only here, when the first second factor is enrolled."`
+	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no recovery codes. Absent otherwise."`
+	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. Absent if the user had unused recovery codes. They are not returned again."`
 }
 
 // base64Text are bytes. In JSON, they are base64url without padding.

@@ -35,10 +35,11 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/users/{id}", ID: "UsersController_getUser", Summary: "Get a user",
-		Policy:   authz.ReadUser,
-		Answers:  operation.Answers{{http.StatusOK, "The user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).getUser),
+		Description: "Returns the user, with the members that the caller may read.",
+		Policy:      authz.ReadUser,
+		Answers:     operation.Answers{{http.StatusOK, "The user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).getUser),
 	},
 	{
 		Method: http.MethodPatch, Path: "/users/{id}", ID: "UsersController_updateUser", Summary: "Update a user",
@@ -98,7 +99,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/users/{id}/restore", ID: "UsersController_restoreUser", Summary: "Restore a user",
-		Description: "Restores a user who was deleted in the last 30 days. The user is pending, or suspended if suspended before, and needs an invitation to sign in. The user gets the roles back that the caller may assign.",
+		Description: "Restores a user who was deleted in the last 30 days. The restored user is pending, or suspended if the user was suspended before, and needs an invitation to sign in. The user gets back the roles that the caller may assign.",
 		Policy:      authz.RestoreUser,
 		Answers:     operation.Answers{{http.StatusOK, "The restored user, with the members that the caller may read.", []string{"Withheld-Fields"}}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken},
@@ -163,19 +164,17 @@ var userOperations = []*operation.Operation{
 		Method: http.MethodPut, Path: "/users/{id}/roles/{roleId}", ID: "UsersController_assignRole", Summary: "Assign a role to a user",
 		Description: "Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the user.",
 		Policy:      authz.AssignRole,
-		Answers: operation.Answers{
-			{http.StatusOK, "The new assignment, which replaced an existing one.", nil},
-			{http.StatusCreated, "The new assignment.", nil},
-		},
-		Problems: problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
-		Endpoint: operation.Typed(assignRole[rolecall.User]),
+		Answers:     operation.Answers{{http.StatusOK, "The new assignment, which replaced an existing one.", nil}, {http.StatusCreated, "The new assignment.", nil}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+		Endpoint:    operation.Typed(assignRole[rolecall.User]),
 	},
 	{
 		Method: http.MethodDelete, Path: "/users/{id}/roles/{roleId}", ID: "UsersController_unassignRole", Summary: "Remove a role from a user",
-		Policy:   authz.UnassignRole,
-		Answers:  operation.Answers{{http.StatusNoContent, "The role was removed from the user.", nil}},
-		Problems: problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
-		Endpoint: operation.Typed(unassignRole[rolecall.User]),
+		Description: "Removes the role from the user.",
+		Policy:      authz.UnassignRole,
+		Answers:     operation.Answers{{http.StatusNoContent, "The role was removed from the user.", nil}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+		Endpoint:    operation.Typed(unassignRole[rolecall.User]),
 	},
 	{
 		Method: http.MethodGet, Path: "/users/{id}/sessions", ID: "UsersController_listUserSessions", Summary: "List a user's sessions",
@@ -187,7 +186,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodDelete, Path: "/users/{id}/sessions", ID: "UsersController_endUserSessions", Summary: "Revoke all sessions of a user",
-		Description: "Ends all sessions of the user, also the current one if the user is the caller, and then clears its cookie. Links that were requested in these sessions, and an unconfirmed change of the user's email address, become invalid.",
+		Description: "Ends all sessions of the user. If the session of the request is one of them, its cookie is cleared. Links that were requested in these sessions, such as invitations of other users, become invalid. A change of the user's email address that is not confirmed becomes invalid too.",
 		Policy:      authz.EndSessions,
 		Answers:     operation.Answers{{http.StatusNoContent, "All sessions of the user have ended.", []string{"Set-Cookie"}}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
@@ -195,7 +194,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodDelete, Path: "/users/{id}/sessions/{sessionId}", ID: "UsersController_endUserSession", Summary: "Revoke a user's session",
-		Description: "Ends the session. If it is the current one, its cookie is cleared. Links that were requested in the session become invalid.",
+		Description: "Ends the session. If it is the session of the request, its cookie is cleared. Links that were requested in it, such as invitations of other users, become invalid.",
 		Policy:      authz.EndSessions,
 		Answers:     operation.Answers{{http.StatusNoContent, "The session has ended.", []string{"Set-Cookie"}}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
@@ -219,7 +218,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodDelete, Path: "/users/{id}/tokens/{tokenId}", ID: "UsersController_revokeUserToken", Summary: "Revoke a user's API token",
-		Description: "Links that were requested with the token become invalid.",
+		Description: "Revokes the API token. Links that were requested with it, such as invitations, become invalid.",
 		Policy:      authz.RevokeUserToken,
 		Answers:     operation.Answers{{http.StatusNoContent, "The API token was revoked.", nil}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
@@ -231,9 +230,10 @@ var userOperations = []*operation.Operation{
 var tenantOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/service-accounts", ID: "ServiceAccountsController_listServiceAccounts", Summary: "List service accounts",
-		Policy:   authz.ReadServiceAccounts,
-		Answers:  operation.Answers{{http.StatusOK, "A page of service accounts.", []string{"Link"}}},
-		Endpoint: operation.Typed((*Server).listServiceAccounts),
+		Description: "Lists the service accounts of the tenant.",
+		Policy:      authz.ReadServiceAccounts,
+		Answers:     operation.Answers{{http.StatusOK, "A page of service accounts.", []string{"Link"}}},
+		Endpoint:    operation.Typed((*Server).listServiceAccounts),
 	},
 	{
 		Method: http.MethodPost, Path: "/service-accounts", ID: "ServiceAccountsController_createServiceAccount", Summary: "Create a service account",
@@ -245,10 +245,11 @@ var tenantOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/service-accounts/{id}", ID: "ServiceAccountsController_getServiceAccount", Summary: "Get a service account",
-		Policy:   authz.ReadServiceAccounts,
-		Answers:  operation.Answers{{http.StatusOK, "The service account.", []string{"ETag"}}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).getServiceAccount),
+		Description: "Returns the service account.",
+		Policy:      authz.ReadServiceAccounts,
+		Answers:     operation.Answers{{http.StatusOK, "The service account.", []string{"ETag"}}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).getServiceAccount),
 	},
 	{
 		Method: http.MethodPatch, Path: "/service-accounts/{id}", ID: "ServiceAccountsController_updateServiceAccount", Summary: "Update a service account",
@@ -294,19 +295,17 @@ var tenantOperations = []*operation.Operation{
 		Method: http.MethodPut, Path: "/service-accounts/{id}/roles/{roleId}", ID: "ServiceAccountsController_assignServiceAccountRole", Summary: "Assign a role to a service account",
 		Description: "Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the service account.",
 		Policy:      authz.AssignServiceAccountRole,
-		Answers: operation.Answers{
-			{http.StatusOK, "The new assignment, which replaced an existing one.", nil},
-			{http.StatusCreated, "The new assignment.", nil},
-		},
-		Problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
-		Endpoint: operation.Typed(assignRole[rolecall.ServiceAccount]),
+		Answers:     operation.Answers{{http.StatusOK, "The new assignment, which replaced an existing one.", nil}, {http.StatusCreated, "The new assignment.", nil}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+		Endpoint:    operation.Typed(assignRole[rolecall.ServiceAccount]),
 	},
 	{
 		Method: http.MethodDelete, Path: "/service-accounts/{id}/roles/{roleId}", ID: "ServiceAccountsController_unassignServiceAccountRole", Summary: "Remove a role from a service account",
-		Policy:   authz.UnassignServiceAccountRole,
-		Answers:  operation.Answers{{http.StatusNoContent, "The role was removed from the service account.", nil}},
-		Problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
-		Endpoint: operation.Typed(unassignRole[rolecall.ServiceAccount]),
+		Description: "Removes the role from the service account.",
+		Policy:      authz.UnassignServiceAccountRole,
+		Answers:     operation.Answers{{http.StatusNoContent, "The role was removed from the service account.", nil}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+		Endpoint:    operation.Typed(unassignRole[rolecall.ServiceAccount]),
 	},
 	{
 		Method: http.MethodGet, Path: "/service-accounts/{id}/tokens", ID: "ServiceAccountsController_listServiceAccountTokens", Summary: "List a service account's API tokens",
@@ -326,7 +325,7 @@ var tenantOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodDelete, Path: "/service-accounts/{id}/tokens/{tokenId}", ID: "ServiceAccountsController_revokeServiceAccountToken", Summary: "Revoke a service account's API token",
-		Description: "Links that were requested with the token become invalid.",
+		Description: "Revokes the API token. Links that were requested with it, such as invitations, become invalid.",
 		Policy:      authz.RevokeServiceAccountToken,
 		Answers:     operation.Answers{{http.StatusNoContent, "The API token was revoked.", nil}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
@@ -435,7 +434,6 @@ var tenantOperations = []*operation.Operation{
 		Answers:     operation.Answers{{http.StatusOK, "One result for each check, in the same order. The headers name the caller.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
 		Endpoint:    operation.Typed((*Server).checkAll),
 	},
-
 	{
 		Method: http.MethodPost, Path: "/auths/confirm", ID: "AuthsController_confirm", Summary: "Re-authenticate",
 		Description: "Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh.",
@@ -465,9 +463,10 @@ var tenantOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/auths/factors", ID: "AuthsController_getFactors", Summary: "Get your second factors",
-		Policy:   authz.ReadOwnFactors,
-		Answers:  operation.Answers{{http.StatusOK, "The second factors, without their secrets.", nil}},
-		Endpoint: operation.Typed((*Server).getFactors),
+		Description: "Returns the caller's second factors, without their secrets.",
+		Policy:      authz.ReadOwnFactors,
+		Answers:     operation.Answers{{http.StatusOK, "The second factors, without their secrets.", nil}},
+		Endpoint:    operation.Typed((*Server).getFactors),
 	},
 	{
 		Method: http.MethodPost, Path: "/auths/totp", ID: "AuthsController_beginTotp", Summary: "Start adding an authenticator app",
@@ -517,10 +516,11 @@ var tenantOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPatch, Path: "/auths/passkeys/{passkeyId}", ID: "AuthsController_updatePasskey", Summary: "Rename a passkey",
-		Policy:   authz.AddOwnFactor,
-		Answers:  operation.Answers{{http.StatusOK, "The renamed passkey.", nil}},
-		Problems: problems{rolecall.ErrNotFound},
-		Endpoint: operation.Typed((*Server).updatePasskey),
+		Description: "Changes the name of the passkey.",
+		Policy:      authz.AddOwnFactor,
+		Answers:     operation.Answers{{http.StatusOK, "The renamed passkey.", nil}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).updatePasskey),
 	},
 	{
 		Method: http.MethodDelete, Path: "/auths/passkeys/{passkeyId}", ID: "AuthsController_deletePasskey", Summary: "Remove a passkey",
@@ -541,7 +541,7 @@ var tenantOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/auths/password-resets/complete", ID: "AuthsController_resetPassword", Summary: "Complete a password reset",
-		Description: "Sets the password with the token of a mailed link, and ends all sessions and API tokens of the user. It starts no session. Failed sign-ins of the account no longer count, but wrong second factors still do.",
+		Description: "Sets the password with the token of a mailed link, and ends all sessions and API tokens of the user. It starts no session. Failed sign-ins of the account until now are no longer counted. Wrong second factors are still counted.",
 		Limiter:     web.PasswordLimiter,
 		Policy:      authz.SignIn,
 		Answers:     operation.Answers{{http.StatusNoContent, "The password was set.", nil}},

@@ -148,7 +148,7 @@ type createdTenant struct {
 // ownerInvitation is the invitation of the first owner.
 type ownerInvitation struct {
 	ExpiresAt      rolecall.Time `json:"expiresAt" doc:"When the invitation expires."`
-	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True if this repeats an earlier request. Token and link are not returned again."`
+	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no token and no link. Absent otherwise."`
 	Token          string        `json:"token,omitzero" doc:"The token in the link."`
 	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }
@@ -175,7 +175,7 @@ func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTe
 
 // tenantPath is the path parameter with the name of a tenant.
 type tenantPath struct {
-	Name operation.TenantName `path:"name" example:"acme" doc:"Name of the tenant."`
+	Name operation.TenantName `path:"name" example:"acme" doc:"Name of the tenant to read, change or delete."`
 }
 
 type getOperatedTenantRequest struct {

@@ -26,7 +26,7 @@ type overviewBody struct {
 	Invitation         **pendingInvitation `json:"invitation,omitzero" nullable:"true" doc:"The latest invitation, if it was not accepted. It can be expired or invalid: see the reasons in signIn. Null without such an invitation."`
 	Sessions           *sessionSummary     `json:"sessions,omitzero" doc:"The live sessions of the user."`
 	Tokens             *tokenSummary       `json:"tokens,omitzero" doc:"The API tokens of the user that have not expired."`
-	Factors            *factorSummary      `json:"factors,omitzero" doc:"The second factors of the user. Only for the user, and for callers who may reset them."`
+	Factors            *factorSummary      `json:"factors,omitzero" doc:"The second factors of the user. Only the user, and callers who may reset the second factors of the user, get this member."`
 	RecentEvents       []eventBody         `json:"recentEvents,omitzero" doc:"The latest events about the user, newest first."`
 	AllowedActions     []string            `json:"allowedActions" doc:"The actions that the caller may perform on the user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation. Later versions may add values."`
 }

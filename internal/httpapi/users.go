@@ -137,7 +137,7 @@ type userBody struct {
 // shownUser has the members of a user that are shown.
 type shownUser struct {
 	rolecall.User
-	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Only in a list of deleted users."`
+	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Absent except in a list of deleted users."`
 }
 
 func newUserBody(c access.Caller, u *rolecall.User) userBody {

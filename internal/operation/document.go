@@ -135,14 +135,9 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 	return described
 }
 
-// about returns the description of the operation: its effects and limits, and the permissions that
-// it needs.
+// about returns the description of the operation with the permissions that it needs.
 func (o *Operation) about() string {
-	effects := o.Description
-	if effects == "" {
-		effects = o.Answers[0].About
-	}
-	return strings.TrimSpace(effects + " " + o.Policy.Requirements())
+	return strings.TrimSpace(o.Description + " " + o.Policy.Requirements())
 }
 
 // parameter returns a reference to the component of the parameter. Parameters that have the
