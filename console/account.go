@@ -10,7 +10,6 @@ import (
 	"rsc.io/qr"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
 )
@@ -63,34 +62,6 @@ func (a accountView) mayRemove() bool {
 
 // own returns the address of the caller's page among the users. below is appended to its path.
 func (f frame) own(below string) string { return userAddress(f.pageContext, f.call.User.ID, below) }
-
-// grantGroup is a group of grants on the page of the account.
-type grantGroup struct {
-	title  string
-	grants []authz.Grant
-}
-
-// grantGroups returns the grants of the caller in the groups of the role editor. The permissions of
-// applications are the last group.
-func (f frame) grantGroups() (groups []grantGroup) {
-	everywhere, scoped := f.call.Grants()
-	grants := slices.Clone(scoped)
-	for _, p := range everywhere {
-		grants = append(grants, authz.Grant{Permission: p, Reach: rolecall.Everywhere()})
-	}
-	for _, g := range append(permissionGroups, permissionGroup{title: applicationsTitle}) {
-		group := grantGroup{title: g.title}
-		for _, grant := range grants {
-			if permissionTitle(grant.Permission) == g.title {
-				group.grants = append(group.grants, grant)
-			}
-		}
-		if group.grants != nil {
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
 
 func (c *console) showPassword(v *pageContext) error {
 	return c.show(v, msg("account.change-password"), accountSection, passwordPage)

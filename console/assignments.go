@@ -301,8 +301,19 @@ type holder struct {
 	revokes bool                // the caller may probably revoke them; the service decides
 }
 
-// expiredShown is the number of expired assignments on a page that also shows other data.
-const expiredShown = 5
+// endLabel returns the label of the expiry of an assignment.
+func endLabel(live bool) string {
+	if live {
+		return msg("list.expires")
+	}
+	return msg("tokens.expired")
+}
+
+// The number of assignments on a page that also shows other data.
+const (
+	rolesShown   = 8
+	expiredShown = 3
+)
 
 // userHolder returns the user as a holder of roles.
 func userHolder(v *pageContext, u *rolecall.User) holder {

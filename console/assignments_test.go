@@ -49,7 +49,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"everywhere"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home, cookie); !strings.Contains(a.body, "Never expires") || !strings.Contains(a.body, "From <bdi>Helper") {
+	if a := f.get(home, cookie); !strings.Contains(a.body, `data-label="Expires">Never<`) || !strings.Contains(a.body, `data-label="From"><bdi>Helper`) {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken&role="+role.ID.String() {

@@ -61,7 +61,7 @@ func TestAServiceAccountIsMadeOnceEditedSuspendedAndDeleted(t *testing.T) {
 	if a := f.send(http.MethodPost, home+"/suspend", cookie, url.Values{"reason": {"runs wild"}}); a.Header.Get("Location") != home+"?done=service-account-suspended" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home, cookie); !strings.Contains(a.body, "badge-suspended") || !strings.Contains(a.body, home+"/resume") || !strings.Contains(a.body, "runs wild") || strings.Contains(a.body, home+"/suspend") {
+	if a := f.get(home, cookie); !strings.Contains(a.body, "status-suspended") || !strings.Contains(a.body, home+"/resume") || !strings.Contains(a.body, "runs wild") || strings.Contains(a.body, home+"/suspend") {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, home+"/delete", cookie, nil); a.Header.Get("Location") != list+"?done=service-account-deleted" {

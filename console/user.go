@@ -64,17 +64,15 @@ func (u userView) actions() (list []*action) {
 	return list
 }
 
-// offered splits the actions of the user. near has the first two unless they are destructive,
-// and far has the others.
-func (u userView) offered() (near, far []*action) {
-	for i, a := range u.actions() {
-		if i < 2 && !a.destructive {
-			near = append(near, a)
-		} else {
-			far = append(far, a)
+// offered returns the primary action of the page and the others. The primary action lets the user
+// sign in again. It is nil if the user can sign in, or the caller can do nothing about it.
+func (u userView) offered() (primary *action, others []*action) {
+	for i := range u.SignIn.Reasons {
+		if primary = u.mending(u.SignIn.Reasons[i].Operation); primary != nil {
+			break
 		}
 	}
-	return near, far
+	return primary, slices.DeleteFunc(u.actions(), func(a *action) bool { return a == primary })
 }
 
 // mending returns the action that removes an obstacle of the sign-in. It returns nil if the
@@ -124,6 +122,23 @@ func (u userView) isLimited() bool {
 // obstaclePrefix begins the keys of the reasons why a user cannot sign in. The code of the reason
 // follows.
 const obstaclePrefix = "obstacle."
+
+// eventsShown is the number of events on a page that also shows other data.
+const eventsShown = 5
+
+// inHeader are the members of a user that the header of the user's page shows.
+var inHeader = []rolecall.UserMember{rolecall.MemberName, rolecall.MemberEmail, rolecall.MemberDepartment, rolecall.MemberStatus}
+
+// shownInDetails returns the members that the details of a user show: those that the header does not
+// show, or the caller may not read.
+func shownInDetails(sight rolecall.UserMembers) (members []rolecall.UserMember) {
+	for m := range rolecall.AllUserMembers.All() {
+		if !sight.Has(m) || !slices.Contains(inHeader, m) {
+			members = append(members, m)
+		}
+	}
+	return members
+}
 
 // heldBack returns the permissions that the caller lacks to read the rest of the page.
 func (u userView) heldBack() (permissions []string) {

@@ -120,7 +120,7 @@ scenario("an email changes only after the link in the mail to the new address is
 });
 
 /** statuses returns the statuses of the rows, by the names in them. */
-const statuses = (page) => page.locator("tbody tr").evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector("bdi").innerText, row.querySelector(".badge").innerText])));
+const statuses = (page) => page.locator("tbody tr").evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector("bdi").innerText, row.querySelector(".status").innerText])));
 
 scenario("selected users are suspended and resumed, and the list keeps its filters", async (page) => {
   await signIn(page);

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+)
+
+// permissionsOpen is the largest number of permissions that the page of their holder shows at once.
+const permissionsOpen = 6
+
+// permissionRow is a permission in a table, with the cells of the further columns.
+type permissionRow struct {
+	permission rolecall.Permission
+	cells      []templ.Component
+}
+
+// permissionSet is a group of rows in a table of permissions.
+type permissionSet struct {
+	title string // the key of its message
+	rows  []permissionRow
+}
+
+// inGroups returns the rows in the groups of the role editor. The permissions of applications are the
+// last group.
+func inGroups(rows []permissionRow) (groups []permissionSet) {
+	for _, g := range append(slices.Clone(permissionGroups), permissionGroup{title: applicationsTitle}) {
+		group := permissionSet{title: g.title}
+		for _, row := range rows {
+			if permissionTitle(row.permission) == g.title {
+				group.rows = append(group.rows, row)
+			}
+		}
+		if group.rows != nil {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// heldRows returns a row for each permission that roles give, with its reach and the roles.
+func heldRows(grants []authz.Grant) (rows []permissionRow) {
+	for _, g := range grants {
+		rows = append(rows, permissionRow{g.Permission, []templ.Component{bdi(reachWords(g.Reach)), bdi(listed(roleNames(g.Roles)))}})
+	}
+	return rows
+}
+
+// ownRows returns a row for each permission of the caller, with its reach.
+func (f frame) ownRows() (rows []permissionRow) {
+	everywhere, scoped := f.call.Grants()
+	for _, g := range scoped {
+		rows = append(rows, permissionRow{g.Permission, []templ.Component{bdi(reachWords(g.Reach))}})
+	}
+	for _, p := range everywhere {
+		rows = append(rows, permissionRow{p, []templ.Component{bdi(reachWords(rolecall.Everywhere()))}})
+	}
+	return rows
+}
+
+// roleRows returns a row for each permission of the role: whether its holders have the permission,
+// and whether they can delegate it. They can delegate a permission that they have.
+func roleRows(r *rolecall.Role) (rows []permissionRow) {
+	for _, p := range r.Permissions {
+		rows = append(rows, permissionRow{p, []templ.Component{yes(true), yes(true)}})
+	}
+	for _, p := range r.Grants {
+		if !slices.Contains(r.Permissions, p) {
+			rows = append(rows, permissionRow{p, []templ.Component{yes(false), yes(true)}})
+		}
+	}
+	return rows
+}
