@@ -93,7 +93,7 @@ var (
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation has expired, or was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is no longer valid: it has expired, or was used, replaced or withdrawn. Request a new one."}
-	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an address has expired, or was used or replaced. Request the change again."}
+	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an email address has expired, or was used or replaced. Request the change again."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has the cookies of two live sessions. Sign in again, or sign out to end both."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The email address or the password is wrong for this tenant. Try again, or request a password reset."}
 	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password is correct, but a second factor is also required. Send it with the challenge to POST /auths/login/second-factor."}

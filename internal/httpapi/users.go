@@ -173,7 +173,7 @@ func userTag(c access.Caller) func(*rolecall.User) string {
 // userPage is a page of users, each with the members that the caller may read.
 type userPage struct {
 	operation.CountedPage[userBody]
-	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members by which the list is filtered, sorted or searched, if the caller may not read them of all users. Users of whom the caller may not read them are not in the list."`
+	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"Members by which the list is filtered, sorted or searched, and which the caller may read of some users only. The other users are not in the list."`
 }
 
 func newUserPage(c access.Caller, page *directory.UserPage) userPage {

@@ -166,12 +166,12 @@ func readerOf(f reflect.StructField) readFunc {
 // PageRequest are the parameters of every paged list.
 type PageRequest struct {
 	Limit Limit  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or be empty, while nextCursor is not null."`
-	After Cursor `query:"cursor" doc:"The nextCursor of the previous page. It is valid only for the same user, filters and sort order."`
+	After Cursor `query:"cursor" doc:"The nextCursor of the previous page. It is valid only for the same caller, filters and sort order."`
 }
 
 // IdempotencyHeader makes a request safe to repeat.
 type IdempotencyHeader struct {
-	Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day or longer, requests with the same key have one effect and one answer. The key has visible ASCII characters only. It can be sent in quotes, as a structured field."`
+	Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. A key is kept for at least a day. Until then, a repeated request with the same key gets the first answer again and changes nothing. The key has visible ASCII characters only. It can be sent in quotes, as a structured field."`
 }
 
 // IfMatchHeader makes a change conditional.
