@@ -1,11 +1,11 @@
-// What every page of the console does in the browser beside htmx: the dialog, times as
-// the clock of the reader has them, rows of forms, and what is said for a while.
+// The script of every page, next to htmx: the dialog, times in the reader's time zone, rows of
+// forms, and messages.
 
 const dialog = document.getElementById("dialog");
 const words = JSON.parse(document.body.dataset.messages);
 
-// A page of which the browser keeps a picture may be of somebody who has signed out
-// when it is shown again: it is loaded anew, and not seen before.
+// The browser can restore a page from its back-forward cache after the user has signed out. So
+// the page is hidden until it is loaded again.
 addEventListener("pagehide", (event) => {
   if (event.persisted) document.documentElement.hidden = true;
 });
@@ -13,7 +13,7 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
 
-// A form that failed has the focus where it says why.
+// After a failed form, the focus is on the first error.
 function focusFault(root) {
   const place = root.querySelector("[aria-invalid]") ?? root.querySelector(".problem");
   if (place?.matches(".problem")) place.tabIndex = -1;
@@ -22,8 +22,9 @@ function focusFault(root) {
 }
 focusFault(document.getElementById("main"));
 
-// The dialog shows what was loaded into it, and gives the focus back. Of a question
-// whether to take something away, Enter is not the answer.
+// The dialog opens when htmx loads content into it. When it closes, the focus returns to the
+// element that opened it. In a destructive confirmation, the focus starts on Cancel, so that Enter
+// does not confirm.
 if (dialog) {
   let opener;
   document.body.addEventListener("htmx:beforeRequest", (event) => {
@@ -43,14 +44,14 @@ if (dialog) {
     }
   });
   dialog.addEventListener("close", () => {
-    if (dialog.querySelector("[data-stale]")) location.reload(); // what is behind it is not so any more
+    if (dialog.querySelector("[data-stale]")) location.reload(); // the page behind the dialog is out of date
     dialog.replaceChildren();
     (opener?.checkVisibility() ? opener : opener?.closest("details")?.querySelector("summary"))?.focus();
   });
 }
 
-// What happens is said for a while, where it is seen and heard: a dialog that is open
-// covers all else.
+// Shows a message for eight seconds. An open dialog covers the page, so the message is then in the
+// dialog.
 function say(words) {
   const note = document.createElement("p");
   note.className = "toast";
@@ -66,15 +67,15 @@ function sayUnanswered() {
 }
 document.body.addEventListener("htmx:sendError", sayUnanswered);
 
-// What is not an answer of ours, such as one of a proxy, is not shown as one.
+// A response without a request id is not from Rolecall but, for example, from a proxy. It is not shown.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.xhr.getResponseHeader("x-request-id")) return;
   event.detail.shouldSwap = false;
   sayUnanswered();
 });
 
-// What the button names, or stands beside, is copied; selected where that is not
-// allowed.
+// A copy button copies the element that it names, or the one before it. Without permission to use
+// the clipboard, it selects the text instead.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -88,15 +89,15 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// A form is sent once.
+// A form is submitted only once.
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented || event.target.method === "dialog") return;
   for (const button of event.target.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });
-// What has been done is said once, and not again after a reload; nor does a reload, or
-// the way back, send a form again whose answer this page is.
+// The message about a completed action is shown once, and not again after a reload. replaceState
+// also prevents that a reload or the back button submits the form again.
 const here = new URL(location.href);
 const done = here.searchParams.has("done");
 if (done) for (const name of ["done", "role"]) here.searchParams.delete(name);
@@ -104,12 +105,12 @@ history.replaceState(history.state, "", here);
 if (done) {
   const note = document.querySelector("[data-toast]");
   const toasts = note?.parentElement;
-  note?.remove(); // only what comes later is read out
+  note?.remove(); // screen readers announce only content that is added later
   setTimeout(() => note && toasts.append(note), 100);
   setTimeout(() => note?.remove(), 8000);
 }
 
-// Exact times are those of the reader's clock.
+// Tooltips show exact times in the reader's time zone.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 function tellTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) time.title = exact.format(new Date(time.dateTime));
@@ -117,15 +118,15 @@ function tellTimes(root) {
 tellTimes(document);
 document.body.addEventListener("htmx:afterSwap", (event) => tellTimes(event.detail.target));
 
-// A menu closes when the reader goes elsewhere.
+// A click outside a menu closes it.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target) || event.target.closest("a")) menu.open = false;
   }
 });
 
-// Rows of a form come and go. What is removed is emptied first, so that the last one
-// stays as a blank one.
+// Buttons add and remove rows of a form. A removed row is emptied first, so that the last row
+// stays as an empty one.
 document.addEventListener("click", (event) => {
   const repeat = event.target.closest("[data-repeat]");
   const row = event.target.closest("[data-unrepeat]")?.closest("[data-repeats]");

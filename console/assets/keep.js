@@ -1,4 +1,4 @@
-// What is shown once can be saved and printed.
+// Buttons that save or print secrets that are shown only once.
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-save], [data-print]");

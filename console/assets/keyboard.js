@@ -1,9 +1,9 @@
-// The keyboard. What a key does is said by the element that it stands for:
-// data-keys="g u". Rows are walked with j and k.
+// Keyboard shortcuts. An element names its keys: data-keys="g u". The keys j and k move through the
+// rows of a list.
 
 const sheet = document.getElementById("shortcuts");
 const words = JSON.parse(document.body.dataset.messages);
-let prefix = ""; // the g of what g and a letter do
+let prefix = ""; // "g" while a shortcut such as "g u" is typed
 
 function rows() {
   return [...document.querySelectorAll("[data-rows] [data-row]")];
@@ -17,7 +17,7 @@ function step(by) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-// Who comes back to a list goes on from the row that they left it by.
+// After the back button, the focus is on the row that the user opened.
 document.addEventListener("click", (event) => {
   const row = rows().indexOf(event.target.closest("[data-row]"));
   if (row >= 0) history.replaceState({ ...history.state, row }, "");
@@ -47,7 +47,7 @@ function showSheet() {
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea");
-  const typing = field?.checkVisibility() ? field : null; // not one in a dialog that has just closed
+  const typing = field?.checkVisibility() ? field : null; // null for a field in a dialog that has just closed
   if (event.key === "Escape") {
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       menu.open = false;

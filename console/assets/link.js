@@ -1,5 +1,5 @@
-// The token of a mailed link is in the fragment of the address, which browsers send
-// nowhere. It moves into the form, and out of the address and the history.
+// The token of a mailed link is in the fragment of the address, which browsers do not send. The
+// script moves it into the form, and removes it from the address and the history.
 
 const form = document.querySelector("[data-link]");
 const otherwise = document.querySelector("[data-no-link]");

@@ -1,13 +1,13 @@
-// Forms that a passkey answers. Their field with data-passkey holds what the browser
-// asks an authenticator for, and takes what that says: where nothing else is typed that
-// would do, or a button with data-by-passkey was pressed.
+// Forms that accept a passkey. The field with data-passkey has the WebAuthn options, and gets the
+// authenticator's response as its value. The browser asks for the passkey when the form is
+// submitted without another proof, or by a button with data-by-passkey.
 
 const known = Boolean(window.PublicKeyCredential?.parseRequestOptionsFromJSON && PublicKeyCredential.parseCreationOptionsFromJSON);
 document.documentElement.classList.toggle("passkeys", known);
 
 const words = JSON.parse(document.body.dataset.messages);
 
-let asking; // the request that is under way; a browser has one at a time
+let asking; // the current request: a browser allows one at a time
 
 const failures = {
   NotAllowedError: words.passkeyCanceled,
@@ -41,13 +41,13 @@ async function ask(form, field, submitter) {
     field.value = await answer(field);
     form.requestSubmit(submitter);
   } catch (error) {
-    if (error.name === "AbortError") return; // asked anew, or closed
+    if (error.name === "AbortError") return; // another request replaced this one, or the dialog was closed
     says.className = "fault";
     says.textContent = failureOf(error, JSON.parse(field.dataset.passkey));
   }
 }
 
-// Before all others that listen for it: the form is sent when the passkey is there.
+// In the capture phase, so that the form is submitted only after the passkey has answered.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   const field = form.querySelector("[data-passkey]");

@@ -1,4 +1,4 @@
-// Selecting rows of a list: how many are, all of them, and none.
+// Selection of rows in a list: the count, all, and none.
 
 const words = JSON.parse(document.body.dataset.messages);
 const plurals = new Intl.PluralRules(document.documentElement.lang);

@@ -2,13 +2,13 @@ import { strict as assert } from "node:assert";
 import { readFile } from "node:fs/promises";
 import { authenticator, call, checkAccess, endSession, enter, first, person, readPicture, scenario, setPassword, signedIn, signIn, totp, until, world } from "./harness.js";
 
-/** age lets what matters ask for a recent sign-in from now on. */
+/** age makes sensitive actions require a sign-in within the last second. */
 async function age(page) {
   const { status } = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
   assert.equal(status, 200);
 }
 
-/** openOld opens the page once the sign-in is too old for it. */
+/** openOld opens the page when the sign-in is too old for it, so that it asks for the password. */
 async function openOld(page, path) {
   await until(async () => {
     await page.goto(path);
@@ -250,7 +250,7 @@ scenario("a user who must have a second factor adds a passkey while signing in a
   await page.getByText("Add another one first.").waitFor();
 });
 
-// Last: from here on the owner has second factors, and a sign-in is soon too old.
+// The last tests: from here on the owner has second factors, and a sign-in is soon too old.
 scenario("a user confirms their identity in the form by app, recovery code or passkey", async (page) => {
   await authenticator(page);
   await signIn(page);

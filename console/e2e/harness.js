@@ -1,5 +1,5 @@
-// What the browser tests stand on: the program with its demo data, and a Chromium
-// that notices everything that should not be.
+// The harness of the browser tests: the program with its demo data, and a Chromium that reports
+// every error of a page.
 
 import { strict as assert } from "node:assert";
 import { execFile, spawn } from "node:child_process";
@@ -16,7 +16,7 @@ import { chromium } from "playwright-core";
 
 const run = promisify(execFile);
 
-/** results is where what was seen is kept. */
+/** results is the folder for screenshots of failed tests. */
 export const results = join(dirname(fileURLToPath(import.meta.url)), "results");
 const program = join(results, "rolecall"); // built by make console-test
 const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -74,7 +74,7 @@ async function freePort() {
   return port;
 }
 
-/** ownDatabase makes a database and an ordinary role that owns it. */
+/** ownDatabase creates a database, and a role without special rights that owns it. */
 async function ownDatabase(server) {
   const name = `console_${process.pid}`;
   await run("psql", [server, "-q", "-v", "ON_ERROR_STOP=1", "-c", `create role ${name} login`, "-c", `create database ${name} owner ${name}`]);
@@ -88,14 +88,14 @@ export async function command(input, ...words) {
   return (await child).stdout;
 }
 
-/** setPassword lets somebody of the demo in, and returns the password. */
+/** setPassword sets the password of a user of the demo, and returns it. */
 export async function setPassword(email) {
   const password = "a long enough password of theirs";
   await command(password, "user", "set-password", "--tenant", "demo", "--email", email, "--password-stdin");
   return password;
 }
 
-/** until waits for what comes at a time that nobody knows. */
+/** until waits until found returns a value, and returns it. */
 export async function until(found) {
   const end = Date.now() + waitLimit;
   for (;;) {
@@ -106,7 +106,7 @@ export async function until(found) {
   }
 }
 
-/** mailLink waits for the mail to the address that has a link of this kind. */
+/** mailLink waits for a mail to the address with a link of this kind, and returns the link. */
 export async function mailLink(email, kind) {
   return until(async () => {
     for (const name of (await readdir(world.mailbox)).sort().reverse()) {
@@ -119,9 +119,9 @@ export async function mailLink(email, kind) {
 }
 
 /**
- * scenario is a test with a page of its own. It fails too if the page breaks its
- * policy, asks another host for anything, writes an error or gets a 5xx; what was to
- * be seen is kept in results.
+ * scenario is a test with a separate page. It also fails if the page violates its
+ * Content-Security-Policy, sends a request to another host, logs an error, or gets a 5xx
+ * response. A screenshot of a failed test is in results.
  */
 export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   test(name, { timeout }, async () => {
@@ -159,7 +159,7 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
 /** endSession removes the cookies of sessions from the browser, and keeps the one of the known device. */
 export const endSession = (page) => page.context().clearCookies({ name: /^(session|console-.*)$/ });
 
-/** enter sends the form of the sign-in, whatever comes then. */
+/** enter submits the sign-in form, and does not wait for the next page. */
 export async function enter(page, email, password) {
   await endSession(page);
   await page.goto("/console/demo/sign-in");
@@ -168,16 +168,16 @@ export async function enter(page, email, password) {
   await page.keyboard.press("Enter");
 }
 
-/** signedIn waits until the page is one of somebody who is signed in. */
+/** signedIn waits until the user is signed in. */
 export const signedIn = (page) => page.waitForURL((url) => !url.pathname.includes("/sign-in"));
 
-/** signIn signs in at the form of the console. */
+/** signIn signs in with the form of the console. */
 export async function signIn(page, email = owner, password = world.password) {
   await enter(page, email, password);
   await signedIn(page);
 }
 
-/** authenticator gives the page one that says yes at once, and returns how to speak to it. */
+/** authenticator adds a virtual authenticator that approves at once, and returns a function that controls it. */
 export async function authenticator(page) {
   const protocol = await page.context().newCDPSession(page);
   await protocol.send("WebAuthn.enable");
@@ -187,7 +187,7 @@ export async function authenticator(page) {
   return (verb, more = {}) => protocol.send(`WebAuthn.${verb}`, { authenticatorId, ...more });
 }
 
-/** totp returns the code of the base32 secret, so many periods later than now (RFC 6238). */
+/** totp returns the code of the base32 secret for the period that is `later` periods after now (RFC 6238). */
 export function totp(secret, later = 0) {
   const bits = [...secret].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
   const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
@@ -198,7 +198,7 @@ export function totp(secret, later = 0) {
   return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-/** readPicture returns what a camera reads of the QR code on the page. */
+/** readPicture returns the text of the QR code on the page. */
 export async function readPicture(page) {
   const picture = (await page.locator("svg.qr").screenshot()).toString("base64");
   const reader = await world.browser.newPage();
@@ -226,12 +226,12 @@ export async function call(page, method, path, body, headers = {}) {
   return { status: answer.status, body: text && JSON.parse(text) };
 }
 
-/** first returns the first of the list that the API is asked for. */
+/** first returns the first item of the list at the path of the API. */
 export async function first(page, path) {
   return (await call(page, "GET", path)).body.items[0];
 }
 
-/** person returns somebody of the demo. */
+/** person returns the user with the address. */
 export const person = (page, email) => first(page, `/users?email=${encodeURIComponent(email)}`);
 
 const accessRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -239,7 +239,7 @@ const accessRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 /** colorRules are the rules of checkAccess that depend on colors. */
 export const colorRules = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
 
-/** checkAccess fails if axe finds something serious on the page as it is now. */
+/** checkAccess fails if axe finds a violation of the rules on the current page. */
 export async function checkAccess(page, rules = accessRules) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(await readFile(axeSource, "utf8"));
   const found = await page.evaluate(async (runOnly) => {

@@ -1,13 +1,13 @@
 import { strict as assert } from "node:assert";
 import { checkAccess, endSession, owner, person, scenario, signIn, world } from "./harness.js";
 
-/** at returns what has the focus, in words. */
+/** at describes the focused element. */
 const at = (page) => page.evaluate(() => {
   const e = document.activeElement;
   return e.name || e.innerText?.trim() || e.tagName;
 });
 
-/** focused waits until what has the focus is what is meant. */
+/** focused waits until the expected element has the focus. */
 async function focused(page, expected) {
   await page.waitForFunction((expected) => {
     const e = document.activeElement;
@@ -31,13 +31,13 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await page.waitForURL(/\/users$/);
   assert.match(await page.title(), /^Users · .+ · Rolecall$/);
 
-  // Straight to the content.
+  // Skip to the content.
   await press(page, "Tab");
   await focused(page, "Skip to content");
   await press(page, "Enter");
   await focused(page, "Users");
 
-  // Somebody is found, opened by the row, edited; the focus is back where the dialog was opened.
+  // Find a user, open the row, and edit. The focus returns to the element that opened the dialog.
   await press(page, "/");
   await page.keyboard.type("margaret ham", { delay: 20 });
   await page.getByRole("status").filter({ hasText: /^1 user$/ }).waitFor();
@@ -56,7 +56,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await page.getByText("Saved.").waitFor();
 
-  // A question that takes something away does not answer to the Enter that opened it.
+  // The Enter that opens a destructive confirmation does not confirm it.
   await press(page, "m");
   for (let i = 0; !(await at(page)).startsWith("Delete"); i++, await press(page, "Tab")) assert.ok(i < 9);
   await press(page, "Enter");
@@ -65,7 +65,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await focused(page, "More");
 
-  // A role is given, and said by its name.
+  // Assign a role. The message has its name.
   await press(page, "r");
   await page.waitForURL(/roles\/give$/);
   await press(page, "/");
@@ -78,7 +78,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await page.getByText("Viewer was assigned to Margaret Hamilton.").waitFor();
 
-  // Back to the list, at the row that it was left by.
+  // Go back to the list. The row that was opened has the focus.
   await press(page, "g", "u");
   await page.waitForURL(/\/users$/);
   await press(page, "j", "j", "j");
@@ -91,7 +91,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "j");
   assert.notEqual(await at(page), row);
 
-  // Every section has its keys, and the sheet says them.
+  // Each section has a shortcut, and the list of shortcuts shows it.
   await press(page, "?");
   const sheet = await page.getByRole("dialog").innerText();
   await press(page, "Escape");
@@ -102,7 +102,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
     assert.equal(await page.locator(".sections [aria-current=page]").innerText(), name);
   }
 
-  // The way out.
+  // Sign out.
   await page.getByRole("button", { name: "Sign out" }).focus();
   await press(page, "Enter");
   await page.waitForURL(/sign-in/);

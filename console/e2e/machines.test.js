@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { call, checkAccess, checkWidth, first, owner, person, scenario, setPassword, signIn, until, world } from "./harness.js";
 
-/** make makes a service account that holds the role in the departments. */
+/** make creates a service account with the role in the departments. */
 async function make(page, name, roleName, departments) {
   const key = { "idempotency-key": name.replaceAll(" ", "-") };
   const { body: account } = await call(page, "POST", "/service-accounts", { name }, key);
@@ -11,13 +11,13 @@ async function make(page, name, roleName, departments) {
   return account;
 }
 
-/** ask asks the API as a program does, by the token. */
+/** ask sends a request to the API with the token. */
 async function ask(token, path) {
   const answer = await fetch(world.base + path, { headers: { authorization: `Bearer ${token}`, "x-tenant-schema": "demo" } });
   return { status: answer.status, body: await answer.json() };
 }
 
-/** self returns who is signed in. */
+/** self returns the signed-in user. */
 async function self(page) {
   return (await call(page, "GET", "/auths/session")).body.user;
 }

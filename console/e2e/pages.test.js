@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { call, checkAccess, checkWidth, colorRules, results, scenario, signIn, world } from "./harness.js";
 
-/** The pages that are looked at. Add yours. */
+/** The pages to check. Add new pages. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
 const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/selected/suspend?user={user}", "/users/selected/give-role?user={user}", "/users/selected/resume", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users",
   "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events", "/users/deleted", "/invitations", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
@@ -13,8 +13,8 @@ const pages = ["/account", "/account/password", "/account/app", "/account/app/re
 const height = 844;
 
 /**
- * look looks at the page in every width, light and dark, and keeps pictures of it where
- * they are asked for. In the dark only colors differ.
+ * look checks the page in every width and theme, and takes pictures if the environment asks for
+ * them. In the dark theme only colors differ.
  */
 async function look(page, address, name) {
   await page.goto("about:blank");
@@ -53,7 +53,7 @@ for (const colorScheme of ["light", "dark"]) {
     await checkAccess(page);
     await page.setViewportSize({ width: 390, height });
     await checkWidth(page);
-    await page.locator(".menu a").first().click();
+    await page.locator(".actions .menu a").first().click();
     await page.getByRole("dialog").waitFor();
     await checkAccess(page);
     await page.keyboard.press("Escape");

@@ -6,7 +6,7 @@ import { call, scenario, signIn } from "./harness.js";
 const folder = new URL("../../docs/pictures/", import.meta.url);
 const width = 1440;
 
-/** Each with the part of the demo that it shows. */
+/** The pictures, with the page of the demo that each shows. */
 const pictures = [
   { name: "user", colorScheme: "light", height: 900, path: "/users/{}", list: "/users?q=radia+liskov" },
   { name: "role", colorScheme: "dark", height: 900, path: "/roles/{}/edit", list: "/roles?q=department+lead" },

@@ -3,7 +3,7 @@ import { call, first, owner, person, scenario, setPassword, signIn } from "./har
 
 const names = (page) => page.locator("[data-row] bdi").allInnerTexts();
 
-/** listed waits until the list is what is asked for. */
+/** listed waits until the list shows the expected users. */
 async function listed(page, pattern, status) {
   await page.waitForURL(pattern);
   await page.getByRole("status").filter({ hasText: status }).waitFor();

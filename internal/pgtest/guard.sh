@@ -1,6 +1,6 @@
-# guard.sh BINARIES FOLDER OPTIONS [PRIMARY]: a PostgreSQL server in FOLDER until the
-# end of standard input, a standby of PRIMARY if that is given. It does what each line
-# says, start, kill or promote, and answers done.
+# guard.sh BINARIES FOLDER OPTIONS [PRIMARY] runs a PostgreSQL server with its data in FOLDER, a
+# standby of PRIMARY if that is given. It reads the commands start, kill and promote, one per line,
+# and prints done after each. At the end of standard input it stops the server and deletes FOLDER.
 set -eu
 bin=$1 data=$2/data log=$2/server.log options=$3 primary=${4-}
 
@@ -20,12 +20,12 @@ make() {
 	fi
 }
 
-# dies kills the server as a loss of power does: no process of it does anything more.
+# dies kills all processes of the server at once, like a loss of power.
 dies() {
 	postmaster=$(head -n 1 "$data/postmaster.pid")
-	kill -STOP "$postmaster" # that it starts no other
+	kill -STOP "$postmaster" # so that it starts no new process
 	all="$(ps -A -o pid= -o ppid= | awk -v parent="$postmaster" '$2 == parent { print $1 }') $postmaster"
-	kill -KILL $all 2>/dev/null || true # one of them may have just left
+	kill -KILL $all 2>/dev/null || true # a process may have ended meanwhile
 	for pid in $all; do
 		while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.01; done
 	done

@@ -19,7 +19,7 @@ function filter() {
   status.textContent = words.length === 0 ? "" : `${shown} operations`;
 }
 
-// The server has filtered by its query; to widen that needs a new page.
+// The page has only the operations that match the query on the server. A wider search needs a new page.
 if (!new URLSearchParams(location.search).get("q")) {
   field.addEventListener("input", filter);
   filter();
