@@ -43,7 +43,7 @@ type Policy struct {
 	anyone     bool                // every caller
 	permission rolecall.Permission // the permission that the caller needs
 	tenantWide bool                // the permission is needed in the whole tenant: its object is not a user
-	self       bool                // users need no permission for themselves
+	self       bool                // users need no permission for themselves in a session
 	also       func(p *Principal, subject rolecall.UserID) error
 	// instead replaces the permission in policies that do not depend on a single
 	// one.
@@ -89,7 +89,7 @@ func (o *Policy) Requirements() string {
 			needs += " in the whole tenant"
 		}
 		if o.self {
-			needs += ". Users need no permission for themselves"
+			needs += ". With a session, users need no permission for themselves"
 		}
 	}
 	add(needs != "", "Needs "+needs+".")
@@ -98,7 +98,7 @@ func (o *Policy) Requirements() string {
 	add(o.notSuspended, "The user must not be suspended.")
 	caller, holder := "The caller", "user"
 	if o.self {
-		caller = "For another user, the caller"
+		caller = "For another user or with an API token, the caller"
 	}
 	if o.tenantWide {
 		holder = "service account"

@@ -235,7 +235,7 @@ func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
 // Visible returns the users that are visible to the principal: all users in the
-// reach of any permission on users. The principal's own user is also visible, but
+// reach of any permission on users except users:restore. The principal's own user is also visible, but
 // not included.
 func (p *Principal) Visible() rolecall.Reach { return p.visible }
 
