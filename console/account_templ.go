@@ -877,7 +877,7 @@ func ownRolesCard(f frame) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = say("assignment.expires", "Time", moment(f, a.ExpiresAt)).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = say("assignment.expires", "Time", date(f, a.ExpiresAt)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -168,9 +167,6 @@ const (
 	whereDepartments = "departments"
 )
 
-// endLayout is the format in which browsers send a datetime-local field.
-const endLayout = "2006-01-02T15:04"
-
 // assignmentDraft returns the draft that the form describes.
 func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error) {
 	var faults rolecall.FieldErrors
@@ -178,19 +174,10 @@ func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error)
 		draft.Departments = append([]string{}, lines(v.form["reach/departments"])...)
 	}
 	if v.form.Get("expiresAt") != "" {
-		end := endOf(v, &faults)
+		end := v.readDate("expiresAt", &faults)
 		draft.ExpiresAt = &end
 	}
 	return draft, faults.Err()
-}
-
-// endOf returns the moment that the form says in the field expiresAt.
-func endOf(v *pageContext, faults *rolecall.FieldErrors) rolecall.Time {
-	end, err := time.Parse(endLayout, v.form.Get("expiresAt"))
-	if err != nil {
-		faults.Add("/expiresAt", "format", msg("form.date"))
-	}
-	return rolecall.Time(end.UnixMicro())
 }
 
 // holds returns how the role is held, nil if it is not.
@@ -231,12 +218,12 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 type assigned struct {
 	where       string
 	departments []string
-	end         string
+	end         dateValue
 }
 
 // filledIn returns the state that the user has submitted.
 func (f frame) filledIn() assigned {
-	return assigned{f.form.Get("where"), lines(f.form["reach/departments"]), f.form.Get("expiresAt")}
+	return assigned{f.form.Get("where"), lines(f.form["reach/departments"]), f.typedDate("expiresAt")}
 }
 
 // assigned returns the submitted state if there was a problem. Otherwise it returns the current
@@ -254,7 +241,7 @@ func (a assignmentsView) assigned() assigned {
 		shown.where, shown.departments = whereDepartments, reach.Departments()
 	}
 	if end != rolecall.Never {
-		shown.end = end.Std().Format(endLayout)
+		shown.end = a.savedDate(end)
 	}
 	return shown
 }

@@ -385,7 +385,7 @@ func expiredRow(a assignmentsView, held *rolecall.Assignment) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = moment(a.frame, held.ExpiresAt).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = date(a.frame, held.ExpiresAt).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -461,12 +461,12 @@ func ending(f frame, held *rolecall.Assignment) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if held.Live(f.now) {
-			templ_7745c5c3_Err = say("assignment.expires", "Time", moment(f, held.ExpiresAt)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("assignment.expires", "Time", date(f, held.ExpiresAt)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = say("assignment.expired-at", "Time", moment(f, held.ExpiresAt)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("assignment.expired-at", "Time", date(f, held.ExpiresAt)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1143,7 +1143,7 @@ func assignForm(a assignmentsView, shown assigned, changes bool) templ.Component
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(a.frame, "expiresAt", msg("form.expires"), shown.end, templ.Attributes{"type": "datetime-local", "required": last != rolecall.Never}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dateField(a.frame, "expiresAt", msg("form.expires"), shown.end, last != rolecall.Never).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1157,9 +1157,9 @@ func assignForm(a assignmentsView, shown assigned, changes bool) templ.Component
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var52 string
-				templ_7745c5c3_Var52, templ_7745c5c3_Err = templ.JoinStringErrs(msg("assignment.latest", "Time", exact(last)))
+				templ_7745c5c3_Var52, templ_7745c5c3_Err = templ.JoinStringErrs(msg("assignment.latest", "Time", a.exact(last)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `assignments.templ`, Line: 225, Col: 66}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `assignments.templ`, Line: 225, Col: 68}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var52))
 				if templ_7745c5c3_Err != nil {

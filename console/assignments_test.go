@@ -31,13 +31,13 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
 		}
 	}
-	end := time.Now().UTC().Add(48 * time.Hour).Format(endLayout)
+	end := time.Now().UTC().Add(48 * time.Hour).Format(inputLayout)
 	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales\r\nLegal, Risk"}, "expiresAt": {end}}
 	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != home+"?done=role-given&role="+role.ID.String() {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	held, _, err := f.node.Directory.Assignments(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID))
-	if err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Legal, Risk", "Sales"}) || held[0].ExpiresAt.Std().Format(endLayout) != end {
+	if err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Legal, Risk", "Sales"}) || held[0].ExpiresAt.Std().Format(inputLayout) != end {
 		t.Errorf("%+v %v", held, err)
 	}
 	if a := f.get(path, cookie); !strings.Contains(a.body, "Legal, Risk\nSales</textarea>") || !strings.Contains(a.body, `value="`+end+`"`) || !strings.Contains(a.body, "Change <bdi>") {

@@ -245,7 +245,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // newContext returns the page context of the request.
 func (c *console) newContext(p *page, w http.ResponseWriter, r *http.Request) *pageContext {
-	v := &pageContext{console: c, page: p, request: r, response: w, web: web.RequestOf(r), ctx: r.Context(), status: http.StatusOK}
+	v := &pageContext{console: c, page: p, request: r, response: w, web: web.RequestOf(r), ctx: r.Context(), zone: zoneOf(r), status: http.StatusOK}
 	v.call.RequestID, v.call.Source = v.web.ID, v.web.Source
 	if tenant := r.PathValue("tenant"); rolecall.IsTenantName(tenant) {
 		v.tenant = tenant

@@ -266,7 +266,7 @@ func deletedTable(l allDeletedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = moment(d.frame, d.DeletedAt).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = date(d.frame, d.DeletedAt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -287,7 +287,7 @@ func deletedTable(l allDeletedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = moment(d.frame, d.restorableUntil()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = date(d.frame, d.restorableUntil()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -534,7 +534,7 @@ func deletedPage(d deletedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = moment(d.frame, d.DeletedAt).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = date(d.frame, d.DeletedAt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -555,7 +555,7 @@ func deletedPage(d deletedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = moment(d.frame, d.restorableUntil()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = date(d.frame, d.restorableUntil()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -23,7 +22,7 @@ func (c *console) eventPages() []page {
 
 // eventParameters are the query parameters that the addresses of lists of events keep. eventPerson
 // is another one: it searches for a user whose events are then listed.
-var eventParameters = []string{"type", "actor", "subject", "from", "to"}
+var eventParameters = []string{"type", "actor", "subject", "from", "to", fieldTimeZone}
 
 const (
 	eventPerson = "person"
@@ -102,14 +101,6 @@ func (l eventsView) isFiltered() bool {
 // isLookingFor reports whether the page shows a choice of users instead of events.
 func (l eventsView) isLookingFor() bool {
 	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.faults == nil && mayFindPeople(l.pageContext)
-}
-
-// day returns the value of a date field for the timestamp.
-func day(t rolecall.Time) string {
-	if t == 0 {
-		return ""
-	}
-	return t.Std().Format(time.DateOnly)
 }
 
 // eventKind is a group of types of events to choose from.
@@ -214,7 +205,7 @@ func addLimits(assignment map[string]any) {
 // assignmentWords returns where and until when the assignment of the event applies, or
 // applied before it was taken away; empty if the event is about none, or the caller may
 // not read it.
-func assignmentWords(e *rolecall.Event) string {
+func assignmentWords(f frame, e *rolecall.Event) string {
 	if e.Values == nil || !isAssignment(e) {
 		return ""
 	}
@@ -237,7 +228,7 @@ func assignmentWords(e *rolecall.Event) string {
 	}
 	var expiresAt rolecall.Time
 	if text, ok := assignment["expiresAt"].(string); ok && expiresAt.UnmarshalText([]byte(text)) == nil {
-		end = msg("events.until", "Time", expiresAt.Std().Format(msg("time.minute")))
+		end = msg("events.until", "Time", f.minute(expiresAt))
 	}
 	return msg("events.assignment", "Where", where, "End", end)
 }
@@ -278,7 +269,7 @@ func valueText(f frame, member string, value any, named names) string {
 		case roleMembers[member] && err == nil:
 			return msg("value.missing-role", "Role", f.missingRole(), "ID", value)
 		case timeMembers[member] && moment.UnmarshalText([]byte(value)) == nil:
-			return exact(moment)
+			return f.exact(moment)
 		}
 		return value
 	case bool:

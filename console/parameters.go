@@ -41,6 +41,7 @@ type parameters struct {
 	eventType  string
 	actor      rolecall.AnyID
 	subject    rolecall.AnyID
+	dayZone    *time.Location // of the days in the query
 	from, to   rolecall.Time
 }
 
@@ -131,6 +132,7 @@ var (
 		{"actor", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.actor })},
 		{"from", readTime(func(p *parameters) *rolecall.Time { return &p.from })},
 		{"to", readTime(func(p *parameters) *rolecall.Time { return &p.to })},
+		{fieldTimeZone, readTimeZone},
 	}, pageParameters...)
 	eventsQuery = append([]parameter{{"subject", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.subject })}}, userEventsQuery...)
 )
@@ -145,7 +147,10 @@ func eventTypes() (types []string) {
 // readQuery reads the parameters of the query that the page has. Empty ones, which forms
 // send, are ignored.
 func (v *pageContext) readQuery() {
-	v.limit = rolecall.DefaultLimit
+	v.limit, v.dayZone = rolecall.DefaultLimit, v.zone
+	if zone, ok := timeZones.load(v.request.URL.Query().Get(fieldTimeZone)); ok {
+		v.dayZone = zone // before the days are read
+	}
 	var seen uint32
 	var unknown rolecall.FieldErrors
 	for pair := range strings.SplitSeq(v.request.URL.RawQuery, "&") {
@@ -214,17 +219,29 @@ func readText(longest int, into func(*parameters) *string) func(*parameters, str
 	}
 }
 
-// readTime returns a parser of timestamps and of days. A day stands for its first moment in UTC.
+// readTime returns a parser of timestamps and of days. A day stands for its first moment.
 func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		if len(text) == len(time.DateOnly) {
-			text += "T00:00:00Z"
+			day, err := time.Parse(time.DateOnly, text)
+			if err != nil {
+				return "format", msg("problem.time")
+			}
+			text = rolecall.TimeOf(startOfDay(p.dayZone, day)).String()
 		}
 		if err := into(p).UnmarshalText([]byte(text)); err != nil {
 			return "format", msg("problem.time")
 		}
 		return "", ""
 	}
+}
+
+// readTimeZone accepts the names that readQuery could load.
+func readTimeZone(_ *parameters, text string) (code, detail string) {
+	if _, ok := timeZones.load(text); !ok {
+		return "format", msg("problem.time-zone")
+	}
+	return "", ""
 }
 
 func readCount(p *parameters, text string) (code, detail string) {
@@ -386,6 +403,9 @@ func (f frame) listAddress(parameters []string, changes ...string) string {
 		if query.Set(changes[i], changes[i+1]); changes[i+1] == "" {
 			query.Del(changes[i])
 		}
+	}
+	if query.Get("from") == "" && query.Get("to") == "" {
+		query.Del(fieldTimeZone)
 	}
 	if len(query) == 0 {
 		return f.request.URL.Path

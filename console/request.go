@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -28,8 +29,9 @@ type pageContext struct {
 	web      *web.Request
 	ctx      context.Context
 
-	call       access.Caller // the principal is nil without a session
-	tenant     string        // name, of the path or of the form of the sign-in
+	call       access.Caller  // the principal is nil without a session
+	zone       *time.Location // of the reader
+	tenant     string         // name, of the path or of the form of the sign-in
 	tenantID   rolecall.TenantID
 	sessions   []secret.Token // of the cookies
 	isShared   bool           // the session is the one of the API, not of the console
@@ -46,6 +48,7 @@ type pageContext struct {
 const (
 	fieldKey      = "idempotency-key"
 	fieldIfMatch  = "if-match"
+	fieldTimeZone = "timeZone" // in which the dates of the form are
 	fieldsOwn     = "current-"
 	fieldPassword = fieldsOwn + "password"
 )
@@ -79,6 +82,11 @@ func (v *pageContext) root() string { return v.console.site.Base + Path + "/" }
 // public returns the address under which clients reach the service, without a slash at
 // the end.
 func (v *pageContext) public() string { return v.console.site.Public }
+
+// zoneCookieAttributes returns the attributes of the cookie with the time zone, for console.js.
+func (v *pageContext) zoneCookieAttributes() string {
+	return v.console.site.ScriptCookie(v.console.site.Base + Path)
+}
 
 // asset returns the address of the file.
 func (v *pageContext) asset(name string) string { return v.console.assets[name] }

@@ -623,7 +623,7 @@ func roleChoice(s selectedView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(s.frame, "expiresAt", msg("form.expires"), shown.end, templ.Attributes{"type": "datetime-local"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = dateField(s.frame, "expiresAt", msg("form.expires"), shown.end, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

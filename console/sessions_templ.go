@@ -244,7 +244,7 @@ func sessionRow(l sessionsView, s *rolecall.Session) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = moment(l.frame, s.AuthenticatedAt).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = date(l.frame, s.AuthenticatedAt).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -82,7 +82,7 @@ func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 // The same form sent again is answered without it.
 func (c *console) createToken(v *pageContext, k *holderKind) error {
 	var faults rolecall.FieldErrors
-	draft := rolecall.APITokenDraft{Name: v.form.Get("name"), Permissions: lines(v.form["permissions"]), ExpiresAt: endOf(v, &faults)}
+	draft := rolecall.APITokenDraft{Name: v.form.Get("name"), Permissions: lines(v.form["permissions"]), ExpiresAt: v.readDate("expiresAt", &faults)}
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (t tokensView) othersTicked(groups []permissionGroup) string {
 }
 
 // end returns the expiry that the form shows.
-func (t tokensView) end() string {
-	return cmp.Or(t.form.Get("expiresAt"), t.now.Add(usualLifetime).Std().Format(endLayout))
+func (t tokensView) end() dateValue {
+	return cmp.Or(t.typedDate("expiresAt"), dateValue{text: t.inputText(t.now.Add(usualLifetime))})
 }
 
 // usualLifetime is the default lifetime of a token.

@@ -17,7 +17,7 @@ var secretOf = regexp.MustCompile(`rc_[A-Za-z0-9_-]{40,}`)
 
 // tokenFields are those of a form that makes a token of the permissions.
 func tokenFields(key, name string, permissions ...string) url.Values {
-	return url.Values{"idempotency-key": {key}, "name": {name}, "permissions": permissions, "expiresAt": {time.Now().UTC().Add(48 * time.Hour).Format(endLayout)}}
+	return url.Values{"idempotency-key": {key}, "name": {name}, "permissions": permissions, "expiresAt": {time.Now().UTC().Add(48 * time.Hour).Format(inputLayout)}}
 }
 
 func TestATokenIsShownOnceAndMadeOnce(t *testing.T) {
@@ -85,7 +85,7 @@ func TestWhatIsWrongWithATokenIsSaidAtTheField(t *testing.T) {
 		}
 	}
 	form := tokenFields("late", "Nightly", "users:read")
-	form.Set("expiresAt", time.Now().UTC().Add(400*24*time.Hour).Format(endLayout))
+	form.Set("expiresAt", time.Now().UTC().Add(400*24*time.Hour).Format(inputLayout))
 	if a := f.send(http.MethodPost, path, cookie, form); !strings.Contains(a.body, `id="fault-expiresAt">Must be at most 366 days from now.`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}

@@ -682,9 +682,9 @@ func signInCard(u userView) templ.Component {
 									return templ_7745c5c3_Err
 								}
 								var templ_7745c5c3_Var33 string
-								templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(exact(reason.Until))
+								templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(u.fullTime(reason.Until))
 								if templ_7745c5c3_Err != nil {
-									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 137, Col: 79}
+									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 137, Col: 84}
 								}
 								_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 								if templ_7745c5c3_Err != nil {
@@ -695,9 +695,9 @@ func signInCard(u userView) templ.Component {
 									return templ_7745c5c3_Err
 								}
 								var templ_7745c5c3_Var34 string
-								templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(msg("user.limited-until", "Time", clock(reason.Until), "Relative", ago(u.now, reason.Until)))
+								templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(msg("user.limited-until", "Time", u.clock(reason.Until), "Relative", u.ago(u.now, reason.Until)))
 								if templ_7745c5c3_Err != nil {
-									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 137, Col: 176}
+									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 137, Col: 185}
 								}
 								_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 								if templ_7745c5c3_Err != nil {
@@ -789,7 +789,7 @@ func signInCard(u userView) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						sent, sender, end := moment(u.frame, u.Invitation.CreatedAt), grantor(u.frame, u.names, u.Invitation.CreatedBy), moment(u.frame, u.Invitation.ExpiresAt)
+						sent, sender, end := moment(u.frame, u.Invitation.CreatedAt), grantor(u.frame, u.names, u.Invitation.CreatedBy), date(u.frame, u.Invitation.ExpiresAt)
 						if u.isInvited() {
 							templ_7745c5c3_Err = say("user.invitation-open", "Sent", sent, "User", sender, "Expires", end).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {

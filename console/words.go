@@ -17,42 +17,6 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// ago returns the timestamp relative to now: "3 days ago", "in 2 hours". It returns a date if it is
-// more than a year away. Future timestamps are rounded to the nearest unit.
-func ago(now, t rolecall.Time) string {
-	away := now.Sub(t)
-	future := away < 0
-	if future {
-		away = nearest(-away)
-	}
-	count, unit := 0, ""
-	switch {
-	case away < time.Minute && !future:
-		return msg("time.just-now")
-	case away < time.Minute:
-		return msg("time.soon")
-	case away < time.Hour:
-		count, unit = int(away/time.Minute), "minutes"
-	case away < 24*time.Hour:
-		count, unit = int(away/time.Hour), "hours"
-	case away < 60*24*time.Hour:
-		count, unit = int(away/(24*time.Hour)), "days"
-	case away < 365*24*time.Hour:
-		count, unit = int(away/(30*24*time.Hour)), "months"
-	default:
-		return t.Std().Format(msg("time.date"))
-	}
-	if future {
-		return msg("time.in-"+unit, "Count", count)
-	}
-	return msg("time.ago-"+unit, "Count", count)
-}
-
-// clock returns the time of day, rounded up to the next minute.
-func clock(t rolecall.Time) string {
-	return t.Add(time.Minute - time.Microsecond).Std().Truncate(time.Minute).Format(msg("time.clock"))
-}
-
 type lifetimeUnit struct {
 	length time.Duration
 	key    string // of its message
@@ -116,20 +80,6 @@ func readLifetime(text string) (seconds int64, ok bool) {
 	}
 	return seconds, ok
 }
-
-// nearest rounds a duration to the unit in which it is displayed.
-func nearest(d time.Duration) time.Duration {
-	if d = d.Round(time.Minute); d < time.Hour {
-		return d
-	}
-	if d = d.Round(time.Hour); d < 24*time.Hour {
-		return d
-	}
-	return d.Round(24 * time.Hour)
-}
-
-// exact returns the timestamp with all its parts, to the second.
-func exact(t rolecall.Time) string { return t.Std().Format(msg("time.exact")) }
 
 // thousands returns the number with its digits in groups.
 func thousands(n int) string {

@@ -1,5 +1,4 @@
-// The script of every page, next to htmx: the dialog, times in the reader's time zone, rows of
-// forms, and messages.
+// The script of every page, next to htmx: the dialog, the time zone, rows of forms, and messages.
 
 const dialog = document.getElementById("dialog");
 const words = JSON.parse(document.body.dataset.messages);
@@ -12,6 +11,18 @@ addEventListener("pagehide", (event) => {
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
+
+// The server shows times in the time zone of this cookie. A page that was made for another zone is
+// loaded again. A page that answers a form is not, because that would send the form again.
+const zoneCookie = `console-zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
+const hasZoneCookie = () => document.cookie.split("; ").includes(zoneCookie);
+if (!hasZoneCookie()) {
+  document.cookie = `${zoneCookie}; Max-Age=31536000${document.body.dataset.zoneCookie}`;
+  if (hasZoneCookie() && document.body.dataset.method === "GET" && document.querySelector("time, [name=timeZone]")) {
+    document.documentElement.hidden = true;
+    location.reload();
+  }
+}
 
 // After a failed form, the focus is on the first error.
 function focusFault(root) {
@@ -109,14 +120,6 @@ if (done) {
   setTimeout(() => note && toasts.append(note), 100);
   setTimeout(() => note?.remove(), 8000);
 }
-
-// Tooltips show exact times in the reader's time zone.
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-function tellTimes(root) {
-  for (const time of root.querySelectorAll("time[datetime]")) time.title = exact.format(new Date(time.dateTime));
-}
-tellTimes(document);
-document.body.addEventListener("htmx:afterSwap", (event) => tellTimes(event.detail.target));
 
 // A click outside a menu closes it.
 document.addEventListener("click", (event) => {

@@ -30,6 +30,7 @@ type cookies struct {
 	session, device     string // names
 	console             string // beginning of the name
 	ofSession, ofDevice string // attributes
+	ofScript            string // attributes of cookies that scripts set
 }
 
 // newCookies returns the cookies that the options describe. The known-device cookie never gets a
@@ -45,7 +46,8 @@ func newCookies(o *Options) cookies {
 	c := cookies{
 		session: SessionCookie, ofSession: "; HttpOnly" + domain + secure + "; SameSite=Lax",
 		device: deviceCookie, ofDevice: "; HttpOnly" + secure + "; SameSite=Lax",
-		console: consoleCookie,
+		console:  consoleCookie,
+		ofScript: secure + "; SameSite=Lax",
 	}
 	if o.HostPrefix {
 		c.session = hostPrefix + SessionCookie
@@ -119,6 +121,10 @@ func Devices(r *http.Request) (tokens []string) {
 func (s *Site) AppendSessions(tokens []secret.Token, r *http.Request) []secret.Token {
 	return appendTokens(tokens, s.cookies.session, r.Header["Cookie"])
 }
+
+// ScriptCookie returns the attributes of a cookie that a script sets for the path. It is Secure if
+// the session cookie is.
+func (s *Site) ScriptCookie(path string) string { return "; Path=" + path + s.cookies.ofScript }
 
 func addCookie(h http.Header, name, value string, lifetime time.Duration, attributes string) {
 	b := make([]byte, 0, 128)

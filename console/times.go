@@ -1,0 +1,150 @@
+package console
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// format returns the timestamp in the reader's time zone. key is that of the message with the
+// layout.
+func (v *pageContext) format(t rolecall.Time, key string) string {
+	local, layout := t.Std().In(v.zone), msg(key)
+	if name, _ := local.Zone(); strings.HasPrefix(name, "+") || strings.HasPrefix(name, "-") {
+		layout = strings.Replace(layout, "MST", "UTC-07:00", 1) // the zone has no abbreviation
+	}
+	return local.Format(layout)
+}
+
+// minute returns the date and the time of day, without seconds.
+func (v *pageContext) minute(t rolecall.Time) string { return v.format(t, "time.minute") }
+
+// exact returns the timestamp with all its parts, to the second.
+func (v *pageContext) exact(t rolecall.Time) string { return v.format(t, "time.exact") }
+
+// fullTime returns exact with the name of the time zone, and the timestamp in UTC.
+func (v *pageContext) fullTime(t rolecall.Time) string {
+	if v.zone == time.UTC {
+		return v.exact(t)
+	}
+	return msg("time.full", "Exact", v.exact(t), "Zone", v.zone.String(), "UTC", t.Std().Format(msg("time.utc")))
+}
+
+// clock returns the time of day, rounded up to the next minute.
+func (v *pageContext) clock(t rolecall.Time) string {
+	return v.format(rolecall.TimeOf(t.Add(time.Minute-time.Microsecond).Std().Truncate(time.Minute)), "time.clock")
+}
+
+// ago returns the timestamp relative to now: "3 days ago", "in 2 hours". It returns a date if it is
+// more than a year away. Future timestamps are rounded to the nearest unit.
+func (v *pageContext) ago(now, t rolecall.Time) string {
+	away := now.Sub(t)
+	future := away < 0
+	if future {
+		away = nearest(-away)
+	}
+	count, unit := 0, ""
+	switch {
+	case away < time.Minute && !future:
+		return msg("time.just-now")
+	case away < time.Minute:
+		return msg("time.soon")
+	case away < time.Hour:
+		count, unit = int(away/time.Minute), "minutes"
+	case away < 24*time.Hour:
+		count, unit = int(away/time.Hour), "hours"
+	case away < 60*24*time.Hour:
+		count, unit = int(away/(24*time.Hour)), "days"
+	case away < 365*24*time.Hour:
+		count, unit = int(away/(30*24*time.Hour)), "months"
+	default:
+		return v.format(t, "time.date")
+	}
+	if future {
+		return msg("time.in-"+unit, "Count", count)
+	}
+	return msg("time.ago-"+unit, "Count", count)
+}
+
+// nearest rounds a duration to the unit in which it is displayed.
+func nearest(d time.Duration) time.Duration {
+	if d = d.Round(time.Minute); d < time.Hour {
+		return d
+	}
+	if d = d.Round(time.Hour); d < 24*time.Hour {
+		return d
+	}
+	return d.Round(24 * time.Hour)
+}
+
+// inputLayout is the format in which browsers send a datetime-local field.
+const inputLayout = "2006-01-02T15:04"
+
+// dateValue is what a datetime-local field shows. saved is the RFC 3339 form of the saved
+// timestamp, empty without one. It distinguishes timestamps that the field shows in the same way,
+// in the same minute or when clocks are set back.
+type dateValue struct{ text, saved string }
+
+// savedDate returns the field for the saved timestamp.
+func (v *pageContext) savedDate(t rolecall.Time) dateValue {
+	return dateValue{text: v.inputText(t), saved: t.String()}
+}
+
+// typedDate returns the field as the user has submitted it.
+func (v *pageContext) typedDate(name string) dateValue {
+	return dateValue{text: v.form.Get(name), saved: v.form.Get("was-" + name)}
+}
+
+// inputText returns the text of a datetime-local field for the timestamp.
+func (v *pageContext) inputText(t rolecall.Time) string {
+	return t.Std().In(v.formZone()).Format(inputLayout)
+}
+
+// formZone returns the time zone of the dates in the form: that of the page on which the user
+// filled it in. It differs from the reader's time zone if that has changed since.
+func (v *pageContext) formZone() *time.Location {
+	if zone, ok := timeZones.load(v.form.Get(fieldTimeZone)); ok {
+		return zone
+	}
+	return v.zone
+}
+
+// readDate returns the timestamp of a datetime-local field.
+func (v *pageContext) readDate(name string, faults *rolecall.FieldErrors) rolecall.Time {
+	field, zone := v.typedDate(name), v.formZone()
+	if named := v.form.Get(fieldTimeZone); named != "" && named != zone.String() {
+		faults.Add("/"+name, "format", msg("form.unknown-zone", "Zone", named))
+		return 0
+	}
+	var saved rolecall.Time
+	if field.saved != "" && saved.UnmarshalText([]byte(field.saved)) == nil && v.inputText(saved) == field.text {
+		return saved
+	}
+	wall, err := time.Parse(inputLayout, field.text)
+	if err != nil {
+		faults.Add("/"+name, "format", msg("form.date"))
+		return 0
+	}
+	moment, ok := momentAt(zone, wall)
+	switch {
+	case !ok:
+		faults.Add("/"+name, "format", msg("form.skipped-time", "Zone", zone.String()))
+		return 0
+	case moment.UTC().Year() > lastYear:
+		faults.Add("/"+name, "format", msg("form.date"))
+		return 0
+	}
+	return rolecall.TimeOf(moment)
+}
+
+// lastYear is the last year of RFC 3339, in UTC.
+const lastYear = 9999
+
+// day returns the text of a field for the day of the timestamp in the query.
+func (v *pageContext) day(t rolecall.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Std().In(v.dayZone).Format(time.DateOnly)
+}
