@@ -141,8 +141,8 @@ func (v *pageContext) readDate(name string, faults *rolecall.FieldErrors) roleca
 // lastYear is the last year of RFC 3339, in UTC.
 const lastYear = 9999
 
-// day returns the text of a field for the day of the timestamp in the query.
-func (v *pageContext) day(t rolecall.Time) string {
+// filterDay returns the text of a field for the day of the timestamp in the query.
+func (v *pageContext) filterDay(t rolecall.Time) string {
 	if t == 0 {
 		return ""
 	}

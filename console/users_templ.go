@@ -844,7 +844,7 @@ func userRow(l usersView, u *rolecall.User, sight rolecall.UserMembers, selects 
 			return templ_7745c5c3_Err
 		}
 		if sight.Has(rolecall.MemberCreatedAt) {
-			templ_7745c5c3_Err = date(l.frame, u.CreatedAt).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = day(l.frame, u.CreatedAt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

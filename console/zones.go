@@ -9,7 +9,7 @@ import (
 )
 
 // zoneCookie is the cookie in which console.js keeps the name of the browser's time zone.
-const zoneCookie = "console-zone"
+const zoneCookie = "rolecall_time_zone"
 
 // zoneName matches the names of the IANA time zone database, such as America/Argentina/Ushuaia.
 var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`)

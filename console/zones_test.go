@@ -20,22 +20,22 @@ func zoneNamed(t *testing.T, name string) *time.Location {
 
 func TestTimeZoneOfTheCookie(t *testing.T) {
 	for cookie, want := range map[string]string{
-		"":                                                  "UTC",
-		"console-zone=":                                     "UTC",
-		"console-zone=Europe/Berlin":                        "Europe/Berlin",
-		"console-zone=UTC":                                  "UTC",
-		"console-zone=Etc/GMT+5":                            "Etc/GMT+5",
-		"console-zone=Asia/Calcutta":                        "Asia/Calcutta",
-		"console-zone=Local":                                "UTC",
-		"console-zone=Europe/Nowhere":                       "UTC",
-		"console-zone=europe/berlin":                        "UTC",
-		"console-zone=/etc/localtime":                       "UTC",
-		"console-zone=Europe/../UTC":                        "UTC",
-		"console-zone=+02:00":                               "UTC",
-		"console-zone=A" + strings.Repeat("/Berlin", 20):    "UTC",
-		"console-zone=A" + strings.Repeat("a", zoneNameMax): "UTC",
-		"other=1; console-zone=Africa/Cairo; x=y":           "Africa/Cairo",
-		"console-zone=America/Argentina/Ushuaia":            "America/Argentina/Ushuaia",
+		"":                                                        "UTC",
+		"rolecall_time_zone=":                                     "UTC",
+		"rolecall_time_zone=Europe/Berlin":                        "Europe/Berlin",
+		"rolecall_time_zone=UTC":                                  "UTC",
+		"rolecall_time_zone=Etc/GMT+5":                            "Etc/GMT+5",
+		"rolecall_time_zone=Asia/Calcutta":                        "Asia/Calcutta",
+		"rolecall_time_zone=Local":                                "UTC",
+		"rolecall_time_zone=Europe/Nowhere":                       "UTC",
+		"rolecall_time_zone=europe/berlin":                        "UTC",
+		"rolecall_time_zone=/etc/localtime":                       "UTC",
+		"rolecall_time_zone=Europe/../UTC":                        "UTC",
+		"rolecall_time_zone=+02:00":                               "UTC",
+		"rolecall_time_zone=A" + strings.Repeat("/Berlin", 20):    "UTC",
+		"rolecall_time_zone=A" + strings.Repeat("a", zoneNameMax): "UTC",
+		"other=1; rolecall_time_zone=Africa/Cairo; x=y":           "Africa/Cairo",
+		"rolecall_time_zone=America/Argentina/Ushuaia":            "America/Argentina/Ushuaia",
 	} {
 		r := &http.Request{Header: http.Header{"Cookie": {cookie}}}
 		if got := zoneOf(r).String(); got != want {

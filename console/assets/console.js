@@ -14,7 +14,7 @@ addEventListener("pageshow", (event) => {
 
 // The server shows times in the time zone of this cookie. A page that was made for another zone is
 // loaded again. A page that answers a form is not, because that would send the form again.
-const zoneCookie = `console-zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
+const zoneCookie = `rolecall_time_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
 const hasZoneCookie = () => document.cookie.split("; ").includes(zoneCookie);
 if (!hasZoneCookie()) {
   document.cookie = `${zoneCookie}; Max-Age=31536000${document.body.dataset.zoneCookie}`;

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { call, person, scenario, signIn, signedIn, owner, world } from "./harness.js";
 
 /** zoneCookie returns the time zone that the server knows of the browser. */
-const zoneCookie = async (page) => (await page.context().cookies(`${world.base}/console/`)).find((cookie) => cookie.name === "console-zone")?.value;
+const zoneCookie = async (page) => (await page.context().cookies(`${world.base}/console/`)).find((cookie) => cookie.name === "rolecall_time_zone")?.value;
 
 /** loads counts the pages that the browser has loaded. */
 function loads(page) {
