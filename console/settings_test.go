@@ -71,7 +71,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 	for name, values := range form {
 		further[name] = values
 	}
-	further.Set("settings/sessionIdleSeconds", "3 days") // which was not agreed to
+	further.Set("settings/sessionIdleSeconds", "3 days") // the accepted warnings do not include this value
 	if a := f.send(http.MethodPost, path, cookie, further); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "after 3 days instead of 12 hours.") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
@@ -145,7 +145,7 @@ func TestSettingsAreForWhoMayReadAndChangeThem(t *testing.T) {
 	f.hire("rea@example.com", "Rea Reader", []string{"tenant:read"})
 	eve, rea := f.signIn("acme", "eve@example.com"), f.signIn("acme", "rea@example.com")
 	if a := f.get("/console/acme/users", eve); strings.Contains(a.body, "/settings") {
-		t.Error("the section is offered to whom it is not open")
+		t.Error("the navigation offers the settings without tenant:read")
 	}
 	if a := f.get("/console/acme/settings", eve); a.StatusCode != http.StatusForbidden {
 		t.Errorf("%d", a.StatusCode)
