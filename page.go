@@ -32,9 +32,9 @@ type Position struct {
 // UserSort is a sort order of users.
 type UserSort uint8
 
-// The sort orders of users. Ids are in the order of creation.
+// The sort orders of users.
 const (
-	SortByID UserSort = iota
+	SortByID UserSort = iota // by time of creation, because ids begin with it
 	SortByName
 	SortByEmail
 )
@@ -76,7 +76,7 @@ type EventQuery struct {
 // ServiceAccountQuery selects and sorts service accounts.
 type ServiceAccountQuery struct {
 	Words  []string // each must begin a word of the name
-	ByName bool     // else by id, the order of creation
+	ByName bool     // otherwise by id, which is by time of creation
 	Desc   bool
 	After  *Position
 	Limit  int
@@ -104,7 +104,7 @@ type RoleQuery struct {
 	Key        string
 	Words      []string    // each must begin a word of the name
 	Permission *Permission // only roles with a permission that covers it, unless nil
-	ByName     bool        // else by id, the order of creation
+	ByName     bool        // otherwise by id, which is by time of creation
 	Desc       bool
 	After      *Position
 	Limit      int

@@ -107,8 +107,9 @@ type Session struct {
 	ExpiresAt       time.Time  `json:"expiresAt"`
 }
 
-// Principal is the signed-in user with the tenant-wide permissions. They can contain
-// wildcards. To check a permission, use CheckPermissions.
+// Principal is the signed-in user with the user's permissions: Permissions for the whole
+// tenant, and ScopedPermissions for some departments. Permissions can contain wildcards. To
+// check a permission, use CheckPermissions.
 type Principal struct {
 	SignIn
 	Tenant struct {

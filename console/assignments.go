@@ -32,13 +32,13 @@ type assignmentsView struct {
 	holder
 	held  []rolecall.Assignment
 	ended []rolecall.Assignment        // expired, the last one first
-	blind bool                         // the caller may not read what is held
-	names names                        // of who gave it
-	roles rolecall.Page[rolecall.Role] // to give
-	own   bool                         // these are what the caller holds: others they may not read
-	role  rolecall.Role                // that is given or taken
+	blind bool                         // the caller may not read the assignments
+	names names                        // of the users who granted the assignments
+	roles rolecall.Page[rolecall.Role] // the choice of roles to assign
+	own   bool                         // roles has only roles of the caller, who may not read other roles
+	role  rolecall.Role                // the role that the dialog assigns or removes
 
-	departments []string // to give it in
+	departments []string // the choice of departments for the assignment
 }
 
 // assignmentsView returns the holder that the path names, with the assignments. A caller who may
@@ -278,14 +278,14 @@ func (a assignmentsView) lastEnd() rolecall.Time {
 type holder struct {
 	id      rolecall.Holder
 	name    string
-	sure    string              // what to type to confirm an action
+	sure    string              // the text that the caller must type to confirm an action
 	section string              // the key of the section of the navigation
-	list    string              // address of all such, empty if the caller may not list them
-	home    string              // address of their page
-	needed  rolecall.Permission // to change what they hold
-	assigns bool                // the caller has that
-	makes   bool                // the caller may make tokens
-	revokes bool                // the caller may probably revoke them; the service decides
+	list    string              // address of the list of users or of service accounts; empty if the caller may not list them
+	home    string              // address of the holder's page
+	needed  rolecall.Permission // the permission to assign and remove roles
+	assigns bool                // the caller has the permission needed
+	makes   bool                // the caller may create tokens
+	revokes bool                // the caller may probably revoke tokens; the service decides
 }
 
 // endLabel returns the label of the expiry of an assignment.

@@ -91,7 +91,7 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), reader.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []rolecall.Role{deleter, reader} { // of the reader more is held than the clerk could give
+	for _, role := range []rolecall.Role{deleter, reader} { // the clerk may not assign deleter at all, and reader only in a department
 		if a := f.get(home, cookie); !strings.Contains(a.body, "Can&#39;t change") || strings.Contains(a.body, role.ID.String()+"/take") {
 			t.Errorf("%s: %s", role.Name, a.body)
 		}

@@ -300,7 +300,7 @@ func (v *pageContext) serve() error {
 // origin may call the API.
 func (v *pageContext) checkHeader() error {
 	switch {
-	case v.tenant != v.request.PathValue("tenant"): // which cannot be the name of one
+	case v.tenant != v.request.PathValue("tenant"): // the name in the path is not valid
 		return web.ErrUnknownPath
 	case v.request.ContentLength > web.MaxBody:
 		return web.ErrContentTooLarge
@@ -340,7 +340,7 @@ func isText(form url.Values) bool {
 }
 
 // authorize identifies the caller, and returns an error if the caller does not meet the policy of the
-// page. A form may re-authenticate the caller where step-up is needed.
+// page. If a form needs step-up and contains the password, authorize re-authenticates the caller.
 func (v *pageContext) authorize(isForm bool) error {
 	policy, s := &v.page.policy, v.console
 	if policy.Public {

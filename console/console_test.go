@@ -160,7 +160,7 @@ func TestEachClassHasItsLooksAndEachLookItsUse(t *testing.T) {
 	for _, match := range regexp.MustCompile(`\.([a-z][a-z-]*)`).FindAllSubmatch(rules, -1) {
 		looks[string(match[1])] = true
 	}
-	used := map[string]bool{"status-active": true, "status-pending": true, "status-suspended": true, "htmx-request": true} // made of a status, and by htmx
+	used := map[string]bool{"status-active": true, "status-pending": true, "status-suspended": true, "htmx-request": true} // the code composes the first three, and htmx adds the last
 	for _, pattern := range []string{"*.templ", "*.go", "assets/*.js"} {
 		names, _ := filepath.Glob(pattern)
 		for _, name := range names {

@@ -133,8 +133,8 @@ func (d deletedView) restoreWords() string {
 	return msg("deleted.restore-pending")
 }
 
-// userOrDeleted returns the user that the path names. It also returns a deleted user whom the
-// caller may restore.
+// userOrDeleted returns the user in the path. It also returns a deleted user, if the caller may
+// restore that user.
 func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
 	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err == nil {

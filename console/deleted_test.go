@@ -86,7 +86,7 @@ func TestARestoreSaysWhichRolesDidNotComeBack(t *testing.T) {
 	if a.StatusCode != http.StatusOK || strings.Contains(a.body, "<html") || !strings.Contains(a.body, "Role of eve@example.com") || !strings.Contains(a.body, "sign in yet") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	for range 2 { // sent once more, and opened by who came later
+	for range 2 { // the form is sent twice, and the address of the deleted user is opened later
 		if a := f.send(http.MethodPost, path+"/restore", helper, nil); a.Header.Get("Location") != path {
 			t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
 		}
@@ -94,7 +94,7 @@ func TestARestoreSaysWhichRolesDidNotComeBack(t *testing.T) {
 			t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
 		}
 	}
-	for _, email := range []string{ownerEmail, "blind@example.com"} { // nothing lost, and nothing to be known of it
+	for _, email := range []string{ownerEmail, "blind@example.com"} { // no role was lost, or the caller may not read roles
 		f.remove(user)
 		a := f.send(http.MethodPost, path+"/restore", f.signIn("acme", email), nil)
 		if a.Header.Get("Location") != path+"?done=restored" {

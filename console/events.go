@@ -33,11 +33,11 @@ const (
 type eventsView struct {
 	frame
 	pageLinks
-	user   *rolecall.User // whose history it is; nil of the whole tenant
+	user   *rolecall.User // the subject of the events; nil on the page of all events
 	page   rolecall.Page[rolecall.Event]
 	names  names
-	people []rolecall.User // who is called as the address asks
-	more   bool            // people
+	people []rolecall.User // the users that the search for a person found
+	more   bool            // the search found more users than people has
 }
 
 func (c *console) showEvents(v *pageContext) error {

@@ -35,7 +35,7 @@ func TestEachTypeOfEventHasWords(t *testing.T) {
 	}
 }
 
-// changed is a user of whom every member was changed by the owner.
+// changed creates a user, and then changes their name and department and suspends them as the owner.
 func (f *fixture) changed(name string) rolecall.User {
 	f.t.Helper()
 	user := f.hire("secret@example.com", "Before "+name, nil)

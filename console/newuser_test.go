@@ -153,7 +153,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 	if strings.Contains(a.body, `name="metadata-key" value="d"`) {
 		t.Error("what somebody else has removed and nobody touched is back")
 	}
-	form = url.Values{ // sent again as it is shown
+	form = url.Values{ // the form as the conflict page shows it
 		"if-match":         {tagOf(a.body)},
 		"was-metadata-key": {"a", "b", "c", "f"}, "was-metadata-value": {"uno", "zwei", "drei", "neu"},
 		"metadata-key": {"a", "c", "e", "f", ""}, "metadata-value": {"one", "drei", "5", "neu", ""},

@@ -46,8 +46,9 @@ func (f *fixture) hiddenField(page, name string) string {
 	return html.UnescapeString(found[1])
 }
 
-// ticked reports whether the page has a box of the value, and whether it is ticked.
-func ticked(page, name, value string) (there, checked, disabled bool) {
+// checkbox reports whether the page has a checkbox with the name and the value, and whether it is
+// checked and disabled.
+func checkbox(page, name, value string) (there, checked, disabled bool) {
 	box := regexp.MustCompile(`<input type="checkbox" name="` + name + `" value="` + regexp.QuoteMeta(value) + `"( checked)?( disabled)?>`).FindStringSubmatch(page)
 	return box != nil, box != nil && box[1] != "", box != nil && box[2] != ""
 }
@@ -57,7 +58,7 @@ func TestARoleIsMadeAndSaysWhatItOpens(t *testing.T) {
 	cookie := f.signIn("acme", ownerEmail)
 	page := f.get("/console/acme/roles/create", cookie).body
 	for _, p := range rolecall.OwnPermissions() {
-		if there, _, disabled := ticked(page, "permissions", p.String()); !there || disabled || !strings.Contains(page, html.EscapeString(openWords(p))) {
+		if there, _, disabled := checkbox(page, "permissions", p.String()); !there || disabled || !strings.Contains(page, html.EscapeString(openWords(p))) {
 			t.Errorf("%s is not offered with %q", p, p.Opens())
 		}
 	}
@@ -67,7 +68,7 @@ func TestARoleIsMadeAndSaysWhatItOpens(t *testing.T) {
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "nonsense:fly is not one of Rolecall&#39;s own permissions") || strings.Contains(a.body, `role="alert"`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if _, checked, _ := ticked(a.body, "permissions", "users:read"); !checked || !strings.Contains(a.body, "shop/invoices:read\nnonsense:fly</textarea>") {
+	if _, checked, _ := checkbox(a.body, "permissions", "users:read"); !checked || !strings.Contains(a.body, "shop/invoices:read\nnonsense:fly</textarea>") {
 		t.Errorf("what was filled in is lost: %s", a.body)
 	}
 	form["permissions"] = []string{"users:read", "shop/invoices:read"}
@@ -105,7 +106,7 @@ func TestWhoEditsARoleKeepsWhatOthersChanged(t *testing.T) {
 		}
 	}
 	for permission, want := range map[string]bool{"users:read": true, "users:suspend": false, "events:read": true, "sessions:read": true, "roles:read": false} {
-		if _, checked, _ := ticked(a.body, "permissions", permission); checked != want {
+		if _, checked, _ := checkbox(a.body, "permissions", permission); checked != want {
 			t.Errorf("%s is ticked: %v", permission, checked)
 		}
 	}
@@ -146,7 +147,7 @@ func TestOnlyWhatTheCeilingAllowsGoesIntoARole(t *testing.T) {
 	cookie := f.signIn("acme", "clerk@example.com")
 	page := f.get("/console/acme/roles/create", cookie).body
 	for permission, want := range map[string]bool{"users:read": true, "users.name:read": true, "roles:delete": true, "users:delete": false, "*:*": false} {
-		if there, _, disabled := ticked(page, "permissions", permission); !there || disabled == want {
+		if there, _, disabled := checkbox(page, "permissions", permission); !there || disabled == want {
 			t.Errorf("%s is offered: %v", permission, !disabled)
 		}
 	}
@@ -171,7 +172,7 @@ func TestADeletionSaysWhoHoldsTheRoleAndTakesItFromThem(t *testing.T) {
 	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), role.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
-	a := f.send(http.MethodPost, path+"/delete", cookie, nil) // it was shown before
+	a := f.send(http.MethodPost, path+"/delete", cookie, nil) // from a page that was loaded before the assignment
 	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "1 user has this role.") || strings.Contains(a.body, "?force") || f.hiddenField(a.body, "force") != "true" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}

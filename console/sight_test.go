@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// secrets are the words of which those stand on a page that the caller may read.
+// secrets returns the texts about the two users that the caller may not read.
 func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
 	sight := c.ReadableMembers(shown)
 	for m, of := range map[rolecall.UserMember]func(*rolecall.User) string{

@@ -33,8 +33,8 @@ type tokensView struct {
 	holder
 	pageLinks
 	page  rolecall.Page[rolecall.APIToken]
-	names names                                   // of who made them
-	held  []rolecall.Assignment                   // of which a new token can have a part
+	names names                                   // of the creators of the tokens
+	held  []rolecall.Assignment                   // the assignments of the holder; a new token can have permissions of their roles
 	made  idempotency.Created[directory.APIToken] // just now
 }
 
@@ -172,8 +172,9 @@ func (t tokensView) hindrance() string {
 	return ""
 }
 
-// offered are the permissions of which a new token can have some: those that the holder
-// has or may hand on, as their roles say them, and what these cover.
+// offered returns the choice of permissions for a new token, in groups. It has the permissions
+// and the grants of the holder's roles. If one of these has a wildcard, offered adds the
+// permissions of Rolecall that it covers.
 func (t tokensView) offered() (groups []permissionGroup) {
 	var held []rolecall.Permission
 	for i := range t.held {

@@ -48,7 +48,7 @@ func TestATokenIsShownOnceAndMadeOnce(t *testing.T) {
 			t.Errorf("%d %s", reused.StatusCode, reused.body)
 		}
 		list := f.get(home+"/tokens", cookie)
-		if strings.Count(list.body, "&lt;b&gt;Nightly") != 2 || secretOf.MatchString(list.body) || strings.Contains(list.body, "<b>Nightly") { // in its row, and what revokes it
+		if strings.Count(list.body, "&lt;b&gt;Nightly") != 2 || secretOf.MatchString(list.body) || strings.Contains(list.body, "<b>Nightly") { // the name, and the label of the Revoke link
 			t.Errorf("%s", list.body)
 		}
 

@@ -48,7 +48,7 @@ func (c *console) showUser(v *pageContext) error {
 
 func (u userView) name() string { return nameOf(u.pageContext, &u.Overview.User) }
 
-// holder returns the user as whom they hold roles.
+// holder returns the user as a holder of roles.
 func (u userView) holder() holder { return userHolder(u.pageContext, &u.Overview.User) }
 
 // isSelf reports whether the caller is the user.

@@ -29,8 +29,8 @@ type usersView struct {
 	pageLinks
 	page        directory.UserPage
 	withheld    rolecall.UserMembers // members that the caller may not read of some user on the page
-	roles       []rolecall.Role      // to filter by; nil if the caller may not read them
-	departments []string             // to filter by
+	roles       []rolecall.Role      // the choice of the role filter; nil if the caller may not read roles
+	departments []string             // the choice of the department filter
 }
 
 func (c *console) showUsers(v *pageContext) error {
@@ -207,12 +207,12 @@ type selectedView struct {
 	*bulkAction
 	users       []rolecall.UserID
 	names       names
-	roles       rolecall.Page[rolecall.Role] // to give
-	departments []string                     // to give it in
+	roles       rolecall.Page[rolecall.Role] // the choice of the form that assigns a role
+	departments []string                     // the choice of departments in that form
 	refused     []refusedUser
 }
 
-// refusedUser is a selected user for whom the action failed, and the error.
+// refusedUser is a selected user and the error of the action on this user.
 type refusedUser struct {
 	id  rolecall.UserID
 	why *rolecall.Error
@@ -335,7 +335,7 @@ func (s selectedView) back() string {
 	return s.frame.path("/users")
 }
 
-// again returns the confirmation page for the users for whom the action failed.
+// again returns the address of the confirmation page for the refused users.
 func (s selectedView) again() string {
 	query := url.Values{"return": {s.returnTail()}}
 	for _, r := range s.refused {
@@ -354,7 +354,7 @@ func (s selectedView) title() string {
 	return msg(s.key+".title", "Count", len(s.users))
 }
 
-// outcome returns the number of users for whom the action succeeded, in words.
+// outcome says on how many users the action succeeded.
 func (s selectedView) outcome() string {
 	return msg(s.key+".outcome", "Count", len(s.users)-len(s.refused))
 }

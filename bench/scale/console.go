@@ -19,7 +19,7 @@ const (
 	consoleUsers  = 100_000
 	consoleRounds = 200 // of each page
 	answeredIn    = 100 * time.Millisecond
-	largestPage   = 60 << 10 // as it is sent
+	largestPage   = 60 << 10 // bytes of the compressed response
 )
 
 // consolePage is one page of the console with its parts, for a sampled user.

@@ -28,8 +28,8 @@ var scanned = regexp.MustCompile(`Seq Scan on (?:\w+\.)?(\w+)`)
 // few are the tables with few rows.
 var few = map[string]bool{"instance_keys": true, "instance_key_fingerprints": true, "migrations": true, "compatibility": true}
 
-// checkPlans sends every request once more to the large store. It returns an error if
-// PostgreSQL read a whole table, or more rows than a list may read.
+// checkPlans repeats three requests of every operation on the large store. It returns an
+// error if a logged plan reads a whole table, or more rows than a list may read.
 func (b *bench) checkPlans(ctx context.Context, s *survey) (err error) {
 	for _, setting := range explaining {
 		if err := b.asAdmin(ctx, "postgres", "alter database many set "+setting); err != nil {

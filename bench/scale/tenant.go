@@ -20,7 +20,7 @@ const (
 	fewUsersName, manyUsersName = "few", "many"
 
 	fewUsers = 1_000
-	sampled  = 200 // users among whom the requests are spread
+	sampled  = 200 // number of users that the requests name
 )
 
 // oneTenant compares a tenant of many users, roles and assignments with one of few.

@@ -104,7 +104,7 @@ func (r *peersReport) writeMarkdown(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on: %s. %s\n", r.Machine.String(), r.noise())
 	for i, table := range [][][]string{r.services(), r.operations()} {
-		words := []int{4, 2}[i] // columns, before those of figures
+		words := []int{4, 2}[i] // columns with words; the columns with figures follow
 		b.WriteString("\n")
 		for n, row := range table {
 			markdownLine(&b, row)

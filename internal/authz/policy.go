@@ -153,7 +153,7 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	return nil
 }
 
-// reach returns the users for whom the principal holds the permission of the policy.
+// reach returns the reach in which the principal holds the permission of the policy.
 // Without a permission it returns Nowhere, because wildcards would cover the zero
 // permission.
 func (o *Policy) reach(p *Principal) rolecall.Reach {

@@ -166,7 +166,7 @@ func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
-// Reach returns the users for whom the principal holds the permission. One of
+// Reach returns the reach in which the principal holds the permission. One of
 // Rolecall's own permissions that is not about users has the reach Everywhere or
 // Nowhere. The reach of roles:read is the users whose assignments it allows to read;
 // with any reach it also allows to read the roles.
@@ -228,10 +228,10 @@ func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time,
 	return rolecall.UnionOf(covered)
 }
 
-// Reads returns the users of whom the principal may read the member.
+// Reads returns the users whose member m the principal may read.
 func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads[m] }
 
-// Updates returns the users of whom the principal may change the member.
+// Updates returns the users whose member m the principal may change.
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
 // Visible returns the users that are visible to the principal: all users in the

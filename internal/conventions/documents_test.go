@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// documents returns the Markdown files of the module by path.
+// documents returns the texts of the module's Markdown files, by path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

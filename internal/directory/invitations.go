@@ -72,7 +72,7 @@ type InvitationListing struct {
 	Limit int
 }
 
-// Invitations returns a page of the unexpired invitations of users whom the caller
+// Invitations returns a page of the unexpired invitations of users that the caller
 // may invite. It returns ErrPermissionDenied.
 func (s *Service) Invitations(ctx context.Context, c access.Caller, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
 	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {

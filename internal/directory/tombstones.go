@@ -18,7 +18,7 @@ type DeletedListing struct {
 	Limit int
 }
 
-// DeletedUsers returns a page of the deleted users whom the caller may restore, the
+// DeletedUsers returns a page of the deleted users that the caller may restore, the
 // most recently deleted first.
 func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedListing) (page rolecall.Page[rolecall.Tombstone], err error) {
 	if err := authz.ListDeletedUsers.Authorize(c.Principal); err != nil {
@@ -36,7 +36,7 @@ func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedLi
 	return page, err
 }
 
-// DeletedUser returns a deleted user whom the caller may restore, with their last
+// DeletedUser returns a deleted user that the caller may restore, with their last
 // status, or ErrNotFound.
 func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
 	if err := authz.ListDeletedUsers.AuthorizeFor(c.Principal, id); err != nil {

@@ -224,8 +224,8 @@ func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
 	}
 }
 
-// A search of the list for a permission does not find it for an owner, who has wildcards. So
-// no guide may contain such a search.
+// A guide must not search the list of permissions for a name: an owner holds wildcards, so the
+// search would not find the name.
 func TestNoGuideSearchesThePermissionsForAName(t *testing.T) {
 	search := regexp.MustCompile(`(?i)permissions\)?\.(includes|indexOf|find|contains)\b`)
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/guides/*.md", "../../client/*.go", "../../openapi/openapi.yaml", "../../console/*.templ"} {

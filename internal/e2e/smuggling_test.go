@@ -94,7 +94,7 @@ var smugglers = []struct {
 	}},
 }
 
-// smuggling is a tenant with a user whom a hidden request tries to suspend, and the route of
+// smuggling is a tenant with a user that a hidden request tries to suspend, and the route of
 // the request.
 type smuggling struct {
 	*world

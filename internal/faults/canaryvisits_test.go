@@ -25,7 +25,8 @@ var allWeights = func() (sum int) {
 	return sum
 }()
 
-// user returns a user whom this client created in the tenant, or the owner.
+// user returns a user that this client created in the tenant. If there is no such user, it
+// returns the owner.
 func (v *visitor) user() string {
 	if made := v.made[v.marked]; len(made) > 0 {
 		return made[v.random.IntN(len(made))]

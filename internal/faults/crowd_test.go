@@ -51,7 +51,7 @@ var crowds atomic.Int64
 type asker interface {
 	// ask sends the request once, and returns the status of the response.
 	ask(r *http.Request) (status int, err error)
-	// CloseIdleConnections closes the connection that is kept open.
+	// CloseIdleConnections closes the connection of the client.
 	CloseIdleConnections()
 }
 

@@ -3,7 +3,7 @@ package faults
 import "net/http"
 
 // userState is the part of a user's record that the load changes. The etag is the
-// version. "" means that no client has read it yet.
+// version, or "" until a client has read the new version.
 type userState struct {
 	there                    bool
 	mark, name, status, etag string

@@ -331,14 +331,14 @@ func (tn *tenant) lookUp(address string) *string {
 	return &holder
 }
 
-// hotUser is a user whom many clients change.
+// hotUser is a user that many clients change.
 type hotUser struct {
 	user
 	address string
 	left    int // changes, after which another takes the place, so that histories stay short
 }
 
-// shared returns a user whom other clients change too.
+// shared returns a user that other clients change too.
 func (tn *tenant) shared(random *rand.Rand) (hotUser, bool) {
 	const changes = 60
 	place := random.IntN(len(tn.hot))

@@ -15,8 +15,8 @@ import (
 
 // The corpus has the classes of JSONTestSuite (Nicolas Seriot, MIT License): values that every parser
 // must refuse, values that every parser must accept, and values for which parsers may differ. Of the
-// last class, we refuse text that is not Unicode, and values that are nested too deep. Numbers can
-// have any size.
+// last class, the server refuses text that is not Unicode, and values that are nested too deeply. It
+// accepts numbers of any size.
 
 // notJSON returns values that no document may hold.
 func notJSON() []string {

@@ -269,7 +269,7 @@ func TestExamplesMatchTheDocument(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if *writeExamples { // those that are read here are the old ones
+	if *writeExamples { // this test has read the examples from before the rewrite
 		return
 	}
 	for _, op := range everyOperation {

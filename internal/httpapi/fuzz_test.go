@@ -170,7 +170,7 @@ func FuzzRequests(f *testing.F) {
 		anonymous.Header.Del("Cookie")
 		anonymous.Header.Del("Authorization")
 		strangers := []*http.Request{anonymous}
-		if !isOperators(request.URL) { // to whom the tenant of the request means nothing
+		if !isOperators(request.URL) { // requests of operators do not depend on the tenant in the header
 			strangers = append(strangers, abroad)
 		}
 		for _, stranger := range strangers {
@@ -215,7 +215,7 @@ func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	}
 	r := &http.Request{Method: method, URL: u, RequestURI: target, Host: "localhost", RemoteAddr: "127.0.0.1:1", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body))}
 	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}
-	if slices.ContainsFunc(operations, func(op *operation.Operation) bool { return op.Policy.Public && op.Path == u.Path }) { // it could end the session
+	if slices.ContainsFunc(operations, func(op *operation.Operation) bool { return op.Policy.Public && op.Path == u.Path }) { // public operations, such as a sign-in, could end the owner's session
 		r.Header.Set("Cookie", web.SessionCookie+"="+string(secret.NewToken()))
 	}
 	if isOperators(u) {

@@ -138,7 +138,7 @@ func TestWalkOfAList(t *testing.T) {
 	}
 	var names []string
 	path, cursors := "/rolecall/users?limit=3&sort=-name&q=u+example&count=true", []string{}
-	s.url = strings.TrimSuffix(s.url, "/rolecall") // the links hold it
+	s.url = strings.TrimSuffix(s.url, "/rolecall") // the links in the responses contain the base path
 	for pages := 0; path != ""; pages++ {
 		if pages > 20 {
 			t.Fatal("the walk does not end")

@@ -56,8 +56,8 @@ type responseView struct {
 	Example       string
 }
 
-// groups returns the operations by tag. If words are given, it returns only operations whose
-// summary, path, description or id contains all of them.
+// groups returns the operations by tag. If words are given, each of them must occur in the id,
+// method, path, summary or description of the operation.
 func groups(words []string) []groupView {
 	var all []groupView
 	for _, tag := range builtDocument().Tags {

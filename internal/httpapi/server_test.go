@@ -48,7 +48,7 @@ type testServer struct {
 	log      *lockedBuffer
 	registry *prometheus.Registry
 
-	operators []string // what Authorization says of keys for all tenants, and for one; see operate
+	operators []string // values of Authorization: a key for all tenants, and a key for one; see operate
 }
 
 func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, web.Options{}) }

@@ -20,7 +20,7 @@ type Listener struct {
 	inherited    bool
 	shuttingDown atomic.Bool
 	shutDown     chan struct{}
-	late         []net.Conn // what waited; belongs to Accept once shutDown is closed
+	late         []net.Conn // connections that waited at the shutdown; only Accept uses it after shutDown is closed
 }
 
 func newListener(listener *net.TCPListener, inherited bool) *Listener {

@@ -31,7 +31,7 @@ type Key struct {
 	Fingerprint []byte
 }
 
-// Owner is the caller to whom a key belongs.
+// Owner is the caller that sent a key.
 type Owner struct {
 	Tenant    rolecall.TenantID // zero: an operator creates a tenant
 	User      rolecall.UserID

@@ -68,8 +68,8 @@ func NewSMTP(server, from string) (*SMTP, error) {
 	return s, nil
 }
 
-// InClear reports whether mail may be sent unencrypted over a network. It is false for smtps, for a
-// server on this machine, and with a user, for whom STARTTLS is mandatory.
+// InClear reports whether mail may be sent unencrypted over a network. It is false for smtps and for a
+// server on this machine. It is also false if the URL has a user, because STARTTLS is then mandatory.
 func (s *SMTP) InClear() bool { return !s.implicit && !s.local && s.user == "" }
 
 func isLoopback(host string) bool {

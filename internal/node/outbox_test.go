@@ -138,7 +138,7 @@ func TestExpiredMailIsGivenUpWithAnEvent(t *testing.T) {
 	})
 }
 
-// A recipient whom the mail server rejects does not delay other mail. In the end, the
+// Mail that the server rejects because of its recipient does not delay other mail. In the end, the
 // log, a counter and an event report the failure.
 func TestMailToARefusedRecipientDoesNotBlockOthers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {

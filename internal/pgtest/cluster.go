@@ -244,8 +244,7 @@ func (s *Server) dropDatabase(name string) (err error) {
 	return err
 }
 
-// CitusMigrated returns the URL of a new database with the schema of this program, like
-// CitusURL.
+// CitusMigrated is like CitusURL, but the new database has the schema of this program.
 func CitusMigrated(t testing.TB) string {
 	t.Helper()
 	databaseURL := CitusURL(t)

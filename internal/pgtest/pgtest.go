@@ -41,8 +41,7 @@ func URL(t testing.TB) string {
 	return create(t, "template0")
 }
 
-// Migrated returns the URL of a new database with the schema of this program.
-// Otherwise it is like the function URL.
+// Migrated is like URL, but the new database has the schema of this program.
 func Migrated(t testing.TB) string {
 	t.Helper()
 	return create(t, template(t))

@@ -28,10 +28,10 @@ type lease struct {
 	open *postgres.Database // nil until Opened
 }
 
-// Reused returns the URL of a database with the schema of this program and without rows,
-// like Migrated. Earlier tests may have used it, because deleting their rows takes a
-// hundredth of the time. Tests that change more than rows, or that count or end
-// connections, need Migrated.
+// Reused returns the URL of a database with the schema of this program and without rows.
+// An earlier test may have used it: deleting rows takes a hundredth of the time of
+// Migrated. Tests that change more than rows, or that count or end connections, need
+// Migrated.
 func Reused(t testing.TB) string {
 	t.Helper()
 	return borrow(t).url(t)

@@ -99,7 +99,7 @@ func admit(tx *store.Tx, id rolecall.UserID) error {
 	return rolecall.ErrWrongCredentials // deleted at the same time
 }
 
-// entry is an authenticated user for whom a session is created.
+// entry is an authenticated user, and how startSession creates the session.
 type entry struct {
 	user         rolecall.UserID
 	password     string             // the stored hash, to which the known-device token is bound

@@ -19,8 +19,8 @@ import (
 // cachedOperators is the maximum number of operator keys in the cache of a process.
 const cachedOperators = 1000
 
-// operatorCache caches operator keys by hash. The entry under the zero hash has any
-// one of the stored keys, or the zero key if no key exists.
+// operatorCache caches operator keys by hash. The entry under the zero hash answers
+// whether keys exist: it holds the first stored key, or the zero key if no key exists.
 type operatorCache = otter.Cache[[32]byte, *operatorEntry]
 
 // operatorEntry is immutable except for touching.

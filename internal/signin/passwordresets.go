@@ -145,9 +145,9 @@ func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key id
 	})
 }
 
-// ResetPassword sets the password of the user to whom the token was mailed, once,
-// and ends all their sessions and API tokens. It creates no session, because a
-// second factor can be needed. It clears the failed sign-ins of the account and
+// ResetPassword sets the password of the user who received the token by mail, and
+// ends all their sessions and API tokens. A token works once. ResetPassword creates
+// no session, because a second factor can be needed. It clears the failed sign-ins of the account and
 // those of the account from this source, because they were guesses at the old
 // password. It returns ErrPasswordResetInvalid, ErrValidation for the password,
 // ErrUserSuspended, ErrTenantSuspended and ErrBusy.
