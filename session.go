@@ -22,9 +22,10 @@ type Session struct {
 // ConfirmedSince returns the time of the last sign-in or re-authentication.
 func (s *Session) ConfirmedSince() Time { return max(s.AuthenticatedAt, s.ConfirmedAt) }
 
-// EndsAt returns the time at which the session ends even if it is used. The settings
-// are those that apply to its user. The shorter default of a required second factor
-// also applies to sessions that began before it was required.
+// EndsAt returns the time at which the session ends even if it is used. Callers pass
+// the settings that apply to the user of the session (see TenantSettings.For). If a
+// second factor is required, the default is shorter, also for sessions that began
+// before it was required.
 func (s *Session) EndsAt(settings TenantSettings) Time {
 	if settings.SessionAbsolute == nil && settings.RequireFactor() {
 		return min(s.ExpiresAt, s.AuthenticatedAt.Add(GuardedSessionAbsolute))

@@ -165,7 +165,8 @@ func (c *console) factorPages() []page {
 	}
 }
 
-// askApp shows the effect of adding an app and a button, because each call makes a new secret.
+// askApp shows what adding an app changes, and a button. Only the button creates a secret, because
+// each call of the service method creates a new one.
 func (c *console) askApp(v *pageContext) error {
 	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {

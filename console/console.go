@@ -28,7 +28,7 @@ import (
 // Path is the path of the console, below the base path of the site.
 const Path = "/console"
 
-// assetsPath is the path of the assets, below Path. No tenant can have this name.
+// assetsPath follows Path in the addresses of the assets. No tenant can have the name "-".
 const assetsPath = "/-/"
 
 // console holds the services that the pages call.

@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// remove deletes the user by the owner.
+// remove deletes the user as the owner.
 func (f *fixture) remove(u rolecall.User) {
 	f.t.Helper()
 	if err := f.node.Directory.DeleteUser(f.t.Context(), f.asOwner(), u.ID, nil); err != nil {

@@ -75,7 +75,7 @@ func (c *console) showUserEvents(v *pageContext) (err error) {
 	return c.showEventList(v, list, msg("events.of-user-page"), usersSection)
 }
 
-// showEventList shows the list with the names of who is in it.
+// showEventList shows the list with the names of its users.
 func (c *console) showEventList(v *pageContext, list eventsView, title, here string) (err error) {
 	listing := v.eventListing()
 	if list.names, err = c.namesIn(v, list.page.Items, listing.Actor, listing.Subject); err != nil {

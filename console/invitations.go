@@ -43,8 +43,8 @@ func (c *console) showInvitations(v *pageContext) (err error) {
 	})
 }
 
-// mayBeInvited reports whether an invitation is of use to the user, as far as the
-// caller may know.
+// mayBeInvited reports whether the user is pending, so that an invitation helps. It returns true if
+// the caller may not read the status.
 func mayBeInvited(u *rolecall.User, sight rolecall.UserMembers) bool {
 	return !sight.Has(rolecall.MemberStatus) || u.Status == rolecall.UserPending
 }

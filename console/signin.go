@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// signInPages are the ways in and out.
+// signInPages returns the pages to sign in and to sign out.
 func (c *console) signInPages() []page {
 	return []page{
 		{path: "/", operation: "AuthsController_login", show: c.showSignIn, act: c.signIn},
@@ -199,8 +199,8 @@ func (c *console) signOut(v *pageContext) error {
 	return signedOut(v)
 }
 
-// signedOutPrefix begins the keys of the messages of the sign-in page. The word in the query
-// parameter "done" follows.
+// signedOutPrefix and the value of the query parameter "done" form the key of a message on the
+// sign-in page.
 const signedOutPrefix = "signed-out."
 
 // whySignIn explains why a user who expects to be signed in must sign in again.

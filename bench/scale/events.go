@@ -19,9 +19,9 @@ import (
 // their ids.
 const eventsApart = 12 * 24 * time.Hour
 
-// fillEvents adds events about all users to the database, in as many passes as the large
-// tenant needs. So the users of the small tenant have as many events each. It writes the rows
-// directly, because 10 million are too many for requests.
+// fillEvents adds events about the generated users to the database. Each pass adds one event per
+// user. The small tenant gets as many passes as the large one, so all users have the same number
+// of events. It writes the rows directly, because 10 million are too many for requests.
 func (b *bench) fillEvents(ctx context.Context, database string, n *node) (err error) {
 	passes := b.events / b.users
 	if passes == 0 {

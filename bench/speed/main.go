@@ -108,7 +108,7 @@ func (r *report) measure(ctx context.Context, o options, binary, folder string) 
 	return nil
 }
 
-// tables are results that can be printed.
+// tables are results that write prints as Markdown or as text.
 type tables interface {
 	writeMarkdown(w io.Writer) error
 	writeText(w io.Writer) error

@@ -244,7 +244,7 @@ func head(method, target string) string {
 		"X-Forwarded-For: 203.0.113.7\r\nX-Tenant-Schema: " + tenant + "\r\n"
 }
 
-// creations returns requests of the owners in turn that each create another user.
+// creations returns requests that each create a different user. The owners take turns to send them.
 func creations(sessions []string) []string {
 	var list []string
 	for _, session := range sessions {

@@ -94,8 +94,8 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
 }
 
-// Flush writes the refusals since the last Flush. Refusals that cannot be written
-// are kept for the next one.
+// Flush writes the refusals since the last Flush. It keeps refusals that it cannot
+// write for the next Flush.
 func (r *Refusals) Flush(ctx context.Context) error {
 	var failures []error
 	for tenant, counted := range r.counter.drain() {

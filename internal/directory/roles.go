@@ -206,8 +206,8 @@ func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 
 // unassignHolders removes the role from up to access.BatchSize users and as many
 // service accounts. It writes an event for each unexpired assignment, and reports
-// whether assignments can remain. The events have the actor and the request of their
-// cause. They are left out if the cause was purged.
+// whether assignments can remain. The events have the actor and the request of
+// cause. If cause was purged, unassignHolders writes no events.
 func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
 	users, err := tx.DeleteAssignments(role, access.BatchSize)
 	if err != nil {

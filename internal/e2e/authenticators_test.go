@@ -90,9 +90,9 @@ return says(await call(service, 'POST /auths/passkeys/sign-in', {passkey: await 
 	return tab
 }
 
-// testStolenAnswer lets a page of a sibling host that is not allowed use the same
-// authenticator. The authenticator answers, because the domain is the same. The service
-// rejects the answer, because it contains the origin.
+// testStolenAnswer uses the authenticator on a page of a sibling host whose origin is not
+// allowed. The authenticator answers, because the domain is the same. The service rejects the
+// answer, because it contains the origin of the page.
 func testStolenAnswer(t *testing.T, tab *browser.Tab, app, blog, service string) {
 	tab.Visit(t, app)
 	options := tab.Run(t, fmt.Sprintf(`return JSON.stringify((await call(%q, 'POST /auths/passkeys/sign-in-options')).json.publicKey)`, service))

@@ -205,8 +205,8 @@ func held(department string, permissions ...string) []holding {
 	return all
 }
 
-// subjects returns the users of the requests. They are new users if a request may change
-// them.
+// subjects returns the users of the requests. Users that a request may change are new in each
+// call.
 func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 	t.Helper()
 	m.fresh++

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// fullHash is the beginning of a release's password hash in the store.
+// fullHash is the prefix of stored password hashes with the parameters of a release.
 const fullHash = "$argon2id$v=19$m=19456,t=2,p=1$"
 
 // TestUnderSiege attacks a program behind a proxy. The last tests kill its process.

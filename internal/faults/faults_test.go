@@ -91,11 +91,11 @@ func runIn(m *testing.M) (code int) {
 	return code
 }
 
-// release returns the path of the program with full password hashes.
+// release builds the program with the full cost of password hashes, and returns its path.
 var release = sync.OnceValues(func() (string, error) { return buildAs("release") })
 
-// cheap returns the path of the program with cheap password hashes. The cost of hashes
-// does not matter for most faults. With -full, it returns the release.
+// cheap builds the program with cheap password hashes, and returns its path. The cost of hashes
+// does not matter for most faults. With -full, it returns the path of release.
 var cheap = sync.OnceValues(func() (string, error) {
 	if *full {
 		return release()

@@ -84,7 +84,8 @@ func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRol
 	return operation.Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
 }
 
-// readsRoles reports whether the caller may read roles. Other callers get only the ids.
+// readsRoles reports whether the caller may read roles. Callers without this permission get only the
+// ids of roles.
 func readsRoles(c access.Caller) bool {
 	return c.Principal != nil && !c.Reach(rolecall.RolesRead).IsNowhere()
 }

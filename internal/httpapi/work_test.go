@@ -101,7 +101,7 @@ func TestLinearMemoryForEveryBody(t *testing.T) {
 	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
 	before := s.bytesAllocated(2 * smallBody)
-	const some = 1 << 20 // pools that the garbage collector has emptied are filled again
+	const some = 1 << 20 // bytes that refill the pools after the garbage collector has emptied them
 	for what, allocated := range s.bytesAllocated(2 * largeBody) {
 		if allocated > mostRatio*before[what]+some {
 			t.Errorf("%s: %d bytes are allocated for a body of %d, and %d for one of %d", what, before[what], 2*smallBody, allocated, 2*largeBody)

@@ -169,7 +169,8 @@ func resumeAccount(holds ...held) act {
 	}
 }
 
-// withdraw withdraws the invitation of a user with the roles.
+// withdraw creates a user who holds the roles, invites the user as the owner, and withdraws the
+// invitation as the caller.
 func withdraw(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)

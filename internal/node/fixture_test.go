@@ -318,7 +318,7 @@ func (f *fixture) ownerRole() rolecall.RoleID {
 	return page.Items[0].ID
 }
 
-// settings changes the settings of the tenant, like its operator.
+// settings writes the settings of the tenant to the store, without authorization and events.
 func (f *fixture) settings(settings rolecall.TenantSettings) {
 	f.Helper()
 	changed := f.tenant

@@ -220,9 +220,9 @@ func TestInviteUserIsAuthorized(t *testing.T) {
 	})
 }
 
-// TestTheGrantorOfALinkIsAuthorizedAgainAtItsUse lets a user invite a guest or
-// request another address for a guest. That user loses the permission before the guest
-// uses the link.
+// In TestTheGrantorOfALinkIsAuthorizedAgainAtItsUse, a clerk invites one user (the guest), and
+// requests another email address for a second user. Both links work only if the clerk still has
+// the permissions when the links are used.
 func TestTheGrantorOfALinkIsAuthorizedAgainAtItsUse(t *testing.T) {
 	clerk := []held{holding("users:read", "users:invite", "users.email:update")}
 	for _, c := range []struct {

@@ -56,7 +56,7 @@ func (h held) draft() rolecall.AssignmentDraft {
 	return draft
 }
 
-// role returns the role with a unique name.
+// role returns a role with the permissions and the grants, and with a unique name.
 func (h held) role(t testing.TB) rolecall.Role {
 	draft := rolecall.RoleDraft{Name: fmt.Sprintf("Role %d", serial.Add(1)), Permissions: h.permissions, Grants: h.grants}
 	role, faults := draft.Role(start)

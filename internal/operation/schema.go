@@ -206,7 +206,8 @@ func (s *Schemas) text(tag reflect.StructTag) *huma.Schema {
 	return text
 }
 
-// Bounded returns the schema of a text that is stored and shown.
+// Bounded returns the schema of a text with a minimum and a maximum length, and with at least one
+// visible character unless it is empty.
 func Bounded(minimum, maximum int) *huma.Schema {
 	text := &huma.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum, Pattern: visibleText, Description: mustBeVisible}
 	if minimum == 0 {

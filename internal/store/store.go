@@ -128,7 +128,7 @@ func (nested) Watch(ctx context.Context, _ Watcher) error {
 func (nested) Ready(context.Context) error { return nil }
 
 // violations maps constraints and unique indexes to the errors of their violation.
-// Both databases use these names.
+// The constraints have the same names in SQLite and in PostgreSQL.
 var violations = map[string]*rolecall.Error{
 	"users_email":            rolecall.ErrEmailTaken,
 	"users_external_id":      rolecall.ErrExternalIDTaken,

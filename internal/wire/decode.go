@@ -125,7 +125,8 @@ func (d *Decoding) object(at string, value jsontext.Value, members []decodedMemb
 	}
 }
 
-// Unknown adds the field error of an unknown member. It suggests the most similar of the names.
+// Unknown adds the field error of an unknown member. If one
+// of the names differs only in case, it suggests that name.
 func (d *Decoding) Unknown(at, name string, names []string) {
 	detail := "is not a member of this body"
 	for _, known := range names {

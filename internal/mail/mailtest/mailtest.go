@@ -22,7 +22,7 @@ type Server struct {
 	open     map[net.Conn]bool
 	faults   map[string]fault // by command
 	messages []*Message       // as they came
-	arrived  chan struct{}    // closed with the next one
+	arrived  chan struct{}    // closed when the next mail arrives
 }
 
 // Options are what a server offers.
@@ -91,8 +91,8 @@ func (s *Server) Close() error {
 // moments too, and "RCPT ada@example.com" fails for one recipient only.
 const (
 	Connect = "CONNECT" // before the greeting
-	End     = "END"     // after the text of a message, which is not taken then
-	Taken   = "TAKEN"   // a message was taken, and its sender is not told
+	End     = "END"     // after the text of a message; the server then discards the message
+	Taken   = "TAKEN"   // after a message is kept, before the reply to its sender
 )
 
 // Refuse has the server answer with the reply, such as 451 4.3.0 Later, at the

@@ -327,7 +327,7 @@ func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
 	c.apiTokens, c.tokenIDs = append(c.apiTokens, f.newAPIToken(token)), append(c.tokenIDs, token.ID)
 }
 
-// state contains all data of the contents that can be read.
+// state contains the stored data of contents, as the store returns it.
 type state struct {
 	users       []rolecall.User
 	roles       []rolecall.Role
