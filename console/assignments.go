@@ -35,7 +35,7 @@ type assignmentsView struct {
 	blind bool                         // the caller may not read the assignments
 	names names                        // of the users who granted the assignments
 	roles rolecall.Page[rolecall.Role] // the choice of roles to assign
-	own   bool                         // roles has only roles of the caller, who may not read other roles
+	own   bool                         // the caller may read no roles, so the choice has only the roles of the caller
 	role  rolecall.Role                // the role that the dialog assigns or removes
 
 	departments []string // the choice of departments for the assignment
