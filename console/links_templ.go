@@ -184,7 +184,7 @@ func invitationPage(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = say("link.invited", "Tenant", strong(f.tenant)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = say("link.invited", "Tenant", strong(f.tenantName())).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -398,7 +398,7 @@ func passwordResetPage(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = say("link.request", "Tenant", strong(f.tenant)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = say("link.request", "Tenant", strong(f.tenantName())).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -515,7 +515,7 @@ func emailChangePage(f frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = say("link.confirm-effect", "Tenant", strong(f.tenant)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("link.confirm-effect", "Tenant", strong(f.tenantName())).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -62,7 +62,7 @@ func (f frame) fullTitle() string {
 	if p := f.call.Principal; p != nil {
 		words = append(words, p.Tenant.DisplayName)
 	} else if f.tenant != "" {
-		words = append(words, f.tenant)
+		words = append(words, f.tenantName())
 	}
 	return strings.Join(append(words, "Rolecall"), " · ")
 }

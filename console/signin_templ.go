@@ -210,7 +210,7 @@ func signInPage(f frame, options string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = say("sign-in.in-tenant", "Tenant", strong(f.tenant)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("sign-in.in-tenant", "Tenant", strong(f.tenantName())).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1066,7 +1066,7 @@ func signOutPage(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = say("sign-in.sign-out-effect", "Tenant", strong(f.tenant)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = say("sign-in.sign-out-effect", "Tenant", strong(f.tenantName())).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

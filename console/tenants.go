@@ -86,6 +86,16 @@ func signedOut(v *pageContext) error {
 	return v.redirect(v.path("/sign-in") + "?done=signed-out")
 }
 
+// tenantName returns the display name of the tenant in the address, or its short name if there is no
+// such tenant.
+func (f frame) tenantName() string {
+	tenant, err := f.console.directory.Tenant(f.ctx, f.tenant)
+	if err != nil || tenant.ID.IsZero() {
+		return f.tenant
+	}
+	return tenant.DisplayName
+}
+
 // openTenant is a tenant in which the browser may have a console session.
 type openTenant struct{ name, displayName string }
 
