@@ -91,6 +91,10 @@ const (
 	EventServiceAccountResumed   EventType = "service_account.resumed"
 
 	EventMailUndeliverable EventType = "mail.undeliverable"
+
+	EventUsersExported     EventType = "users.exported"
+	EventRoleUsersExported EventType = "role.users_exported"
+	EventEventsExported    EventType = "events.exported"
 )
 
 // Actor is the user or program that did it.
@@ -213,4 +217,8 @@ var eventDescriptions = []EventDescription{
 	{Type: EventTenantDeleted, Subjects: ofTenant, Written: "the tenant was deleted"},
 	{Type: EventTenantRestored, Subjects: ofTenant, Written: "the deleted tenant was restored", Reason: "the reason that the operator gave"},
 	{Type: EventMailUndeliverable, Subjects: ofUserIfKnown, Written: "a mail could not be sent in time and was dropped", Reason: "the kind of mail"},
+
+	{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: []string{"q", "email", "externalId", "department", "status", "role"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
+	{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: []string{"q", "email", "externalId", "department", "status"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
+	{Type: EventEventsExported, Subjects: ofTenant, Written: "events were exported", Members: []string{"type", "actor", "subject", "from", "to"}, After: "the filters of the export"},
 }

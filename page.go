@@ -1,5 +1,7 @@
 package rolecall
 
+import "context"
+
 // The bounds of a page and of the cost of a list.
 const (
 	DefaultLimit = 50
@@ -123,3 +125,12 @@ type AccessQuery struct {
 
 // Scoped reports whether an assignment with a reach can give the permission of the query.
 func (q *AccessQuery) Scoped() bool { return !q.Permission.Own() || q.Permission.BoundByReach() }
+
+// Table is a list that is exported. It is read in parts, so it can be of any length.
+type Table struct {
+	Name    string   // names the file: users or events
+	Columns []string // the names of the columns
+	// Next returns the next rows, each with one cell for each column. A part can be
+	// empty. After the last part, more is false.
+	Next func(ctx context.Context) (rows [][]string, more bool, err error)
+}

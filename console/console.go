@@ -108,6 +108,7 @@ func (c *console) pages() []page {
 		c.serviceAccountPages(),
 		c.serviceAccountActionPages(),
 		c.eventPages(),
+		c.exportPages(),
 		c.deletedPages(),
 		c.invitationPages(),
 		[]page{

@@ -78,25 +78,28 @@ var deeds = map[string]string{
 
 // looks are the pages without a form, with the operation that they show.
 var looks = map[string]string{
-	"":                                "", // leads to the next
-	"/{tenant}":                       "AuthsController_getSession",
-	"/{tenant}/":                      "AuthsController_getSession",
-	"/{tenant}/{rest...}":             "AuthsController_getSession", // there is no page
-	"/{tenant}/settings":              "TenantController_getTenant",
-	"/{tenant}/account":               "AuthsController_getFactors",
-	"/{tenant}/users":                 "UsersController_listUsers",
-	"/{tenant}/users/{id}":            "UsersController_getUserOverview",
-	"/{tenant}/users/{id}/sessions":   "UsersController_listUserSessions",
-	"/{tenant}/users/{id}/roles":      "UsersController_listUserRoles",
-	"/{tenant}/users/{id}/roles/give": "UsersController_getUser",
-	"/{tenant}/users/{id}/events":     "UsersController_listUserEvents",
-	"/{tenant}/users/{id}/deleted":    "UsersController_restoreUser",
-	"/{tenant}/users/deleted":         "UsersController_listUsers",
-	"/{tenant}/invitations":           "InvitationsController_listInvitations",
-	"/{tenant}/events":                "EventsController_listEvents",
-	"/{tenant}/roles":                 "RolesController_listRoles",
-	"/{tenant}/roles/{id}":            "RolesController_getRole",
-	"/{tenant}/roles/{id}/users":      "RolesController_listRoleUsers",
+	"":                                  "", // leads to the next
+	"/{tenant}":                         "AuthsController_getSession",
+	"/{tenant}/":                        "AuthsController_getSession",
+	"/{tenant}/{rest...}":               "AuthsController_getSession", // there is no page
+	"/{tenant}/settings":                "TenantController_getTenant",
+	"/{tenant}/account":                 "AuthsController_getFactors",
+	"/{tenant}/users":                   "UsersController_listUsers",
+	"/{tenant}/users/{id}":              "UsersController_getUserOverview",
+	"/{tenant}/users/{id}/sessions":     "UsersController_listUserSessions",
+	"/{tenant}/users/{id}/roles":        "UsersController_listUserRoles",
+	"/{tenant}/users/{id}/roles/give":   "UsersController_getUser",
+	"/{tenant}/users/{id}/events":       "UsersController_listUserEvents",
+	"/{tenant}/users/{id}/deleted":      "UsersController_restoreUser",
+	"/{tenant}/users/deleted":           "UsersController_listUsers",
+	"/{tenant}/invitations":             "InvitationsController_listInvitations",
+	"/{tenant}/events":                  "EventsController_listEvents",
+	"/{tenant}/events/export":           "ExportsController_exportEvents",
+	"/{tenant}/users/export":            "ExportsController_exportUsers",
+	"/{tenant}/roles/{id}/users/export": "ExportsController_exportRoleUsers",
+	"/{tenant}/roles":                   "RolesController_listRoles",
+	"/{tenant}/roles/{id}":              "RolesController_getRole",
+	"/{tenant}/roles/{id}/users":        "RolesController_listRoleUsers",
 
 	"/{tenant}/service-accounts":                 "ServiceAccountsController_listServiceAccounts",
 	"/{tenant}/service-accounts/{id}":            "ServiceAccountsController_getServiceAccount",

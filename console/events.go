@@ -133,6 +133,7 @@ var eventKinds = []eventKind{
 	{"settings.tenant", []rolecall.EventType{
 		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
 		rolecall.EventRefused, rolecall.EventMailUndeliverable,
+		rolecall.EventUsersExported, rolecall.EventRoleUsersExported, rolecall.EventEventsExported,
 	}},
 }
 

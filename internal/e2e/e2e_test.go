@@ -23,6 +23,7 @@ var suites = []suite{
 	{"idempotency", testIdempotency},
 	{"conditional", testConditional},
 	{"lists", testLists},
+	{"exports", testExports},
 	{"reach", testReach},
 	{"tenants", testTenants},
 	{"matrix", testMatrix},

@@ -56,6 +56,10 @@ var effects = map[string]string{
 	"RolesController_listRoleUsers": changesNothing,
 	"AccessController_listAccess":   changesNothing,
 
+	"ExportsController_exportUsers":     changesNothing,
+	"ExportsController_exportRoleUsers": changesNothing,
+	"ExportsController_exportEvents":    changesNothing,
+
 	"ServiceAccountsController_listServiceAccounts":        changesNothing,
 	"ServiceAccountsController_createServiceAccount":       changesNothing, // it has no role and no token
 	"ServiceAccountsController_getServiceAccount":          changesNothing,

@@ -32,6 +32,7 @@ func Document() *huma.OpenAPI {
 			{Name: "Access", Description: "Who has a permission, and through which roles."},
 			{Name: "ServiceAccounts", Description: "Programs of a tenant, their roles and their tokens."},
 			{Name: "Events", Description: "The audit log."},
+			{Name: "Exports", Description: "Lists as CSV files."},
 			{Name: "Tenant", Description: "The tenant (organization) of the request."},
 			{Name: "Auths", Description: "Signing in and out, second factors (MFA), and permission checks."},
 			{Name: "Operator", Description: "Tenants, for operators. The paths are unknown (404) until an operator key exists."},

@@ -12,13 +12,23 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// eventFilterRequest are the filters of every list of events.
-type eventFilterRequest struct {
-	operation.PageRequest
+// eventFilters are the filters of every list of events.
+type eventFilters struct {
 	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions may add types."`
 	Actor rolecall.AnyID `query:"actor" doc:"Only events that this principal caused."`
 	From  rolecall.Time  `query:"from" doc:"Only events at this timestamp or later."`
 	To    rolecall.Time  `query:"to" doc:"Only events before this timestamp."`
+}
+
+// listing returns the list that the filters describe.
+func (r *eventFilters) listing(subject rolecall.AnyID) directory.EventListing {
+	return directory.EventListing{Type: string(r.Type), Actor: r.Actor, Subject: subject, From: r.From, To: r.To}
+}
+
+// eventFilterRequest is a request for a page of a list of events.
+type eventFilterRequest struct {
+	operation.PageRequest
+	eventFilters
 }
 
 // eventTypeValue is a known type of event.
@@ -32,12 +42,11 @@ func (eventTypeValue) Known() (types []string, otherwise string) {
 	return types, "must be a known type of event, such as user.updated; /docs/events lists all types"
 }
 
-// listing returns the list that the filters describe.
+// listing returns the page that the request describes.
 func (r *eventFilterRequest) listing(subject rolecall.AnyID) directory.EventListing {
-	return directory.EventListing{
-		Type: string(r.Type), Actor: r.Actor, Subject: subject, From: r.From, To: r.To,
-		After: r.After.At, Limit: r.Limit.OrDefault(),
-	}
+	l := r.eventFilters.listing(subject)
+	l.After, l.Limit = r.After.At, r.Limit.OrDefault()
+	return l
 }
 
 type listEventsRequest struct {

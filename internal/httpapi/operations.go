@@ -13,7 +13,7 @@ import (
 type problems = []*rolecall.Error
 
 // operations are the operations for tenants. The other ones are operatorOperations.
-var operations = slices.Concat(userOperations, roleOperations, tenantOperations)
+var operations = slices.Concat(userOperations, roleOperations, tenantOperations, exportOperations)
 
 // userOperations are those on users and invitations.
 var userOperations = []*operation.Operation{

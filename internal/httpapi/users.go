@@ -15,22 +15,20 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// userFilterRequest are the filters of lists of users.
-type userFilterRequest struct {
-	operation.PageRequest
+// userFilters are the filters and the order of lists of users.
+type userFilters struct {
 	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
 	Search     operation.Search `query:"q" doc:"Up to 8 words. The list has only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
 	Email      string           `query:"email" maxLength:"254" doc:"Only the user with this email address."`
 	ExternalID string           `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
 	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case and accents do not matter."`
-	operation.CountQuery
 }
 
 // listing returns the list that the filters describe.
-func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directory.UserListing {
+func (r *userFilters) listing(status string, role rolecall.RoleID) directory.UserListing {
 	l := directory.UserListing{
 		Email: r.Email, ExternalID: r.ExternalID, Department: r.Department, Status: status, Role: role,
-		Words: r.Search, Desc: r.Sort.Desc, After: r.After.At, Limit: r.Limit.OrDefault(), Count: r.Count,
+		Words: r.Search, Desc: r.Sort.Desc,
 	}
 	switch r.Sort.By {
 	case "name":
@@ -40,6 +38,20 @@ func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directo
 	case "createdAt":
 		l.ByCreation = true
 	}
+	return l
+}
+
+// userFilterRequest is a request for a page of a list of users.
+type userFilterRequest struct {
+	operation.PageRequest
+	userFilters
+	operation.CountQuery
+}
+
+// listing returns the page that the request describes.
+func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directory.UserListing {
+	l := r.userFilters.listing(status, role)
+	l.After, l.Limit, l.Count = r.After.At, r.Limit.OrDefault(), r.Count
 	return l
 }
 

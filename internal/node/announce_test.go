@@ -357,7 +357,7 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 // harmless are the methods that change no cached data.
 var harmless = []string{
 	"Access", "Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
-	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "FactorChallenge", "Factors",
+	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
 	"Invitations", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions",

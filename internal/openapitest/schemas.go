@@ -54,6 +54,9 @@ func (s *Schemas) CheckResponse(described *openapi3.Response, header http.Header
 	if media == nil {
 		return fmt.Errorf("content type %q is not in the document", contentType)
 	}
+	if described.Content["text/csv"] != nil {
+		return s.validate(media.Schema, string(body))
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -97,8 +97,8 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if op.SetsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return web.ErrCrossSite
 	}
-	if op.AnswersJSON() && !accepts(r.Header["Accept"]) {
-		return web.ErrNotAcceptable
+	if answer := op.Endpoint.mediaType(); answer != "" && !accepts(r.Header["Accept"], answer) {
+		return web.ErrNotAcceptable.With("The response is " + answer + ", which the header Accept does not allow.")
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil

@@ -268,7 +268,7 @@ func tenantParameter() *huma.Param {
 func (d *describer) answer(o *Operation, about string, headers []string) *huma.Response {
 	r := &huma.Response{Description: about, Headers: d.headersNamed(headers...)}
 	if t := o.Endpoint.answer(); t != nil {
-		r.Content = map[string]*huma.MediaType{"application/json": {Schema: d.answers.of(t, ""), Example: exampleOf(d.contract.Examples[o.ID].Response)}}
+		r.Content = map[string]*huma.MediaType{o.Endpoint.mediaType(): {Schema: d.answers.of(t, ""), Example: exampleOf(d.contract.Examples[o.ID].Response)}}
 	}
 	return r
 }
@@ -296,7 +296,7 @@ func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rol
 	if o.SetsSession() {
 		all = append(all, web.ErrCrossSite)
 	}
-	if o.AnswersJSON() {
+	if o.Endpoint.mediaType() != "" {
 		all = append(all, web.ErrNotAcceptable)
 	}
 	takes := o.Input()
@@ -352,6 +352,7 @@ func (d *describer) problems(o *Operation, status int, errors []*rolecall.Error)
 var headersAbout = map[string]string{
 	"X-Request-Id":        "ID of the request, which is also in the log and in events.",
 	"ETag":                "Strong entity tag of the body. It depends on the members that the caller may read.",
+	"Content-Disposition": "attachment, with a name for the file.",
 	"Location":            "Path of the new resource.",
 	"Link":                "The URL of the next page, with rel=next.",
 	"Withheld-Fields":     "The members that are redacted because the caller may not read them.",

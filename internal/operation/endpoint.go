@@ -52,6 +52,8 @@ type Endpoint interface {
 	takes() *Input
 	// answer returns the type of the body of the response, nil if it has none.
 	answer() reflect.Type
+	// mediaType returns the media type of the body of the response, empty if it has none.
+	mediaType() string
 	// serve calls the handler and writes its response. It returns the buffer with the body.
 	serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
 }
@@ -79,6 +81,13 @@ func (e *typedEndpoint[API, In, Out]) answer() reflect.Type {
 		return nil
 	}
 	return reflect.TypeFor[Out]()
+}
+
+func (e *typedEndpoint[API, In, Out]) mediaType() string {
+	if e.encoder == nil {
+		return ""
+	}
+	return jsonType
 }
 
 func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {

@@ -7,9 +7,10 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// accepts reports whether the Accept lines allow JSON. The most specific media range decides (RFC
+// accepts reports whether the Accept lines allow the media type. The most specific media range decides (RFC
 // 9110, 12.5.1). Without a range, everything is allowed.
-func accepts(lines []string) bool {
+func accepts(lines []string, mediaType string) bool {
+	group, _, _ := strings.Cut(mediaType, "/")
 	specificity, accepted, ranges := 0, false, 0
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
@@ -20,9 +21,9 @@ func accepts(lines []string) bool {
 			mediaRange, parameters, _ := strings.Cut(element, ";")
 			rank := 0
 			switch strings.ToLower(strings.TrimSpace(mediaRange)) {
-			case "application/json":
+			case mediaType:
 				rank = 3
-			case "application/*":
+			case group + "/*":
 				rank = 2
 			case "*/*":
 				rank = 1

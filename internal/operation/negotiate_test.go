@@ -12,7 +12,7 @@ func TestAccept(t *testing.T) {
 		"": true, " , ,": true, "text/html": false, "application/json;q=0": false, "application/json;q=0.0, */*": false, "*/*;q=0": false,
 		"application/problem+json": false,
 	} {
-		if got := accepts([]string{accept}); got != want {
+		if got := accepts([]string{accept}, jsonType); got != want {
 			t.Errorf("%q: %v", accept, got)
 		}
 	}
@@ -44,13 +44,13 @@ func FuzzAccept(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		accepted := accepts([]string{line})
+		accepted := accepts([]string{line}, jsonType)
 		ranges := strings.Split(line, ",")
 		slices.Reverse(ranges)
-		if accepts(ranges) != accepted || accepts([]string{strings.Join(ranges, ",")}) != accepted {
+		if accepts(ranges, jsonType) != accepted || accepts([]string{strings.Join(ranges, ",")}, jsonType) != accepted {
 			t.Errorf("%q and its reverse differ", line)
 		}
-		if strings.Trim(line, ", \t") != "" && accepts([]string{line, "image/png"}) != accepted || !accepts([]string{line, "application/json"}) {
+		if strings.Trim(line, ", \t") != "" && accepts([]string{line, "image/png"}, jsonType) != accepted || !accepts([]string{line, "application/json"}, jsonType) {
 			t.Errorf("%q with another range is judged otherwise", line)
 		}
 	})

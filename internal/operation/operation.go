@@ -48,8 +48,8 @@ func (o *Operation) Tag() string {
 // Input returns the compiled input of the operation.
 func (o *Operation) Input() *Input { return o.Endpoint.takes() }
 
-// AnswersJSON reports whether the operation answers with a document, so that Accept matters.
-func (o *Operation) AnswersJSON() bool { return o.Endpoint.answer() != nil }
+// AnswersJSON reports whether the operation answers with a JSON document.
+func (o *Operation) AnswersJSON() bool { return o.Endpoint.mediaType() == jsonType }
 
 // SetsSession reports whether the operation answers with the cookie of a session. A browser
 // drops that cookie if the page is on another site.

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/limiter"
 )
 
@@ -22,6 +23,13 @@ const (
 	PasswordLimiter                // operations that hash a password
 	limiterKinds
 )
+
+// Policy is what an operation requires of its caller. The API declares it. A page of the
+// console has the policy of the operation that it stands for.
+type Policy struct {
+	*authz.Policy
+	Limiter Limiter
+}
 
 // limiterLabels name the limiters in the metrics.
 var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password"}

@@ -84,6 +84,7 @@ type Site struct {
 	origins  origins
 	proxies  proxies
 	limiters [limiterKinds]workLimiter
+	exports  exports
 	draining atomic.Bool
 }
 

@@ -1,0 +1,210 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// ExportUsers returns a table of the users that Users lists, and records the export. Its
+// columns are the id and the members that the caller may read of some user. A cell is empty
+// if the caller may not read the member of this user. The limit, the position and the count
+// of the listing are ignored. The errors are those of Users.
+func (s *Service) ExportUsers(ctx context.Context, c access.Caller, l UserListing) (*rolecall.Table, error) {
+	return s.exportUsers(ctx, c, l, rolecall.EventUsersExported, audit.AboutTenant(c.Tenant.ID), func(ctx context.Context, l UserListing) (UserPage, error) {
+		return s.Users(ctx, c, l)
+	})
+}
+
+// ExportRoleUsers is like ExportUsers for the users that RoleUsers lists.
+func (s *Service) ExportRoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (*rolecall.Table, error) {
+	return s.exportUsers(ctx, c, l, rolecall.EventRoleUsersExported, audit.AboutRole(id), func(ctx context.Context, l UserListing) (UserPage, error) {
+		return s.RoleUsers(ctx, c, id, l)
+	})
+}
+
+// exportUsers reads the first page before it records the export, so that refused exports leave no
+// event.
+func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListing, kind rolecall.EventType, subject rolecall.Subject, list func(context.Context, UserListing) (UserPage, error)) (*rolecall.Table, error) {
+	l.After, l.Limit, l.Count = nil, rolecall.MaxLimit, false
+	page, err := list(ctx, l)
+	if err == nil {
+		err = s.recordExport(ctx, c, kind, subject, l.filters())
+	}
+	if err != nil {
+		return nil, err
+	}
+	members := columnsOf(c.Principal)
+	table := &rolecall.Table{Name: "users", Columns: append([]string{"id"}, members.Names()...)}
+	isFirst := true
+	table.Next = func(ctx context.Context) ([][]string, bool, error) {
+		if !isFirst {
+			if page, err = list(ctx, l); err != nil {
+				return nil, false, err
+			}
+		}
+		isFirst, l.After = false, page.Next
+		rows := make([][]string, len(page.Items))
+		for i := range page.Items {
+			rows[i] = userRow(c.Principal, &page.Items[i], members)
+		}
+		return rows, page.Next != nil, nil
+	}
+	return table, nil
+}
+
+// columnsOf returns the members that the principal may read of some user.
+func columnsOf(p *authz.Principal) (members rolecall.UserMembers) {
+	for m := range rolecall.AllUserMembers.All() {
+		if !p.Reads(m).IsNowhere() {
+			members |= rolecall.SetOf(m)
+		}
+	}
+	return members
+}
+
+func userRow(p *authz.Principal, u *rolecall.User, members rolecall.UserMembers) []string {
+	row := []string{u.ID.String()}
+	readable := p.ReadableListMembers(u)
+	for m := range members.All() {
+		cell := ""
+		if readable.Has(m) {
+			cell = memberCell(u, m)
+		}
+		row = append(row, cell)
+	}
+	return row
+}
+
+func memberCell(u *rolecall.User, m rolecall.UserMember) string {
+	switch m {
+	case rolecall.MemberEmail:
+		return u.Email
+	case rolecall.MemberName:
+		return u.Name
+	case rolecall.MemberDepartment:
+		return orEmpty(u.Department)
+	case rolecall.MemberExternalID:
+		return orEmpty(u.ExternalID)
+	case rolecall.MemberMetadata:
+		return u.Metadata.String()
+	case rolecall.MemberStatus:
+		return string(u.Status)
+	case rolecall.MemberCreatedAt:
+		return u.CreatedAt.String()
+	case rolecall.MemberUpdatedAt:
+		return u.UpdatedAt.String()
+	}
+	return ""
+}
+
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// eventColumns are the columns of exported events, named after the members of an event in the API.
+var eventColumns = []string{
+	"id", "type", "occurredAt", "actor.type", "actor.id", "actor.via", "actor.tokenId", "subject.type", "subject.id",
+	"members", "requestId", "sessionId", "source", "reason", "before", "after",
+}
+
+// ExportEvents returns a table of the events that Events lists, and records the export. The
+// limit and the position of the listing are ignored. The errors are those of Events.
+func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventListing) (*rolecall.Table, error) {
+	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
+		return nil, err
+	}
+	l.After, l.Limit = nil, rolecall.MaxLimit
+	if err := s.recordExport(ctx, c, rolecall.EventEventsExported, audit.AboutTenant(c.Tenant.ID), l.filters()); err != nil {
+		return nil, err
+	}
+	next := func(ctx context.Context) ([][]string, bool, error) {
+		page, err := s.Events(ctx, c, l)
+		l.After = page.Next
+		rows := make([][]string, len(page.Items))
+		for i := range page.Items {
+			rows[i] = eventRow(&page.Items[i])
+		}
+		return rows, page.Next != nil, err
+	}
+	return &rolecall.Table{Name: "events", Columns: eventColumns, Next: next}, nil
+}
+
+func eventRow(e *rolecall.Event) []string {
+	var before, after string
+	if e.Values != nil {
+		before, after = string(e.Values.Before), string(e.Values.After)
+	}
+	return []string{
+		e.ID.String(), string(e.Type), e.OccurredAt.String(), string(e.Actor.Type), idCell(e.Actor.ID), e.Actor.Via, idCell(e.Actor.Token),
+		string(e.Subject.Type), idCell(e.Subject.ID), strings.Join(e.Members, " "), e.RequestID, idCell(e.SessionID), e.Source, e.Reason, before, after,
+	}
+}
+
+// idCell returns the id, or an empty cell for the zero id.
+func idCell[T any](id rolecall.ID[T]) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
+}
+
+// exportFilter is a filter of an export, as its event records it.
+type exportFilter struct {
+	name  string
+	value string // empty if the filter is not set
+	// personal values are not recorded: they would stay after the user is erased.
+	personal bool
+}
+
+func (l *UserListing) filters() []exportFilter {
+	return []exportFilter{
+		{"q", strings.Join(l.Words, " "), true}, {"email", l.Email, true}, {"externalId", l.ExternalID, true},
+		{"department", l.Department, false}, {"status", l.Status, false}, {"role", idCell(l.Role), false},
+	}
+}
+
+func (l *EventListing) filters() []exportFilter {
+	timeCell := func(t rolecall.Time) string {
+		if t == 0 {
+			return ""
+		}
+		return t.String()
+	}
+	return []exportFilter{
+		{"type", l.Type, false}, {"actor", idCell(l.Actor), false}, {"subject", idCell(l.Subject), false},
+		{"from", timeCell(l.From), false}, {"to", timeCell(l.To), false},
+	}
+}
+
+// recordExport writes the event of an export, before the caller gets a row.
+func (s *Service) recordExport(ctx context.Context, c access.Caller, kind rolecall.EventType, subject rolecall.Subject, filters []exportFilter) error {
+	filters = slices.DeleteFunc(filters, func(f exportFilter) bool { return f.value == "" })
+	names, values := []string{}, map[string]string{}
+	for _, f := range filters {
+		names = append(names, f.name)
+		if !f.personal {
+			values[f.name] = f.value
+		}
+	}
+	event := s.access.Event(c, kind, subject)
+	event.Members = names
+	if len(values) > 0 {
+		after, err := json.Marshal(values)
+		if err != nil {
+			return err
+		}
+		event.Values = &rolecall.EventValues{After: after}
+	}
+	return s.access.Mutate(ctx, c, func(*store.Tx) (*rolecall.Event, error) { return event, nil })
+}

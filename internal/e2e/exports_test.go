@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rows returns the rows of a CSV file, each as a map from the names of the columns.
+func (a *answer) rows(t testing.TB) (rows []map[string]string) {
+	t.Helper()
+	if got := a.header.Get("Content-Type"); got != "text/csv; charset=utf-8" {
+		t.Fatalf("%s: the content type is %q", a.line, got)
+	}
+	records, err := csv.NewReader(bytes.NewReader(a.body)).ReadAll()
+	if err != nil || len(records) == 0 {
+		t.Fatalf("%s: %v: %s", a.line, err, a.body)
+	}
+	for _, record := range records[1:] {
+		row := map[string]string{}
+		for i, name := range records[0] {
+			row[name] = record[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// column returns the cells of a column.
+func column(rows []map[string]string, name string) (cells []string) {
+	for _, row := range rows {
+		cells = append(cells, row[name])
+	}
+	return cells
+}
+
+// testExports compares exports with the lists.
+func testExports(t *testing.T, p *program) {
+	t.Run("contain what the lists contain", func(t *testing.T) { testExportsAreTheLists(t, newWorld(t, p)) })
+	t.Run("neutralize formulas", func(t *testing.T) { testExportedFormulas(t, newWorld(t, p)) })
+	t.Run("are recorded", func(t *testing.T) { testExportsAreRecorded(t, newWorld(t, p)) })
+}
+
+func testExportsAreTheLists(t *testing.T, w *world) {
+	role := w.role(t, "Exported", "users:read")
+	for i := range 230 { // more than a page
+		id := w.user(t, fmt.Sprintf("row-%d", i), []string{"Sales", "Ops"}[i%2])
+		if i%10 == 0 {
+			w.assign(t, id, role, "")
+		}
+	}
+	reader := w.holder(t, "reader", "", "Sales", "users.name:read", "users.status:read", "roles:read")
+	for _, c := range []struct {
+		who            *caller
+		export, listed string
+	}{
+		{w.owner, "/exports/users", "/users?limit=200"},
+		{w.owner, "/exports/users?q=row&sort=-name&department=sales&status=pending", "/users?q=row&sort=-name&department=sales&status=pending&limit=200"},
+		{w.owner, "/exports/users?role=" + role, "/users?limit=200&role=" + role},
+		{w.owner, "/exports/roles/" + role + "/users?sort=email", "/roles/" + role + "/users?sort=email"},
+		{w.owner, "/exports/users?email=row-7@canary.example", "/users?email=row-7@canary.example"},
+		{w.owner, "/exports/events?type=user.created", "/events?type=user.created&limit=200"},
+		{reader, "/exports/users", "/users?limit=200"},
+	} {
+		listed := c.who.readAll(t, c.listed)
+		a := c.who.do(t, "GET "+c.export, "", "accept: text/csv").expect(t, 200)
+		if got := column(a.rows(t), "id"); !slices.Equal(got, listed) || len(listed) == 0 {
+			t.Errorf("%s has %d rows, and the list %d", c.export, len(got), len(listed))
+		}
+		if got, want := a.header.Get("Content-Disposition"), fmt.Sprintf(`attachment; filename="%s-`, w.name); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, time.Now().UTC().Format(time.DateOnly)+`.csv"`) {
+			t.Errorf("%s: %s", c.export, got)
+		}
+	}
+	head, _, _ := strings.Cut(string(reader.do(t, "GET /exports/users", "").body), "\r\n")
+	if head != "id,name,status" {
+		t.Errorf("the columns are %s", head)
+	}
+	w.owner.do(t, "GET /exports/users", "", "accept: application/json").refused(t, 406, "not-acceptable")
+	w.owner.do(t, "GET /exports/users?status=bogus", "").refused(t, 422, "validation")
+	w.owner.do(t, "GET /exports/roles/"+never+"/users", "").refused(t, 404, "not-found")
+	reader.do(t, "GET /exports/users?sort=email", "").refused(t, 403, "field-not-readable")
+	reader.do(t, "GET /exports/events", "").refused(t, 403, "permission-denied")
+}
+
+func testExportedFormulas(t *testing.T, w *world) {
+	for i, name := range []string{"=1+1", "+1+1", "-1-1", "@SUM(A1)", `=HYPERLINK("http://evil.example","a, b")`, `Ada "Countess" Lovelace`} {
+		id := w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":"formula-%d@canary.example","name":%q}`, i, name)).expect(t, 201).text("/id")
+		rows := w.owner.do(t, "GET /exports/users", "").expect(t, 200).rows(t)
+		row := rows[slices.Index(column(rows, "id"), id)]
+		want := name
+		if strings.ContainsAny(name[:1], "=+-@") {
+			want = "'" + name
+		}
+		if row["name"] != want {
+			t.Errorf("%s was exported as %s", name, row["name"])
+		}
+	}
+}
+
+func testExportsAreRecorded(t *testing.T, w *world) {
+	role := w.role(t, "Exported", "users:read")
+	tenant := w.owner.do(t, "GET /tenant", "").text("/id")
+	for _, c := range []struct{ line, kind, subject, members, after string }{
+		{"/exports/users?q=ada&status=active&sort=name", "users.exported", tenant, "[q status]", "map[status:active]"},
+		{"/exports/roles/" + role + "/users?email=ada@example.com", "role.users_exported", role, "[email]", "<nil>"},
+		{"/exports/events?actor=" + w.owner.id, "events.exported", tenant, "[actor]", "map[actor:" + w.owner.id + "]"},
+	} {
+		before := w.count(t)
+		a := w.owner.do(t, "GET "+c.line, "").expect(t, 200)
+		event := w.owner.do(t, "GET /events?limit=1", "").expect(t, 200)
+		s := scenario{status: 200, has: map[string]any{"/items/0/type": c.kind, "/items/0/subject/id": c.subject, "/items/0/actor/id": w.owner.id, "/items/0/requestId": a.header.Get("X-Request-Id")}}
+		s.check(t, event)
+		if got := fmt.Sprint(event.value("/items/0/members"), event.value("/items/0/after")); got != c.members+" "+c.after {
+			t.Errorf("%s: the event has %s", c.line, got)
+		}
+		if n := w.count(t) - before; n != 1 {
+			t.Errorf("%s wrote %d events", c.line, n)
+		}
+	}
+}
+
+func exportUsersCells(t *testing.T, m *matrix, p *principal) {
+	subjects := m.subjects(t, p)
+	a := p.compare(t, "users", "GET /exports/users", "", first(done(200, ""), check{p.readsAnything(), mayNot}))
+	if a.status != http.StatusOK {
+		return
+	}
+	rows := a.rows(t)
+	for _, s := range subjects {
+		i := slices.Index(column(rows, "id"), s.id)
+		if exported := i >= 0; exported != (s.exists && p.knowsDepartment(s.department)) {
+			t.Errorf("%s: exported is %v", s.name, exported)
+		} else if !exported {
+			continue
+		}
+		readable := strings.Fields(p.membersOf(s.department))
+		for name, cell := range rows[i] {
+			if cell != "" && !slices.Contains(readable, name) {
+				t.Errorf("%s: %s is exported, and may not be read", s.name, name)
+			}
+		}
+		for _, name := range []string{"email", "name", "status", "createdAt"} {
+			if slices.Contains(readable, name) && rows[i][name] == "" {
+				t.Errorf("%s: %s is not exported", s.name, name)
+			}
+		}
+	}
+}
+
+func exportRoleUsersCells(t *testing.T, m *matrix, p *principal) {
+	for _, r := range m.roles {
+		p.compare(t, r.name, "GET /exports/roles/"+r.id+"/users", "", first(done(200, ""),
+			check{p.mayAnywhere("roles:read") && p.readsAnything(), mayNot}, check{r.exists, notThere}))
+	}
+}
+
+func exportEventsCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "events", "GET /exports/events?type=role.created", "", first(done(200, ""), check{p.mayAnywhere("events:read"), mayNot}))
+}

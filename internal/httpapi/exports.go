@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/operation"
+)
+
+// exportOperations are the operations that answer with a CSV file.
+var exportOperations = []*operation.Operation{
+	{
+		Method: http.MethodGet, Path: "/exports/users", ID: "ExportsController_exportUsers", Summary: "Export users",
+		Description: "Exports the users whom the caller may read as a CSV file, with the filters of GET /users. The columns are the ID and the members that the caller may read of some user. A cell is empty if the caller may not read the member of this user. " + aboutExports,
+		Policy:      authz.ListUsers,
+		Answers:     operation.Answers{{http.StatusOK, "The users.", []string{"Content-Disposition"}}},
+		Problems:    problems{rolecall.ErrFieldNotReadable},
+		Endpoint:    operation.CSV((*Server).exportUsers),
+	},
+	{
+		Method: http.MethodGet, Path: "/exports/roles/{id}/users", ID: "ExportsController_exportRoleUsers", Summary: "Export the users with a role",
+		Description: "Exports the users with the role as a CSV file, with the columns of GET /exports/users and the filters of GET /roles/{id}/users. " + aboutExports,
+		Policy:      authz.ListRoleUsers,
+		Answers:     operation.Answers{{http.StatusOK, "The users.", []string{"Content-Disposition"}}},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable},
+		Endpoint:    operation.CSV((*Server).exportRoleUsers),
+	},
+	{
+		Method: http.MethodGet, Path: "/exports/events", ID: "ExportsController_exportEvents", Summary: "Export events",
+		Description: "Exports the events of the tenant as a CSV file, newest first, with the filters of GET /events. The columns before and after have JSON. " + aboutExports,
+		Policy:      authz.ReadEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The events.", []string{"Content-Disposition"}}},
+		Endpoint:    operation.CSV((*Server).exportEvents),
+	},
+}
+
+// aboutExports says what all exports have in common.
+const aboutExports = "The first row has the names of the columns. A cell that begins with =, +, -, @, a tab or a carriage return gets an apostrophe before it, so that spreadsheets do not calculate it. The file is read in pages: it can miss changes that are made during the export. An event records the export. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503."
+
+type exportUsersRequest struct {
+	userFilters
+	Status string          `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
+	Role   rolecall.RoleID `query:"role" doc:"Only users with this role. It needs the permission roles:read."`
+}
+
+func (s *Server) exportUsers(ctx context.Context, c access.Caller, in *exportUsersRequest) (*rolecall.Table, error) {
+	return s.directory.ExportUsers(ctx, c, in.listing(in.Status, in.Role))
+}
+
+type exportRoleUsersRequest struct {
+	rolePath
+	userFilters
+	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
+}
+
+func (s *Server) exportRoleUsers(ctx context.Context, c access.Caller, in *exportRoleUsersRequest) (*rolecall.Table, error) {
+	return s.directory.ExportRoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
+}
+
+type exportEventsRequest struct {
+	eventFilters
+	Subject rolecall.AnyID `query:"subject" doc:"Only events about this user, role, service account or tenant."`
+}
+
+func (s *Server) exportEvents(ctx context.Context, c access.Caller, in *exportEventsRequest) (*rolecall.Table, error) {
+	return s.directory.ExportEvents(ctx, c, in.listing(in.Subject))
+}

@@ -1,0 +1,39 @@
+package operation
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+const (
+	jsonType = "application/json"
+	csvType  = "text/csv"
+)
+
+// csvEndpoint is the endpoint of a handler whose table is the response.
+type csvEndpoint[API, In any] struct {
+	handler func(api API, ctx context.Context, c access.Caller, in *In) (*rolecall.Table, error)
+	input   *Input
+}
+
+// CSV returns the endpoint of a handler whose table is sent as a CSV file.
+func CSV[API, In any](handler func(api API, ctx context.Context, c access.Caller, in *In) (*rolecall.Table, error)) Endpoint {
+	return &csvEndpoint[API, In]{handler, inputOf(reflect.TypeFor[In]())}
+}
+
+func (e *csvEndpoint[API, In]) takes() *Input { return e.input }
+
+func (e *csvEndpoint[API, In]) answer() reflect.Type { return reflect.TypeFor[string]() }
+
+func (e *csvEndpoint[API, In]) mediaType() string { return csvType }
+
+func (e *csvEndpoint[API, In]) serve(s *Runner, _ *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
+	return buffer, s.Site.ServeCSV(w, r, web.CSV{Tenant: c.Tenant.Name}, func() (*rolecall.Table, error) {
+		return e.handler(s.API.(API), r.Context(), c, in.Addr().Interface().(*In))
+	})
+}

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	exportsAtOnce  = 8                // exports that one process runs
+	exportsOfOne   = 2                // exports that one process runs for one tenant
+	exportPageTime = 15 * time.Second // for reading one part of an export
+	exportSendTime = 30 * time.Second // for sending one part to the client
+	exportTime     = 15 * time.Minute // for a whole export
+	byteOrderMark  = "\ufeff"
+)
+
+// errManyExports refuses an export while too many are running.
+var errManyExports = rolecall.ErrUnavailable.With("Too many exports are running. Nothing was exported. Repeat the request shortly.")
+
+// exports counts the running exports of a process.
+type exports struct {
+	mu      sync.Mutex
+	running int
+	of      map[string]int // by the name of the tenant
+}
+
+// begin reports whether one more export of the tenant may run. If so, call end afterwards.
+func (e *exports) begin(tenant string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running >= exportsAtOnce || e.of[tenant] >= exportsOfOne {
+		return false
+	}
+	if e.of == nil {
+		e.of = map[string]int{}
+	}
+	e.running++
+	e.of[tenant]++
+	return true
+}
+
+func (e *exports) end(tenant string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running--
+	if e.of[tenant]--; e.of[tenant] == 0 {
+		delete(e.of, tenant)
+	}
+}
+
+// CSV is how ServeCSV writes a table.
+type CSV struct {
+	Tenant string // name
+	// Mark begins the file with a byte order mark. Some spreadsheets read a file
+	// without it in another encoding than UTF-8.
+	Mark bool
+}
+
+// ServeCSV answers with the table that open returns, as a CSV file (RFC 4180). It holds few rows in
+// memory. It extends the deadlines of the connection while the client reads, and ends when the
+// client leaves. If the table cannot be read to its end, it aborts the connection, so that the
+// client notices. It returns the error of open, and ErrUnavailable if too many exports are running.
+func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
+	if !s.exports.begin(format.Tenant) {
+		return errManyExports
+	}
+	defer s.exports.end(format.Tenant)
+	table, err := open()
+	if err != nil {
+		return err
+	}
+	q := RequestOf(r)
+	h := w.Header()
+	h["Content-Type"] = []string{"text/csv; charset=utf-8"}
+	h["Content-Disposition"] = []string{fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, format.Tenant, table.Name, q.Started.UTC().Format(time.DateOnly))}
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	var first []byte
+	if format.Mark {
+		first = append(first, byteOrderMark...)
+	}
+	if err := q.sendTable(w, appendCSV(first, table.Columns), table); err != nil {
+		q.Cause = err
+		if !q.hasClientLeft() && !isTimeout(err) {
+			s.logger.ErrorContext(q.Context, "export ended early", "request_id", q.ID, "error", err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// isTimeout reports whether the client was too slow.
+func isTimeout(err error) bool {
+	slow, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && slow.Timeout()
+}
+
+// sendTable sends the text and the rows of the table. The context of the request ends at its
+// deadline, so it uses that of the connection.
+func (q *Request) sendTable(w http.ResponseWriter, text []byte, table *rolecall.Table) error {
+	whole, cancel := context.WithTimeout(q.Context, exportTime)
+	defer cancel()
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Time{}); err != nil { // it would end the context of the connection
+		return err
+	}
+	for more := true; more; {
+		var rows [][]string
+		var err error
+		if rows, more, err = nextPart(whole, table); err != nil {
+			return err
+		}
+		for _, row := range rows {
+			text = appendCSV(text, row)
+		}
+		if err := errors.Join(control.SetWriteDeadline(time.Now().Add(exportSendTime)), send(w, control, text)); err != nil {
+			return err
+		}
+		text = text[:0]
+	}
+	return nil
+}
+
+func nextPart(ctx context.Context, table *rolecall.Table) (rows [][]string, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, exportPageTime)
+	defer cancel()
+	return table.Next(ctx)
+}
+
+// send sends the text now, so that the client sees progress.
+func send(w http.ResponseWriter, control *http.ResponseController, text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	return control.Flush()
+}
+
+// appendCSV appends a record.
+func appendCSV(b []byte, cells []string) []byte {
+	for i, cell := range cells {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendCell(b, cell)
+	}
+	return append(b, "\r\n"...)
+}
+
+// appendCell appends a cell. Spreadsheets calculate a cell that begins with one of =+-@, a tab or a
+// carriage return. An apostrophe before it makes it text.
+func appendCell(b []byte, cell string) []byte {
+	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
+		cell = "'" + cell
+	}
+	if !strings.ContainsAny(cell, "\",\r\n") {
+		return append(b, cell...)
+	}
+	b = append(b, '"')
+	b = append(b, strings.ReplaceAll(cell, `"`, `""`)...)
+	return append(b, '"')
+}

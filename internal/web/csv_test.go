@@ -1,0 +1,194 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestCellsAreNeutralizedAndQuoted(t *testing.T) {
+	for cell, want := range map[string]string{
+		"":          "",
+		"Ada":       "Ada",
+		"a-b=c":     "a-b=c",
+		"=1+1":      "'=1+1",
+		"+1":        "'+1",
+		"-1":        "'-1",
+		"@a":        "'@a",
+		"\tx":       "'\tx",
+		"\rx":       "\"'\rx\"",
+		"a,b":       `"a,b"`,
+		`a"b`:       `"a""b"`,
+		"a\r\nb":    "\"a\r\nb\"",
+		`=a,"b"`:    `"'=a,""b"""`,
+		"'=already": "'=already",
+	} {
+		if got := string(appendCell(nil, cell)); got != want {
+			t.Errorf("%q is written as %q, not %q", cell, got, want)
+		}
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	f.Add("Ada", `a "b", c`)
+	f.Add("=1", "")
+	f.Fuzz(func(t *testing.T, one, two string) {
+		if strings.Contains(one+two, "\r") { // the reader changes line ends
+			t.Skip()
+		}
+		record, err := csv.NewReader(bytes.NewReader(appendCSV(nil, []string{one, two}))).Read()
+		if err != nil || len(record) != 2 {
+			t.Fatalf("%q, %v", record, err)
+		}
+		for i, cell := range []string{one, two} {
+			if got := strings.TrimPrefix(record[i], "'"); got != strings.TrimPrefix(cell, "'") {
+				t.Errorf("%q was read as %q", cell, record[i])
+			}
+			if record[i] != "" && strings.ContainsAny(record[i][:1], "=+-@\t") {
+				t.Errorf("%q is a formula", record[i])
+			}
+		}
+	})
+}
+
+// exporting serves the table with timeouts that are shorter than the export.
+func exporting(t *testing.T, format CSV, open func() (*rolecall.Table, error)) *httptest.Server {
+	t.Helper()
+	site := New(Options{Logger: slog.New(slog.DiscardHandler), Deadline: 100 * time.Millisecond})
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = site.Server(site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := site.ServeCSV(w, r, format, open); err != nil {
+			site.RespondProblem(w, r, err)
+		}
+	}), site.RespondProblem))
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func get(t *testing.T, server *httptest.Server) (*http.Response, string, error) {
+	t.Helper()
+	answer, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	return answer, string(body), errors.Join(err, answer.Body.Close())
+}
+
+func TestExportsOutliveTheDeadlinesOfARequest(t *testing.T) {
+	server := exporting(t, CSV{Tenant: "acme", Mark: true}, func() (*rolecall.Table, error) {
+		parts := 0
+		return &rolecall.Table{Name: "users", Columns: []string{"id"}, Next: func(ctx context.Context) ([][]string, bool, error) {
+			<-time.After(60 * time.Millisecond)
+			parts++
+			return [][]string{{strings.Repeat("x", parts)}}, parts < 10, ctx.Err()
+		}}, nil
+	})
+	answer, body, err := get(t, server)
+	if lines := strings.Split(body, "\r\n"); err != nil || len(lines) != 12 || lines[0] != "\ufeffid" || lines[10] != strings.Repeat("x", 10) {
+		t.Errorf("%q, %v", body, err)
+	}
+	if answer.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(answer.Header.Get("Content-Disposition"), `attachment; filename="acme-users-2`) {
+		t.Error(answer.Header)
+	}
+}
+
+func TestAnExportThatFailsAbortsTheConnection(t *testing.T) {
+	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
+		parts := 0
+		return &rolecall.Table{Columns: []string{"id"}, Next: func(context.Context) ([][]string, bool, error) {
+			if parts++; parts == 3 {
+				return nil, false, errors.New("the store is down")
+			}
+			return [][]string{{"x"}}, true, nil
+		}}, nil
+	})
+	if _, body, err := get(t, server); err == nil {
+		t.Errorf("the client got %q as a whole file", body)
+	}
+}
+
+func TestAnExportEndsWhenTheClientLeaves(t *testing.T) {
+	ended := make(chan error, 1)
+	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
+		return &rolecall.Table{Columns: []string{"id"}, Next: func(ctx context.Context) ([][]string, bool, error) {
+			select {
+			case <-ctx.Done():
+				ended <- ctx.Err()
+				return nil, false, ctx.Err()
+			case <-time.After(time.Millisecond):
+				return [][]string{{"x"}}, true, nil
+			}
+		}}, nil
+	})
+	answer, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("the export goes on")
+	}
+}
+
+func TestExportsAreBounded(t *testing.T) {
+	var e exports
+	var began []bool
+	for _, tenant := range []string{"a", "a", "a", "b", "b", "c", "c", "d", "d", "e"} {
+		began = append(began, e.begin(tenant))
+	}
+	if want := []bool{true, true, false, true, true, true, true, true, true, false}; !slices.Equal(began, want) {
+		t.Error(began)
+	}
+	e.end("a")
+	if !e.begin("e") || e.begin("a") {
+		t.Error("an export that ended counts")
+	}
+	started, release := make(chan struct{}, exportsOfOne), make(chan struct{})
+	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
+		return &rolecall.Table{Columns: []string{"id"}, Next: func(context.Context) ([][]string, bool, error) {
+			started <- struct{}{}
+			<-release
+			return nil, false, nil
+		}}, nil
+	})
+	done := make(chan error, exportsOfOne)
+	for range exportsOfOne {
+		go func() {
+			answer, err := server.Client().Get(server.URL)
+			if err == nil {
+				_, err = io.Copy(io.Discard, answer.Body)
+			}
+			done <- err
+		}()
+	}
+	for range exportsOfOne {
+		<-started
+	}
+	if answer, body, err := get(t, server); answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+		t.Error(answer.StatusCode, body, err)
+	}
+	close(release)
+	for range exportsOfOne {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
