@@ -125,7 +125,7 @@ export async function mailLink(email, kind) {
  */
 export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   test(name, { timeout }, async () => {
-    const context = await world.browser.newContext({ baseURL: world.base, reducedMotion: "reduce", ...options });
+    const context = await world.browser.newContext({ baseURL: world.base, reducedMotion: "reduce", timezoneId: "UTC", ...options });
     const faults = [];
     context.on("weberror", (e) => faults.push(`script: ${e.error().message}`));
     context.on("console", (m) => {
