@@ -38,11 +38,12 @@ type console struct {
 	signin    *signin.Service
 	site      *web.Site
 	assets    map[string]string // addresses of the files, by their names
+	policies  map[string]web.Policy
 }
 
 // New returns the console. policies maps the ids of API operations to their policies.
 func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
-	c := &console{access: a, directory: d, signin: in, site: site, assets: map[string]string{}}
+	c := &console{access: a, directory: d, signin: in, site: site, assets: map[string]string{}, policies: policies}
 	var routes []web.Route
 	for _, a := range assets() {
 		c.assets[a.name] = site.Base + a.Path

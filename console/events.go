@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 func (c *console) eventPages() []page {
@@ -320,6 +323,32 @@ var valueLabels = map[string]string{
 	"token": "value.token", "passkey": "value.passkey", "totp": "factor.app", "tokens": "user.api-tokens", "recovery": "account.recovery-codes",
 	"permissions": "tokens.permissions", "grants": "roles.grants", "description": "list.purpose", "key": "metadata.key", "system": "roles.built-in",
 	"displayName": "settings.display-name", "settings": "nav.settings",
+}
+
+// refusalParts matches the reason of an event for refused requests or failed sign-ins: the id of
+// the operation, the code of the problem and the number of times.
+var refusalParts = regexp.MustCompile(`^(?:(\w+): )?([a-z]+(?:-[a-z]+)*)(?:, (\d+) times)?$`)
+
+// refusalWords returns the reason of an event for refused requests or failed sign-ins in words. It
+// returns other reasons unchanged.
+func (f frame) refusalWords(reason string) string {
+	parts := refusalParts.FindStringSubmatch(reason)
+	if parts == nil {
+		return reason
+	}
+	words := web.TitleOf(parts[2])
+	if summary := f.console.policies[parts[1]].Summary; summary != "" {
+		words = msg("events.refusal", "Operation", summary, "Problem", words)
+	}
+	if count, err := strconv.Atoi(parts[3]); err == nil {
+		words = msg("events.repeated", "What", words, "Count", count)
+	}
+	return words
+}
+
+// isRefusal reports whether the program wrote the reason of the event, and not a user.
+func isRefusal(e *rolecall.Event) bool {
+	return e.Type == rolecall.EventRefused || e.Type == rolecall.EventSignInFailed
 }
 
 // changedWords are the members that the event changed, in words; empty where its

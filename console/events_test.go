@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
 func TestEachTypeOfEventHasWords(t *testing.T) {
@@ -31,6 +32,33 @@ func TestEachTypeOfEventHasWords(t *testing.T) {
 	for _, match := range found {
 		if kind := rolecall.EventType(match[1]); !hasMessage(eventPrefix+string(kind)) || offered[kind] != 1 {
 			t.Errorf("%s is named %q, and is offered %d times", kind, eventName(kind), offered[kind])
+		}
+	}
+}
+
+func TestRefusalsAreShownInWords(t *testing.T) {
+	f := newFixture(t)
+	eve := f.hire("eve@example.com", "Eve Adams", []string{"users:read"})
+	cookie := f.signIn("acme", "eve@example.com")
+	for range 2 {
+		if a := f.send(http.MethodPost, "/console/acme/users/"+f.owner.ID.String()+"/suspend", cookie, url.Values{}); a.StatusCode != http.StatusForbidden {
+			t.Fatalf("%d %s", a.StatusCode, a.body)
+		}
+	}
+	if err := f.node.Access.Refusals.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a := f.get("/console/acme/events?actor="+eve.ID.String(), f.signIn("acme", ownerEmail))
+	if strings.Count(a.body, "Suspend a user: Permission denied, 2 times") != 2 || strings.Contains(a.body, "UsersController") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	for reason, want := range map[string]string{
+		"wrong-code": "Wrong code", "several operations, 12 times": "several operations, 12 times", "console: tenant-suspended": "Tenant suspended",
+		"": "", "UsersController_getUser: not-found, 1 times": "Get a user: Not found, 1 time",
+	} {
+		c := &console{policies: httpapi.Policies()}
+		if got := (frame{pageContext: &pageContext{console: c}}).refusalWords(reason); got != want {
+			t.Errorf("%q: got %q, want %q", reason, got, want)
 		}
 	}
 }

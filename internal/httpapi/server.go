@@ -95,7 +95,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
 	for _, op := range operations {
-		policies[op.ID] = web.Policy{Policy: op.Policy, Limiter: op.Limiter}
+		policies[op.ID] = web.Policy{Policy: op.Policy, Limiter: op.Limiter, Summary: op.Summary}
 	}
 	return policies
 }

@@ -29,6 +29,7 @@ const (
 type Policy struct {
 	*authz.Policy
 	Limiter Limiter
+	Summary string // of the operation in the API's document, such as "Suspend a user"
 }
 
 // limiterLabels name the limiters in the metrics.
