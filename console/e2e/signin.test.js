@@ -152,7 +152,7 @@ scenario("a user who must have a second factor adds an authenticator app while s
   const key = (await page.locator(".secret code").textContent()).replaceAll(/\s/g, "");
   await page.getByLabel("Code from the app").fill("000000");
   await page.keyboard.press("Enter");
-  await page.getByRole("alert").waitFor();
+  await page.getByRole("alert").getByText("Enter the code that the app shows now.").waitFor();
   assert.equal((await page.locator(".secret code").textContent()).replaceAll(/\s/g, ""), key); // the one in the app still counts
   await checkAccess(page);
   await page.getByLabel("Code from the app").fill(totp(key));

@@ -92,7 +92,7 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string)
 // wrongOwnCode returns the error for a wrong code of a signed-in user. A 401 would
 // look as if the session had ended.
 func wrongOwnCode() error {
-	return rolecall.FieldErrors{{Pointer: "/code", Code: "wrong", Detail: "is not a current code of an authenticator app that you are adding"}}.Err()
+	return rolecall.FieldErrors{{Pointer: "/code", Code: "wrong", Detail: "must be the current code of the authenticator app that you are adding"}}.Err()
 }
 
 func asOwn(err error) error {

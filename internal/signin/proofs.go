@@ -112,6 +112,9 @@ func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response,
 	return old, used, err
 }
 
+// errWrongNewCode is ErrWrongCode for a code of an app that is being enrolled.
+var errWrongNewCode = rolecall.ErrWrongCode.With("This is not the current code of the authenticator app that you are adding. Enter the code that the app shows now.")
+
 // verifyNewFactor verifies the proof of a user who enrols a first factor: a code of the
 // pending secret, or a new passkey. The returned function enrols it.
 func (s *Service) verifyNewFactor(c access.Caller, q *pendingSignIn, p Proof, challenge secret.Token) (consume, error) {
@@ -136,7 +139,7 @@ func (s *Service) verifyNewFactor(c access.Caller, q *pendingSignIn, p Proof, ch
 		pending := q.factors.TOTP.Pending
 		step, err := s.step(c, pending, p.Code, 0)
 		if err != nil {
-			return nil, err
+			return nil, errWrongNewCode
 		}
 		add = func(tx *store.Tx) error { return orWrong(tx.ConfirmTOTP(c.User.ID, pending, step, s.now())) }
 	}
