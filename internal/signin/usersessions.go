@@ -37,6 +37,20 @@ func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall
 	return page, err
 }
 
+// UsersWithoutFactor counts the users with a live session that was started without a
+// second factor. Requiring a second factor of all users signs them out.
+// UsersWithoutFactor returns ErrPermissionDenied.
+func (s *Service) UsersWithoutFactor(ctx context.Context, c access.Caller) (total rolecall.Total, err error) {
+	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
+		return total, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		total, err = tx.UsersWithoutFactor(c.Tenant.Settings, s.now())
+		return err
+	})
+	return total, err
+}
+
 // EndUserSession ends one live session of the user and voids the links that were
 // requested in it. All users may end their own sessions. It returns ErrNotFound,
 // ErrPermissionDenied and ErrBeyondOwnPermissions.

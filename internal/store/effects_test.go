@@ -83,7 +83,7 @@ var uncached = []string{
 	"Events", "ExpiredMail", "Factors", "HiddenRole", "InstanceKeys", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByToken", "Sessions", "SignInSummary",
-	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess",
+	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "UpsertInvitation",

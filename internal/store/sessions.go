@@ -46,6 +46,12 @@ const (
 
 	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
 
+	// countWithoutFactor also returns how many sessions it has read.
+	countWithoutFactor = `select count(distinct case when second_factor = 0 and expires_at > $1 and last_used_at > $2 and authenticated_at > $3 then user_id end), count(*)
+		from (
+			select user_id, second_factor, expires_at, last_used_at, authenticated_at from sessions
+			where tenant_id = $4 order by id desc limit 5000) newest`
+
 	deleteUserSession = `delete from sessions
 		where tenant_id = $1 and user_id = $2 and id = $3 and expires_at > $4 and last_used_at > $5 and authenticated_at > $6 returning id`
 
@@ -185,6 +191,16 @@ func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session],
 		conditions: []condition{where("r.expires_at > ?", q.Now), where("r.last_used_at > ?", used), where("r.authenticated_at > ?", began)},
 	}
 	return l.serve(nil, false)
+}
+
+// UsersWithoutFactor counts the users with a live session that was started without a
+// second factor. It reads the newest MaxScan sessions of the tenant.
+func (t *Tx) UsersWithoutFactor(settings rolecall.TenantSettings, now rolecall.Time) (total rolecall.Total, err error) {
+	used, began := settings.SessionsSince(now)
+	read := 0
+	err = t.row(countWithoutFactor, []any{now, used, began, t.tenant}, &total.Count, &read)
+	total.Exact = read < rolecall.MaxScan
+	return total, err
 }
 
 // DeleteSessions deletes all sessions of the user except one, which can be zero, and

@@ -361,6 +361,18 @@ func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestUsersWithoutFactorReadsSessionsInOrder(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+		_, err := tx.UsersWithoutFactor(rolecall.TenantSettings{}, now)
+		return err
+	})
+	if all := strings.Join(plans, "\n"); !strings.Contains(all, "SEARCH sessions USING PRIMARY KEY (tenant_id=?)") || strings.Contains(all, "ORDER BY") {
+		t.Errorf("sessions are not read in the order of their ids: %s", all)
+	}
+}
+
 // TestEveryIndexHasFigures fails if a migration adds an index without figures in
 // sqlite_stat1.
 func TestEveryIndexHasFigures(t *testing.T) {

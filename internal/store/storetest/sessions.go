@@ -239,6 +239,21 @@ var sessionCases = []testCase{
 		same(f, page, rolecall.Page[rolecall.Session]{Items: []rolecall.Session{whole}})
 	}},
 	{"A summary counts unexpired sessions and knows the last sign-in", summaryCounts},
+	{"Users with sessions without a second factor are counted once each", func(f *fixture) {
+		ada, grace, alan := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
+		f.signIn(ada, start) // with a second factor
+		for i, u := range []rolecall.User{ada, ada, grace} {
+			at := start + rolecall.Time(i)*hour
+			s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](at), UserID: u.ID, AuthenticatedAt: at, LastUsedAt: at, ExpiresAt: at + 7*day}
+			f.write(func(tx *store.Tx) { tx.InsertSession(s, aHash()) })
+		}
+		f.signIn(alan, start)
+		same(f, f.usersWithoutFactor(rolecall.TenantSettings{}, start+2*hour), rolecall.Total{Count: 2, Exact: true})
+		same(f, f.usersWithoutFactor(rolecall.TenantSettings{}, start+idle+hour), rolecall.Total{Count: 1, Exact: true})
+		same(f, f.usersWithoutFactor(rolecall.TenantSettings{}, start+idle+2*hour), rolecall.Total{Exact: true})
+		guarded := rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}}
+		same(f, f.usersWithoutFactor(guarded, start+2*hour+minute), rolecall.Total{Count: 1, Exact: true})
+	}},
 	{"Sessions end earlier where a second factor is required", func(f *fixture) {
 		const day = rolecall.Time(rolecall.GuardedSessionAbsolute / time.Microsecond)
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
@@ -296,6 +311,11 @@ func (f *fixture) sessionsOf(u rolecall.User, now rolecall.Time, limit int) (ids
 		ids = append(ids, s.ID)
 	}
 	return ids
+}
+
+func (f *fixture) usersWithoutFactor(settings rolecall.TenantSettings, now rolecall.Time) rolecall.Total {
+	f.Helper()
+	return read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.UsersWithoutFactor(settings, now) })
 }
 
 func summaryCounts(f *fixture) {
