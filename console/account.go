@@ -141,7 +141,7 @@ func (c *console) endSession(v *pageContext) error {
 		return err
 	}
 	if v.sessionID == v.call.Session.ID {
-		return signedOut(v)
+		return signedOut(v, "signed-out")
 	}
 	return v.redirect(userAddress(v, v.userID, "/sessions") + "?done=session-ended")
 }

@@ -147,7 +147,7 @@ func (c *console) act(v *pageContext, a *action, list string) error {
 		return err
 	}
 	if a.ends && v.call.IsSelf(v.userID) {
-		return signedOut(v)
+		return signedOut(v, "signed-out")
 	}
 	if a.gone {
 		return v.redirect(v.path(list) + "?done=" + a.done)

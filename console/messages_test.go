@@ -88,7 +88,7 @@ func literals(node ast.Node, do func(text, call string, at token.Pos)) {
 // families are the keys that are made of a prefix in the source and one of these words.
 func families() map[string][]string {
 	all := map[string][]string{
-		signedOutPrefix: {"signed-out", "password-reset", "email-changed", "reset-requested"},
+		signedOutPrefix: {"signed-out", "password-reset", "email-changed", "reset-requested", "second-factor-required"},
 		statusPrefix:    {"pending", "active", "suspended", "deleted"},
 		viaPrefix:       {"token", "command", "mail"},
 		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-expired", "no-password", "second-factor-enrolment-required"},

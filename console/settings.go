@@ -94,10 +94,27 @@ func (w settingWords) read(text string) (value int64, ok bool) {
 	return value, err == nil
 }
 
-// advice returns the help text of the setting: its description, bounds and default.
+// advice returns the help text of the setting: its description, bounds and defaults.
 func (w settingWords) advice(n rolecall.NumberSetting) string {
 	least, most := w.bounds(n)
+	if guarded := guardedDefault(n); guarded != n.Default() {
+		return msg("settings.advice-guarded", "Detail", w.detail(), "Least", least, "Most", most, "Default", w.of(n.Default()), "Guarded", w.of(guarded))
+	}
 	return msg("settings.advice", "Detail", w.detail(), "Least", least, "Most", most, "Default", w.of(n.Default()))
+}
+
+// note returns the description of the setting, with its default for users who need a second
+// factor if that differs.
+func (w settingWords) note(n rolecall.NumberSetting) string {
+	if guarded := guardedDefault(n); guarded != n.Default() {
+		return msg("settings.note-guarded", "Detail", w.detail(), "Guarded", w.of(guarded))
+	}
+	return w.detail()
+}
+
+// guardedDefault returns the default of the setting for users who need a second factor.
+func guardedDefault(n rolecall.NumberSetting) int64 {
+	return n.InForce(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
 }
 
 // bounds returns the smallest and the largest value of the setting.
@@ -159,13 +176,63 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 	return list
 }
 
+// warn adds the warnings about the change to the view.
+func (c *console) warn(v *pageContext, view *settingsView, after rolecall.TenantSettings) (err error) {
+	before := view.tenant.Settings
+	view.weakens = weakenings(before, after, view.roleName)
+	if view.signsOut, err = c.signOuts(v, before, after); err != nil {
+		return err
+	}
+	accepted := slices.Clone(view.weakens)
+	if view.signsOut != nil { // without the number of users, which can change until the form is sent
+		accepted = append(accepted, string(after.SecondFactor.Scope()))
+		for _, id := range after.SecondFactor.Roles {
+			accepted = append(accepted, id.String())
+		}
+	}
+	view.accepted = strings.Join(accepted, "\n")
+	return nil
+}
+
+// signOuts returns the effects of a change that requires a second factor of more users. It is nil
+// for other changes.
+func (c *console) signOuts(v *pageContext, before, after rolecall.TenantSettings) (effects []string, err error) {
+	was, is := before.SecondFactor, after.SecondFactor
+	isNew := func(id rolecall.RoleID) bool { return !slices.Contains(was.Roles, id) }
+	switch {
+	case was.Scope() == rolecall.SecondFactorOfAll, is.Scope() != rolecall.SecondFactorOfAll && !slices.ContainsFunc(is.Roles, isNew):
+		return nil, nil
+	case is.Scope() == rolecall.SecondFactorOfAll && was.Scope() == rolecall.SecondFactorOfNobody:
+		total, err := c.signin.UsersWithoutFactor(v.ctx, v.call)
+		if err != nil {
+			return nil, err
+		}
+		key := map[bool]string{true: "settings.signs-out", false: "settings.signs-out-at-least"}[total.Exact]
+		effects = append(effects, msg(key, "Count", total.Count))
+	default:
+		effects = append(effects, msg("settings.signs-out-some"))
+	}
+	if c.isSignedOutBy(v, after) {
+		effects = append(effects, msg("settings.signs-out-you"))
+	}
+	return append(effects, msg("settings.stops-tokens")), nil
+}
+
+// isSignedOutBy reports whether the settings require a second factor that the caller's session
+// lacks.
+func (c *console) isSignedOutBy(v *pageContext, s rolecall.TenantSettings) bool {
+	return !v.call.Session.SecondFactor && s.For(v.call.Assignments, c.access.Now()).RequireFactor()
+}
+
 // settingsView is the data of the pages of settings.
 type settingsView struct {
 	frame
-	tenant  rolecall.Tenant
-	roles   []rolecall.Role // the first page by name; empty if the caller may not read roles
-	more    bool            // the tenant has more roles than those
-	weakens []string        // the warnings that the user must accept before the settings are saved
+	tenant   rolecall.Tenant
+	roles    []rolecall.Role // the first page by name; empty if the caller may not read roles
+	more     bool            // the tenant has more roles than those
+	weakens  []string        // how the changes protect less than before
+	signsOut []string        // the effects of requiring a second factor of more users
+	accepted string          // sent by the form if the user accepts both
 }
 
 func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
@@ -208,8 +275,8 @@ func (c *console) showSettingsForm(v *pageContext, view settingsView) error {
 	})
 }
 
-// editSettings saves the changed settings. If some of them protect less than before, it first
-// shows the warnings, and saves when the form returns them.
+// editSettings saves the changed settings. If some of them protect less than before, or sign
+// users out, it first shows the warnings, and saves when the form accepts them.
 func (c *console) editSettings(v *pageContext) error {
 	patch, err := settingsPatch(v)
 	if err != nil {
@@ -221,13 +288,19 @@ func (c *console) editSettings(v *pageContext) error {
 	}
 	if match := match(v, tenantTag); (match == nil || match(&view.tenant)) && patch.CheckOn(view.tenant.Settings) == nil {
 		changed, _ := patch.Apply(view.tenant, c.access.Now())
-		view.weakens = weakenings(view.tenant.Settings, changed.Settings, view.roleName)
-		if strings.Join(view.weakens, "\n") != strings.ReplaceAll(v.form.Get("weakens"), "\r\n", "\n") {
+		if err := c.warn(v, &view, changed.Settings); err != nil {
+			return err
+		}
+		if view.accepted != strings.ReplaceAll(v.form.Get("accepted"), "\r\n", "\n") {
 			return c.showSettingsForm(v, view)
 		}
 	}
-	if _, err := c.directory.UpdateTenant(v.ctx, v.call, patch, match(v, tenantTag)); err != nil {
+	tenant, err := c.directory.UpdateTenant(v.ctx, v.call, patch, match(v, tenantTag))
+	if err != nil {
 		return inSettingWords(err)
+	}
+	if c.isSignedOutBy(v, tenant.Settings) {
+		return signedOut(v, "second-factor-required")
 	}
 	return v.redirect(v.path("/settings") + "?done=saved")
 }

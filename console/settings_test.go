@@ -66,7 +66,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 	if strings.Contains(asked.body, "not at least") {
 		t.Errorf("a longer password is no less: %s", asked.body)
 	}
-	form.Set("weakens", fieldOf(t, asked.body, "weakens", "value"))
+	form.Set("accepted", fieldOf(t, asked.body, "accepted", "value"))
 	further := url.Values{}
 	for name, values := range form {
 		further[name] = values
@@ -127,6 +127,11 @@ func TestWhoseSecondFactorIsAskedForIsChosen(t *testing.T) {
 		"was-settings/secondFactor/required": {"none"}, "settings/secondFactor/required": {"roles"},
 		"was-settings/secondFactor/roles": {""}, "settings/secondFactor/roles": {id},
 	}
+	a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, form)
+	if !strings.Contains(a.body, "Affected users who are signed in without a second factor will be signed out immediately.") || strings.Contains(a.body, "You are one of them.") {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	form.Set("accepted", fieldOf(t, a.body, "accepted", "value"))
 	if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, form); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
@@ -136,6 +141,38 @@ func TestWhoseSecondFactorIsAskedForIsChosen(t *testing.T) {
 	back := url.Values{"was-settings/secondFactor/required": {"roles"}, "settings/secondFactor/required": {"none"}, "was-settings/secondFactor/roles": {id}, "settings/secondFactor/roles": {id}}
 	if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, back); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "No user needs a second factor anymore") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestRequiringSecondFactorsOfAllSaysWhoIsSignedOut(t *testing.T) {
+	f := newFixture(t)
+	f.hire("eve@example.com", "Eve Adams", nil)
+	f.signIn("acme", "eve@example.com")
+	f.signIn("acme", ownerEmail)
+	cookie := f.signIn("acme", ownerEmail)
+	form := url.Values{"was-settings/secondFactor/required": {"none"}, "settings/secondFactor/required": {"all"}, "was-settings/secondFactor/roles": {""}}
+	const path = "/console/acme/settings/edit"
+	asked := f.send(http.MethodPost, path, cookie, form)
+	for _, part := range []string{"2 users are signed in without a second factor and will be signed out immediately.", "You are one of them.", "API tokens of affected users", "Save anyway"} {
+		if asked.StatusCode != http.StatusOK || !strings.Contains(asked.body, part) {
+			t.Errorf("%d, lacks %s: %s", asked.StatusCode, part, asked.body)
+		}
+	}
+	if saved, err := f.node.Directory.Tenant(t.Context(), "acme"); err != nil || saved.Settings.RequireFactor() {
+		t.Fatalf("saved before the confirmation: %+v %v", saved, err)
+	}
+	f.hire("dan@example.com", "Dan Dated", nil)
+	f.signIn("acme", "dan@example.com") // changes the number of users, and not what was accepted
+	form.Set("accepted", fieldOf(t, asked.body, "accepted", "value"))
+	a := f.send(http.MethodPost, path, cookie, form)
+	if a.StatusCode != http.StatusSeeOther || !strings.Contains(a.Header.Get("Set-Cookie"), "console-acme=; ") {
+		t.Fatalf("%d %v %s", a.StatusCode, a.Header, a.body)
+	}
+	if a := f.get(a.Header.Get("Location"), ""); !strings.Contains(a.body, "this tenant now requires a second factor") {
+		t.Errorf("the sign-in page gives no reason: %d %s", a.StatusCode, a.body)
+	}
+	if a := f.get("/console/acme/settings", cookie); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("still signed in: %d", a.StatusCode)
 	}
 }
 

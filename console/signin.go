@@ -196,7 +196,7 @@ func (c *console) signOut(v *pageContext) error {
 	if err := v.logout(tenant, v.sessions); err != nil {
 		return err
 	}
-	return signedOut(v)
+	return signedOut(v, "signed-out")
 }
 
 // signedOutPrefix and the value of the query parameter "done" form the key of a message on the

@@ -77,13 +77,13 @@ func (v *pageContext) logout(tenant rolecall.Tenant, tokens []secret.Token) erro
 }
 
 // signedOut redirects a caller whose own session has ended to the sign-in page, and removes its
-// cookie.
-func signedOut(v *pageContext) error {
+// cookie. The word selects the message there.
+func signedOut(v *pageContext, word string) error {
 	v.console.site.SetConsoleSession(v.response, v.tenant, "", 0)
 	if v.isShared {
 		v.console.site.ClearSession(v.response)
 	}
-	return v.redirect(v.path("/sign-in") + "?done=signed-out")
+	return v.redirect(v.path("/sign-in") + "?done=" + word)
 }
 
 // tenantName returns the display name of the tenant in the address, or its short name if there is no

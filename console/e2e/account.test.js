@@ -131,7 +131,7 @@ scenario("a user adds, renames, uses and removes a passkey, and the form shows w
   await page.getByRole("link", { name: "Add", exact: true }).click();
   await page.getByLabel("Passkey name").fill("The same");
   await page.keyboard.press("Enter");
-  await page.getByText("This device already has a passkey for this account.").waitFor();
+  await page.getByText("already has a passkey for this account.").waitFor();
   assert.equal(await page.getByLabel("Passkey name").inputValue(), "The same");
   await page.goto("/console/demo/account");
   await page.getByRole("link", { name: "Rename" }).click();
@@ -233,6 +233,9 @@ scenario("a user who must have a second factor adds a passkey while signing in a
   await page.getByLabel("Users with certain roles").check();
   await page.getByLabel(role.name, { exact: true }).check();
   await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Affected users who are signed in without a second factor").waitFor();
+  await checkAccess(page);
+  await page.getByRole("button", { name: "Save anyway" }).click();
   await page.getByText("Saved.").waitFor();
 
   await authenticator(page);
