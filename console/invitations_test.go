@@ -9,6 +9,27 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
+func TestAnInvitationOfASuspendedUserIsShownAsUnusable(t *testing.T) {
+	f := newFixture(t)
+	created, err := f.node.Directory.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")},
+		rolecall.UserDraft{Email: "eve@example.com", Name: "Eve Adams", Invite: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := "/console/acme/users/" + created.Value.ID.String()
+	owner := f.signIn("acme", ownerEmail)
+	const unusable = "t be used while the user is suspended"
+	if a := f.get(page, owner); strings.Contains(a.body, unusable) || !strings.Contains(a.body, "expires <time") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if _, err := f.node.Directory.SuspendUser(t.Context(), f.asOwner(), created.Value.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if a := f.get(page, owner); !strings.Contains(a.body, unusable) || strings.Contains(a.body, "expires <time") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
 func TestInvitationsAreForThoseWhoMayInvite(t *testing.T) {
 	f := newFixture(t)
 	owner := f.signIn("acme", ownerEmail)

@@ -91,7 +91,7 @@ func families() map[string][]string {
 		signedOutPrefix: {"signed-out", "password-reset", "email-changed", "reset-requested", "second-factor-required"},
 		statusPrefix:    {"pending", "active", "suspended", "deleted"},
 		viaPrefix:       {"token", "command", "mail"},
-		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-expired", "no-password", "second-factor-enrolment-required"},
+		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "second-factor-enrolment-required", "second-factor-unusable"},
 		donePrefix: {
 			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "restored",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked",

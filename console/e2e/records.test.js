@@ -89,7 +89,7 @@ scenario("a user is deleted, listed under the deleted users, restored and invite
   await page.goto(`/console/demo/users/${user.id}/delete`);
   await page.getByRole("button", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("You can restore them").waitFor();
+  await page.getByText("They can be restored").waitFor();
   await page.getByLabel("Status").selectOption("deleted");
   await page.waitForURL(/users\/deleted$/);
   assert.equal(await page.locator("tbody tr").first().locator("bdi").first().innerText(), user.name);

@@ -66,7 +66,7 @@ scenario("the deletion of a user asks for the password after a while", async (pa
   await page.locator(".fault").waitFor();
   await page.getByLabel("Your password").fill(world.password);
   await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByText("User deleted. You can restore them").waitFor();
+  await page.getByText("User deleted. They can be restored").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
 });
 
