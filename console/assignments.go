@@ -180,7 +180,7 @@ func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error)
 	return draft, faults.Err()
 }
 
-// holds returns how the role is held, nil if it is not.
+// holds returns the assignment of the role, nil if the holder does not have the role.
 func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 	if i := slices.IndexFunc(a.held, func(held rolecall.Assignment) bool { return held.Role.ID == role }); i >= 0 {
 		return &a.held[i]
