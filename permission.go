@@ -99,6 +99,11 @@ func (p *Permission) UnmarshalText(text []byte) error {
 // Own reports whether the permission is one of Rolecall's own.
 func (p Permission) Own() bool { return p.Application == "" }
 
+// HasWildcard reports whether a part of the permission is *.
+func (p Permission) HasWildcard() bool {
+	return p.Application == "*" || p.Resource == "*" || p.Field == "*" || p.Action == "*"
+}
+
 // Covers reports whether a holder of p may do what q allows. A wildcard in
 // Rolecall's own permissions does not cover permissions of applications, and vice
 // versa.

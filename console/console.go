@@ -103,6 +103,8 @@ func (c *console) pages() []page {
 		c.actionPages(),
 		c.sessionPages(),
 		c.rolePages(),
+		c.accessPages(),
+		c.comparePages(),
 		c.roleFormPages(),
 		c.assignmentPages(),
 		c.tokenPages(),

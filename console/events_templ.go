@@ -610,7 +610,7 @@ func eventResults(l eventsView) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = empty(msg("events.no-match"), msg("events.no-match-advice")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = emptyWith(msg("events.no-match"), msg("events.no-match-advice")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -294,6 +294,7 @@ type section struct {
 const (
 	usersSection           = "nav.users"
 	rolesSection           = "nav.roles"
+	accessSection          = "nav.access"
 	eventsSection          = "nav.events"
 	serviceAccountsSection = "nav.service-accounts"
 	settingsSection        = "nav.settings"
@@ -303,6 +304,7 @@ const (
 var sections = []section{
 	{usersSection, "/users", "users", "g u", []*authz.Policy{authz.ListUsers}},
 	{rolesSection, "/roles", "roles", "g r", []*authz.Policy{authz.ReadRoles}},
+	{accessSection, "/access", "key", "g p", []*authz.Policy{authz.ListAccess}},
 	{eventsSection, "/events", "events", "g e", []*authz.Policy{authz.ReadEvents}},
 	{serviceAccountsSection, "/service-accounts", "machines", "g m", []*authz.Policy{authz.ReadServiceAccounts}},
 	{settingsSection, "/settings", "settings", "g s", []*authz.Policy{authz.ReadTenant}},

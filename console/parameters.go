@@ -37,6 +37,7 @@ type parameters struct {
 	status     string
 	holds      rolecall.RoleID // only users who hold the role
 	roleKey    string
+	permission rolecall.Permission // zero unless the address names one without wildcards
 	count      bool
 	eventType  string
 	actor      rolecall.AnyID
@@ -112,7 +113,7 @@ var (
 		{"sort", readSort("name", "email", "createdAt")}, {"q", readSearch},
 		{"email", readText(rolecall.EmailMax, func(p *parameters) *string { return &p.email })},
 		{"externalId", readText(rolecall.ExternalIDMax, func(p *parameters) *string { return &p.externalID })},
-		{"department", readText(rolecall.DepartmentMax, func(p *parameters) *string { return &p.department })},
+		departmentParameter,
 		{"count", readCount},
 	}, pageParameters...)
 	usersQuery = append([]parameter{
@@ -126,6 +127,9 @@ var (
 		{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount},
 		{"key", readText(63, func(p *parameters) *string { return &p.roleKey })},
 	}, pageParameters...)
+	departmentParameter  = parameter{"department", readText(rolecall.DepartmentMax, func(p *parameters) *string { return &p.department })}
+	accessQuery          = append([]parameter{{"permission", readPermission}, departmentParameter}, pageParameters...)
+	userAccessQuery      = []parameter{departmentParameter}
 	serviceAccountsQuery = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}}, pageParameters...)
 	userEventsQuery      = append([]parameter{
 		{"type", readChoice(eventTypes(), "problem.event-type", func(p *parameters) *string { return &p.eventType })},
@@ -195,6 +199,15 @@ func readChoice(values []string, key string, into func(*parameters) *string) fun
 		*into(p) = text
 		return "", ""
 	}
+}
+
+// readPermission reads a permission. Other texts are part of a search for one.
+func readPermission(p *parameters, text string) (code, detail string) {
+	permission, err := rolecall.ParsePermission(text)
+	if err == nil && permission.Known() && !permission.HasWildcard() {
+		p.permission = permission
+	}
+	return "", ""
 }
 
 // readFilterID returns a parser of ids. It refuses the nil UUID, which would not filter.
@@ -385,7 +398,7 @@ func (v *pageContext) listDigest() []byte {
 	return secret.Digest(
 		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:],
 		[]byte(order), []byte(p.email), []byte(p.externalID), []byte(p.department), []byte(p.status),
-		p.holds[:], []byte(p.roleKey), []byte(strings.Join(p.words, " ")),
+		p.holds[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
 		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()),
 	)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -62,6 +63,7 @@ func (l rolesView) countWords() string {
 type roleView struct {
 	frame
 	role    rolecall.Role
+	left    int             // the number of permissions that the copy of a role lacks
 	holders *rolecall.Total // the number of holders that the caller may read; nil if the caller may read none
 }
 
@@ -168,10 +170,47 @@ func (c *console) roleFormPages() []page {
 	}
 }
 
-func (c *console) showNewRole(v *pageContext) error {
+func (c *console) showNewRole(v *pageContext) (err error) {
+	view := roleView{}
+	if v.form == nil && v.request.URL.Query().Has("from") {
+		if view.left, err = c.fillWithRole(v); err != nil {
+			return err
+		}
+	}
 	return c.show(v, msg("roles.new"), rolesSection, func(f frame) templ.Component {
-		return newRolePage(roleView{frame: f})
+		view.frame = f
+		return newRolePage(view)
 	})
+}
+
+// clonedName returns the name of a copy of the role, cut to the length of a name.
+func clonedName(name string) string {
+	copied := []rune(msg("roles.copy-of", "Role", name))
+	return strings.TrimSpace(string(copied[:min(len(copied), rolecall.RoleNameMax)]))
+}
+
+// fillWithRole fills the form of a new role with a copy of the role that the address names. It
+// leaves out the permissions that the caller may not give, and returns how many these are.
+func (c *console) fillWithRole(v *pageContext) (left int, err error) {
+	id, err := rolecall.ParseID[rolecall.Role](v.request.URL.Query().Get("from"))
+	if err != nil {
+		return 0, rolecall.ErrNotFound
+	}
+	role, err := c.directory.Role(v.ctx, v.call, id)
+	if err != nil {
+		return 0, err
+	}
+	form := roleView{frame: frame{pageContext: v}}
+	givable := func(permissions []rolecall.Permission) []string {
+		kept := slices.DeleteFunc(slices.Clone(permissions), func(p rolecall.Permission) bool { return !form.mayGive(p) })
+		left += len(permissions) - len(kept)
+		return texts(kept)
+	}
+	v.form = map[string][]string{
+		"name": {clonedName(role.Name)}, "description": {role.Description},
+		"permissions": givable(role.Permissions), "grants": givable(role.Grants),
+	}
+	return left, nil
 }
 
 func (c *console) createRole(v *pageContext) error {

@@ -223,7 +223,7 @@ func serviceAccountsPage(l serviceAccountsView) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = empty(msg("service-accounts.no-match"), msg("list.fewer-letters")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = emptyWith(msg("service-accounts.no-match"), msg("list.fewer-letters")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

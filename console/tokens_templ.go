@@ -700,7 +700,7 @@ func newTokenPage(t tokensView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = empty(msg("tokens.nothing"), msg("tokens.nothing-advice")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var34), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = emptyWith(msg("tokens.nothing"), msg("tokens.nothing-advice")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var34), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

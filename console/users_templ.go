@@ -479,7 +479,7 @@ func usersPage(l usersView) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = empty(msg("users.no-match"), msg("list.no-match-advice")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = emptyWith(msg("users.no-match"), msg("list.no-match-advice")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -4,7 +4,7 @@ import { call, checkAccess, checkWidth, colorRules, results, scenario, signIn, w
 
 /** The pages to check. Add new pages. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
-const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/selected/suspend?user={user}", "/users/selected/give-role?user={user}", "/users/selected/resume", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users",
+const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/selected/suspend?user={user}", "/users/selected/give-role?user={user}", "/users/selected/resume", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/roles/{role}/compare", "/roles/{role}/compare?with={owner}", "/roles/create?from={role}", "/users/{user}/access", "/users/{user}/compare?with={self}", "/access", "/access?permission=users:erase", "/access?permission=shop/tills:close&department=Sales",
   "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events", "/users/deleted", "/invitations", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
   "/service-accounts", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
   "/service-accounts/{account}/roles", "/service-accounts/{account}/roles/give", "/service-accounts/{account}/tokens", "/service-accounts/{account}/tokens/create", "/users/{self}/tokens", "/users/{self}/tokens/create",
@@ -36,11 +36,12 @@ scenario("all pages are accessible and fit three widths in both themes", async (
   await signIn(page);
   const { body } = await call(page, "GET", "/users?limit=2");
   const { body: roles } = await call(page, "GET", "/roles?q=support");
+  const { body: owners } = await call(page, "GET", "/roles?key=owner");
   const { body: account } = await call(page, "POST", "/service-accounts", { name: "Import" }, { "idempotency-key": "import" });
   await call(page, "PUT", `/service-accounts/${account.id}/roles/${roles.items[0].id}`, {});
   const { body: deleted } = await call(page, "GET", "/users?status=deleted&limit=1");
   const { body: own } = await call(page, "GET", "/auths/session");
-  const ids = { "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id };
+  const ids = { "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id };
   for (const path of pages) await look(page, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`, path);
 }, { timeout: 600_000 });
 

@@ -32,7 +32,7 @@ func (p *permissionValue) SetParameter(text string) (code, detail string) {
 	switch {
 	case err != nil:
 		return "format", err.Error()
-	case permission.Application == "*" || permission.Resource == "*" || permission.Field == "*" || permission.Action == "*":
+	case permission.HasWildcard():
 		return "wildcard", "must name one permission, without wildcards"
 	case !permission.Known():
 		return "unknown-permission", "is not one of Rolecall's own permissions; write a permission of an application as application/resource:action"

@@ -1,0 +1,190 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
+)
+
+func (c *console) accessPages() []page {
+	return []page{
+		{path: "/{tenant}/access", operation: "AccessController_listAccess", query: accessQuery, show: c.showAccess},
+		{path: "/{tenant}/users/{id}/access", operation: "UsersController_getUserOverview", query: userAccessQuery, show: c.showUserAccess},
+	}
+}
+
+// accessParameters are the query parameters that the addresses of the list keep.
+var accessParameters = []string{"permission", "department"}
+
+// accessView is the data of the list of those who have a permission.
+type accessView struct {
+	frame
+	pageLinks
+	page        rolecall.Page[directory.Access]
+	withheld    rolecall.UserMembers // members that the caller may not read of some user on the page
+	choices     []permissionGroup    // to choose from, if the address names no permission
+	known       []rolecall.Permission
+	departments []string
+}
+
+func (c *console) showAccess(v *pageContext) (err error) {
+	list := accessView{}
+	if v.faults == nil && v.hasPermission() {
+		if list.page, err = c.directory.Access(v.ctx, v.call, directory.AccessListing{
+			Permission: v.permission, Department: v.department, After: v.after, Limit: v.limit,
+		}); err != nil {
+			return err
+		}
+	}
+	for i := range list.page.Items {
+		if u := list.page.Items[i].User; u != nil {
+			list.withheld |= rolecall.AllUserMembers &^ v.call.ReadableListMembers(u)
+		}
+	}
+	if v.fragment() == "" || !v.hasPermission() {
+		if err := c.accessChoices(v, &list); err != nil {
+			return err
+		}
+	}
+	return c.show(v, msg(accessSection), accessSection, func(f frame) templ.Component {
+		list.frame = f
+		list.pageLinks = f.pagesOf(accessParameters, list.page.Next)
+		return accessPage(list)
+	})
+}
+
+// hasPermission reports whether the address names a permission without wildcards.
+func (v *pageContext) hasPermission() bool { return v.permission != rolecall.Permission{} }
+
+// accessChoices loads the permissions and departments that the form suggests: Rolecall's own
+// permissions, and those that the first roles give in applications.
+func (c *console) accessChoices(v *pageContext, list *accessView) (err error) {
+	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil {
+		return err
+	}
+	roles, err := c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	if err != nil {
+		return err
+	}
+	applications := permissionGroup{title: applicationsTitle}
+	for _, role := range roles.Items {
+		for _, p := range role.Permissions {
+			if !p.Own() && !p.HasWildcard() {
+				applications.permissions = append(applications.permissions, p)
+			}
+		}
+	}
+	applications.permissions = rolecall.NormalPermissions(applications.permissions)
+	typed := v.request.URL.Query().Get("permission")
+	for _, g := range slices.Concat(permissionGroups, []permissionGroup{applications}) {
+		g.permissions = slices.DeleteFunc(slices.Clone(g.permissions), rolecall.Permission.HasWildcard)
+		list.known = append(list.known, g.permissions...)
+		g.permissions = slices.DeleteFunc(g.permissions, func(p rolecall.Permission) bool { return !isMeant(p, typed) })
+		if len(g.permissions) > 0 {
+			list.choices = append(list.choices, g)
+		}
+	}
+	return nil
+}
+
+// isMeant reports whether the text can be a search for the permission: a part of its name or of
+// its description, or a wildcard that covers it.
+func isMeant(p rolecall.Permission, text string) bool {
+	if wildcard, err := rolecall.ParsePermission(text); err == nil && wildcard.Covers(p) {
+		return true
+	}
+	described := strings.ToLower(p.String() + " " + openWords(p))
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(described, word) })
+}
+
+// choice returns the address of the list for the permission.
+func (a accessView) choice(p rolecall.Permission) string {
+	return a.listAddress(accessParameters, "permission", p.String())
+}
+
+// notes returns the notes above the list: which data is missing, and why.
+func (a accessView) notes() (notes []string) {
+	if permissions := reads(a.withheld & rolecall.SetOf(rolecall.MemberName, rolecall.MemberStatus)); permissions != nil {
+		notes = append(notes, msg("users.hidden", "Permissions", listed(permissions)))
+	}
+	if authz.ReadServiceAccounts.Authorize(a.call.Principal) != nil {
+		notes = append(notes, msg("access.no-accounts", "Permission", rolecall.ServiceAccountsRead.String()))
+	}
+	return notes
+}
+
+// title returns what those in the list may do.
+func (a accessView) title() string {
+	if a.department != "" {
+		return msg("access.in", "Does", permissionName(a.permission), "Department", a.department)
+	}
+	return permissionName(a.permission)
+}
+
+// permissionName returns the permission in words if these distinguish it from all others. It
+// returns the permission itself if it is one of an application or has a wildcard.
+func permissionName(p rolecall.Permission) string {
+	if isDescribed(p) {
+		return openWords(p)
+	}
+	return p.String()
+}
+
+func isDescribed(p rolecall.Permission) bool {
+	return p == rolecall.AllOwn || p == rolecall.AllApplications || p.Own() && !p.HasWildcard()
+}
+
+// permissionNote returns the other text about a permission, for the place next to permissionName.
+func permissionNote(p rolecall.Permission) templ.Component {
+	if isDescribed(p) {
+		return code(p.String())
+	}
+	return plain(openWords(p))
+}
+
+// userAccessView is the data of the page with the permissions of a user.
+type userAccessView struct {
+	userView
+	departments []string
+	shown       []authz.Grant // those of the department
+}
+
+func (c *console) showUserAccess(v *pageContext) error {
+	overview, err := c.directory.Overview(v.ctx, v.call, v.userID)
+	if err != nil {
+		return err
+	}
+	view := userAccessView{userView: userView{Overview: overview, sight: v.call.ReadableMembers(&overview.User)}}
+	if view.departments, err = c.directory.Departments(v.ctx, v.call); err != nil {
+		return err
+	}
+	for _, g := range overview.Permissions {
+		if v.department == "" || g.Reach.Includes(&v.department) {
+			view.shown = append(view.shown, g)
+		}
+	}
+	return c.show(v, msg("access.of", "Name", nameOf(v, &overview.User)), usersSection, func(f frame) templ.Component {
+		view.frame = f
+		if f.fragment() == "results" {
+			f.replaceURL(f.listAddress([]string{"department"}))
+		}
+		return userAccessPage(view)
+	})
+}
+
+// rows returns a row for each shown permission, with its reach and links to the roles.
+func (u userAccessView) rows() []permissionRow {
+	rows := heldRows(u.shown)
+	for i := range rows {
+		rows[i].cells[1] = roleLinks(u.frame, u.shown[i].Roles)
+	}
+	return rows
+}
+
+// count returns the number of shown permissions, in words.
+func (u userAccessView) count() string { return msg("roles.permission-count", "Count", len(u.shown)) }

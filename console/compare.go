@@ -1,0 +1,209 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
+)
+
+func (c *console) comparePages() []page {
+	return []page{
+		{path: "/{tenant}/roles/{id}/compare", operation: "RolesController_getRole", show: c.showCompareRoles},
+		{path: "/{tenant}/users/{id}/compare", operation: "UsersController_getUserOverview", show: c.showCompareUsers},
+	}
+}
+
+// compared is one side of a comparison, or something that can be one.
+type compared struct{ name, address string }
+
+// compareView is the data of a comparison of two roles or of two users.
+type compareView struct {
+	frame
+	section     string // the key of the name of the section
+	list        string // the address of the list
+	left        compared
+	right       *compared // nil until it is chosen
+	candidates  []compared
+	more        bool   // not all candidates are shown
+	hidden      string // the name of the side whose roles the caller may not read
+	differences []permissionRow
+	same        []permissionRow
+}
+
+// compare fills the view with the named permissions. The functions left and right return a value
+// for how the side has a permission, also by a wildcard.
+func compare[T any](view *compareView, named [2][]rolecall.Permission, left, right func(rolecall.Permission) T, same func(a, b T) bool, cell func(T) templ.Component) {
+	for _, p := range rolecall.NormalPermissions(slices.Concat(named[0], named[1])) {
+		l, r := left(p), right(p)
+		row := permissionRow{p, []templ.Component{cell(l), cell(r)}}
+		if same(l, r) {
+			view.same = append(view.same, row)
+		} else {
+			view.differences = append(view.differences, row)
+		}
+	}
+}
+
+// withAsked returns the id of the other side in the address, if it has one.
+func withAsked[T any](v *pageContext) (id rolecall.ID[T], ok bool, err error) {
+	text := v.request.URL.Query().Get("with")
+	if text == "" {
+		return id, false, nil
+	}
+	if id, err = rolecall.ParseID[T](text); err != nil {
+		return id, false, rolecall.ErrNotFound
+	}
+	return id, true, nil
+}
+
+// typedWords returns the words of the search in the address.
+func typedWords(v *pageContext) []string {
+	words := rolecall.Words(v.request.URL.Query().Get("q"))
+	return words[:min(len(words), 8)]
+}
+
+// showCompared shows the comparison, or the candidates for the other side.
+func (c *console) showCompared(v *pageContext, view compareView) error {
+	title := msg("compare.choose", "Name", view.left.name)
+	if view.right != nil {
+		title = msg("compare.title", "Name", view.left.name, "Other", view.right.name)
+	}
+	return c.show(v, title, view.section, func(f frame) templ.Component {
+		view.frame = f
+		if f.fragment() == "results" {
+			f.replaceURL(f.listAddress([]string{"q"}))
+		}
+		return comparePage(view)
+	})
+}
+
+func (c *console) showCompareRoles(v *pageContext) error {
+	role, err := c.directory.Role(v.ctx, v.call, v.roleID)
+	if err != nil {
+		return err
+	}
+	side := func(r *rolecall.Role) compared { return compared{r.Name, v.path("/roles/" + r.ID.String())} }
+	view := compareView{section: rolesSection, list: v.path("/roles"), left: side(&role)}
+	id, chosen, err := withAsked[rolecall.Role](v)
+	if err != nil {
+		return err
+	}
+	if !chosen {
+		listing := directory.RoleListing{Words: typedWords(v), ByName: true, Limit: rolecall.DefaultLimit}
+		roles, err := c.directory.Roles(v.ctx, v.call, listing)
+		for i := range roles.Items {
+			if r := &roles.Items[i]; r.ID != role.ID {
+				view.candidates = append(view.candidates, compared{r.Name, "?with=" + r.ID.String()})
+			}
+		}
+		if view.more = roles.Next != nil; err != nil {
+			return err
+		}
+		return c.showCompared(v, view)
+	}
+	other, err := c.directory.Role(v.ctx, v.call, id)
+	if err != nil {
+		return err
+	}
+	right := side(&other)
+	view.right = &right
+	named := [2][]rolecall.Permission{slices.Concat(role.Permissions, role.Grants), slices.Concat(other.Permissions, other.Grants)}
+	of := func(r *rolecall.Role) func(rolecall.Permission) string {
+		return func(p rolecall.Permission) string { return powerWords(r, p) }
+	}
+	compare(&view, named, of(&role), of(&other), func(a, b string) bool { return a == b }, wordsOrNo)
+	return c.showCompared(v, view)
+}
+
+// powerWords tells whether the role gives the permission. It is empty if the role does not. Users
+// can delegate a permission that they have.
+func powerWords(r *rolecall.Role, p rolecall.Permission) string {
+	covers := func(held rolecall.Permission) bool { return held.Covers(p) }
+	switch {
+	case slices.ContainsFunc(r.Permissions, covers):
+		return msg("roles.can-do")
+	case slices.ContainsFunc(r.Grants, covers):
+		return msg("roles.can-delegate")
+	}
+	return ""
+}
+
+// wordsOrNo shows the words, or a dash instead of an empty text.
+func wordsOrNo(words string) templ.Component {
+	if words == "" {
+		return yes(false)
+	}
+	return plain(words)
+}
+
+func (c *console) showCompareUsers(v *pageContext) error {
+	user, err := c.directory.Overview(v.ctx, v.call, v.userID)
+	if err != nil {
+		return err
+	}
+	side := func(u *rolecall.User) compared { return compared{nameOf(v, u), userAddress(v, u.ID, "")} }
+	view := compareView{section: usersSection, list: v.path("/users"), left: side(&user.User)}
+	id, chosen, err := withAsked[rolecall.User](v)
+	if err != nil {
+		return err
+	}
+	if !chosen {
+		users, err := c.directory.Users(v.ctx, v.call, directory.UserListing{Words: typedWords(v), Limit: rolecall.DefaultLimit})
+		for i := range users.Items {
+			if u := &users.Items[i]; u.ID != user.User.ID {
+				view.candidates = append(view.candidates, compared{nameOf(v, u), "?with=" + u.ID.String()})
+			}
+		}
+		if view.more = users.Next != nil; err != nil {
+			return err
+		}
+		return c.showCompared(v, view)
+	}
+	other, err := c.directory.Overview(v.ctx, v.call, id)
+	if err != nil {
+		return err
+	}
+	right := side(&other.User)
+	view.right = &right
+	for _, o := range []*directory.Overview{&user, &other} {
+		if !o.AssignmentsReadable {
+			view.hidden = nameOf(v, &o.User)
+			return c.showCompared(v, view)
+		}
+	}
+	named := [2][]rolecall.Permission{permissionsOf(user.Permissions), permissionsOf(other.Permissions)}
+	of := func(grants []authz.Grant) func(rolecall.Permission) rolecall.Reach {
+		return func(p rolecall.Permission) rolecall.Reach { return reachOf(grants, p) }
+	}
+	same := func(a, b rolecall.Reach) bool { return a.Covers(b) && b.Covers(a) }
+	cell := func(r rolecall.Reach) templ.Component {
+		if r.IsNowhere() {
+			return yes(false)
+		}
+		return bdi(reachWords(r))
+	}
+	compare(&view, named, of(user.Permissions), of(other.Permissions), same, cell)
+	return c.showCompared(v, view)
+}
+
+func permissionsOf(grants []authz.Grant) (list []rolecall.Permission) {
+	for _, g := range grants {
+		list = append(list, g.Permission)
+	}
+	return list
+}
+
+// reachOf returns the reach in which the grants cover the permission.
+func reachOf(grants []authz.Grant, p rolecall.Permission) rolecall.Reach {
+	var reaches []rolecall.Reach
+	for _, g := range grants {
+		if g.Permission.Covers(p) && (g.Reach.IsEverywhere() || p.CountsWithin()) {
+			reaches = append(reaches, g.Reach)
+		}
+	}
+	return rolecall.UnionOf(reaches)
+}
