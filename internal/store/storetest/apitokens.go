@@ -65,7 +65,7 @@ var apiTokenCases = []testCase{
 		_, err := tryRead(f, func(tx *store.Tx) (rolecall.APIToken, error) { return tx.APIToken(tokenOfUser(aUser("None")).ID) })
 		f.is(err, rolecall.ErrNotFound)
 	}},
-	{"The end of an API token is not judged by the store", func(f *fixture) {
+	{"The store also returns expired API tokens", func(f *fixture) {
 		token := tokenOfUser(f.newUser("Ada Lovelace"))
 		token.ExpiresAt = 1
 		same(f, f.apiToken(f.newAPIToken(token)).Token, token)
@@ -75,14 +75,14 @@ var apiTokenCases = []testCase{
 			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertAPIToken(token, aHash()) }), rolecall.ErrNotFound)
 		}
 	}},
-	{"A deleted user takes the API tokens along", func(f *fixture) {
+	{"Deleting a user deletes their API tokens", func(f *fixture) {
 		u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		gone, kept := f.newAPIToken(tokenOfUser(u)), f.newAPIToken(tokenOfUser(stays))
 		same(f, f.deleteUser(u), true)
 		f.is(f.tryAPIToken(gone), rolecall.ErrNotFound)
 		f.is(f.tryAPIToken(kept), nil)
 	}},
-	{"A touch only moves the last use of an API token forward, by a minute at least", func(f *fixture) {
+	{"A touch changes the last use of an API token only if it is at least a minute later", func(f *fixture) {
 		token := tokenOfUser(f.newUser("Ada Lovelace"))
 		hash := f.newAPIToken(token)
 		for _, touch := range []struct{ at, want rolecall.Time }{
@@ -92,7 +92,7 @@ var apiTokenCases = []testCase{
 			same(f, f.apiToken(hash).Token.LastUsedAt, touch.want)
 		}
 	}},
-	{"Of twenty who revoke an API token at the same time one does", func(f *fixture) {
+	{"Only one of twenty concurrent revocations of an API token succeeds", func(f *fixture) {
 		token := tokenOfUser(f.newUser("Ada Lovelace"))
 		hash := f.newAPIToken(token)
 		f.oneWins(parallel(20, func(int) error {
@@ -105,7 +105,7 @@ var apiTokenCases = []testCase{
 		}), errRefused)
 		f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
 	}},
-	{"All API tokens of a user that are not over are revoked, and no others", func(f *fixture) {
+	{"Revoking all API tokens of a user revokes only unexpired tokens of that user", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		over := tokenOfUser(u)
 		over.ExpiresAt = start
@@ -140,7 +140,7 @@ var apiTokenCases = []testCase{
 		same(f, len(f.apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(aUser("Nobody").ID), Limit: 3})), 0)
 		same(f, len(f.apiTokens(rolecall.APITokenQuery{Limit: 3})), 0)
 	}},
-	{"Purging what expired removes API tokens a month after their end, up to the limit", func(f *fixture) {
+	{"A purge deletes API tokens a month after their expiry, up to the limit", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		var live []byte
 		for i := range 5 {

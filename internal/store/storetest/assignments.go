@@ -64,7 +64,7 @@ var assignmentCases = []testCase{
 			same(f, f.assignment(u.ID, want.Role.ID), want)
 		}
 	}},
-	{"Assignments come by role id, those that are over included", func(f *fixture) {
+	{"Assignments are sorted by role ID and include expired ones", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		var want []rolecall.Assignment
 		for i, name := range []string{"One", "Two", "Three", "Four"} {
@@ -81,7 +81,7 @@ var assignmentCases = []testCase{
 		same(f, f.assignments(u.ID), want)
 		same(f, len(f.assignments(f.newUser("Grace Hopper").ID)), 0)
 	}},
-	{"Putting an assignment again replaces it", func(f *fixture) {
+	{"Writing an assignment again replaces it", func(f *fixture) {
 		u, role, granter := f.newUser("Ada Lovelace"), f.newRole("Support"), f.newUser("Grace Hopper")
 		a := f.assign(u, role)
 		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
@@ -118,7 +118,7 @@ var assignmentCases = []testCase{
 		all[7].Holder = rolecall.HolderOf(aUser("Nobody").ID)
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertAssignments(all[7:8]) }), rolecall.ErrNotFound)
 	}},
-	{"Deleting an assignment says whether there was one", func(f *fixture) {
+	{"Deleting an assignment reports whether it existed", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		f.assign(u, role)
 		same(f, f.unassign(u, role), true)
@@ -164,14 +164,14 @@ var assignmentCases = []testCase{
 		hold(users[rolecall.MaxScan:])
 		same(f, inUse(), true)
 	}},
-	{"Only active users with the whole role for good count as owners", ownersCount},
-	{"Owners are counted no further than two", func(f *fixture) {
+	{"Only active users with an unrestricted, permanent owner role count as owners", ownersCount},
+	{"The count of owners stops at two", func(f *fixture) {
 		for range 4 {
 			f.assign(f.newUser("Ada Lovelace"), f.owner())
 		}
 		same(f, f.owners(), 2)
 	}},
-	{"Of two owners that leave at once one stays", func(f *fixture) {
+	{"If two owners are removed concurrently, one stays", func(f *fixture) {
 		owner := f.owner()
 		for range 10 {
 			first, second := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
@@ -257,8 +257,8 @@ func deletesAny(taken []rolecall.Assignment, err error) (bool, error) { return l
 var accessCases = []testCase{
 	{"Roles are found by a permission that they give, also by wildcards", rolesGiving},
 	{"Those with a permission agree with a naive filter", accessAgreesWithModel},
-	{"Of many holders and of many roles, pages are short but complete", accessOfMany},
-	{"A hidden role gives nothing", func(f *fixture) {
+	{"Pages are complete for many holders and many roles", accessOfMany},
+	{"A hidden role gives no permissions", func(f *fixture) {
 		role, u, account := f.newRole("Support"), f.newUser("Ada Lovelace"), f.newServiceAccount("Import")
 		f.assign(u, role)
 		f.assignToAccount(account, role)
@@ -270,7 +270,7 @@ var accessCases = []testCase{
 		same(f, len(f.accountsWithAccess(q)), 0)
 		same(f, len(f.accessAssignments(q, u.ID)), 0)
 	}},
-	{"Another tenant has access to nothing", func(f *fixture) {
+	{"A tenant finds no holders of permissions in another tenant", func(f *fixture) {
 		role, u, account := f.newRole("Support"), f.newUser("Ada Lovelace"), f.newServiceAccount("Import")
 		f.assign(u, role)
 		f.assignToAccount(account, role)

@@ -45,7 +45,7 @@ var eventCases = []testCase{
 		same(f, f.eventsAbout(u.ID, 10), newestFirst)
 		same(f, len(f.eventsAbout(aUser("Nobody").ID, 10)), 0)
 	}},
-	{"An event of a failed update is not there", func(f *fixture) {
+	{"A failed update writes no event", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertEvent(anEvent(u.ID))
@@ -96,8 +96,8 @@ var eventListCases = []testCase{
 			same(f, eventIDs(f.events(between)), eventIDs(events[i:i+1]))
 		}
 	}},
-	{"A walk of any query of events is what the plain way finds", eventsAgreeWithModel},
-	{"A walk looks at a bounded number of events and only its end ends it", func(f *fixture) {
+	{"Pages of every query of events agree with a naive filter", eventsAgreeWithModel},
+	{"A page reads a limited number of events, and only the last page has no next one", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		rare := anEventAt(u.ID, start)
 		rare.Type = rolecall.EventUserDeleted
@@ -154,7 +154,7 @@ var eventListCases = []testCase{
 		}
 		same(f, f.eventsAbout(u.ID, 10), []rolecall.Event{newest})
 	}},
-	{"With the tombstone of a person goes what events say of them, and the events stay", func(f *fixture) {
+	{"Purging a tombstone removes personal data from events and keeps the events", func(f *fixture) {
 		gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		for _, u := range []rolecall.User{gone, stays} {
 			e := anEvent(u.ID)

@@ -12,7 +12,7 @@ var factorCases = []testCase{
 		same(f, f.factors(f.newUser("Ada Lovelace")), rolecall.Factors{})
 		same(f, f.factors(aUser("Nobody")), rolecall.Factors{})
 	}},
-	{"A secret is pending until it is confirmed, and takes the place of the one in force", func(f *fixture) {
+	{"A TOTP secret is pending until it is confirmed, then replaces the current one", func(f *fixture) {
 		u, first, second := f.newUser("Ada Lovelace"), aHash(), aHash()
 		confirm := func(pending []byte, step int64, at rolecall.Time) bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, pending, step, at) })
@@ -31,7 +31,7 @@ var factorCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.DeleteTOTP(u.ID) })
 		same(f, f.factors(u), rolecall.Factors{})
 	}},
-	{"A step is used once, and none that is older", func(f *fixture) {
+	{"A TOTP step is accepted once, and older steps are refused", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		sealed, other := f.enrol(u).TOTP.Sealed, f.enrol(f.newUser("Grace Hopper")).TOTP.Sealed
 		for _, test := range []struct {
@@ -55,7 +55,7 @@ var factorCases = []testCase{
 		same(f, f.factors(u).TOTP, rolecall.TOTP{Sealed: sealed, ConfirmedAt: start, LastStep: 10})
 		same(f, use(11), false)
 	}},
-	{"Of fifty who use a step, a recovery code or a passkey as it was at the same time one does", func(f *fixture) {
+	{"Only one of fifty concurrent uses of a TOTP step, recovery code or passkey succeeds", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		had := f.enrol(u)
 		code := aHash()
@@ -83,7 +83,7 @@ var factorCases = []testCase{
 		}
 		same(f, f.factors(u).RecoveryCodes, 1)
 	}},
-	{"Recovery codes are replaced whole, and good for one user", func(f *fixture) {
+	{"New recovery codes replace all earlier ones and work for one user", func(f *fixture) {
 		u, other, code := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), aHash()
 		use := func(u rolecall.User, hash []byte) bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, hash) })
@@ -112,7 +112,7 @@ var factorCases = []testCase{
 		same(f, f.factors(u).Passkeys, []rolecall.Passkey{first, second})
 		f.is(f.tryPasskey(aHash()), rolecall.ErrNotFound)
 	}},
-	{"The id of a passkey is taken once in a tenant", func(f *fixture) {
+	{"The ID of a passkey is unique in a tenant", func(f *fixture) {
 		key := aPasskey(f.newUser("Ada Lovelace"))
 		f.write(func(tx *store.Tx) { tx.InsertPasskey(key) })
 		again := aPasskey(f.newUser("Grace Hopper"))
@@ -123,7 +123,7 @@ var factorCases = []testCase{
 		other.write(func(tx *store.Tx) { tx.InsertPasskey(again) })
 		same(f, f.passkey(key.ID), key)
 	}},
-	{"A passkey is used, renamed and removed for its owner alone", func(f *fixture) {
+	{"Only the owner of a passkey can use, rename or remove it", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		key := f.enrol(u).Passkeys[0]
 		used, foreign := key, key
@@ -163,7 +163,7 @@ var factorCases = []testCase{
 			f.is(f.tryWrite(write), rolecall.ErrNotFound)
 		}
 	}},
-	{"All factors of a user go at once, by themselves or with the user", func(f *fixture) {
+	{"All factors of a user are deleted together, or with the user", func(f *fixture) {
 		reset, gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Mary Jackson")
 		f.enrol(reset)
 		f.enrol(gone)
@@ -174,7 +174,7 @@ var factorCases = []testCase{
 		same(f, f.factors(gone), rolecall.Factors{})
 		same(f, f.factors(stays), kept)
 	}},
-	{"Of fifty who spend a token at the same time one does", func(f *fixture) {
+	{"Only one of fifty concurrent uses of a token succeeds", func(f *fixture) {
 		token := rolecall.OneTimeToken{Purpose: rolecall.TokenPasskey, UserID: f.newUser("Ada Lovelace").ID, CreatedAt: start, ExpiresAt: start + minute}
 		hash := aHash()
 		f.oneWins(parallel(50, func(int) error {

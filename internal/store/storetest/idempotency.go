@@ -12,7 +12,7 @@ var idempotencyCases = []testCase{
 		k := f.insertedKey()
 		same(f, f.key(k), k)
 	}},
-	{"A key that is not there is not found", func(f *fixture) {
+	{"An unknown key is not found", func(f *fixture) {
 		_, err := tryRead(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(f.aKey()) })
 		f.is(err, rolecall.ErrNotFound)
 	}},
@@ -59,7 +59,7 @@ var idempotencyCases = []testCase{
 		}
 		f.is(f.in(f.newTenant("other")).tryWrite(func(tx *store.Tx) { tx.InsertKey(k) }), nil)
 	}},
-	{"Only an expired key is removed", func(f *fixture) {
+	{"Only expired keys are removed", func(f *fixture) {
 		k := f.insertedKey()
 		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
 		same(f, f.key(k), k)
@@ -89,7 +89,7 @@ var idempotencyCases = []testCase{
 		}
 		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(f.aKey(), 10) }), 0)
 	}},
-	{"A key does not tell what a deleted user was", func(f *fixture) {
+	{"A key keeps no personal data of a deleted user", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.insertedKey()
 		k := f.aKey()
 		k.ResourceID = rolecall.AnyID(u.ID)

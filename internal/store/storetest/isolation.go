@@ -8,7 +8,7 @@ import (
 )
 
 var isolationCases = []testCase{
-	{"Another tenant reads nothing by any id", func(f *fixture) {
+	{"A tenant reads nothing by the IDs of another tenant", func(f *fixture) {
 		c := f.fill()
 		readsNothing(f.in(f.newTenant("other")), c)
 	}},
@@ -20,7 +20,7 @@ var isolationCases = []testCase{
 		c := f.fill()
 		readsNothing(f.in(rolecall.NewID[rolecall.Tenant](start)), c)
 	}},
-	{"Another tenant changes nothing by any id", func(f *fixture) {
+	{"A tenant changes nothing by the IDs of another tenant", func(f *fixture) {
 		c := f.fill()
 		before := f.state(c)
 		other := f.in(f.newTenant("other"))
@@ -44,7 +44,7 @@ var isolationCases = []testCase{
 			}
 		}
 	}},
-	{"Tenants walk, search and count their own rows only", func(f *fixture) {
+	{"Tenants list, search and count only their own rows", func(f *fixture) {
 		f.crowd(20)
 		other := f.in(f.newTenant("other"))
 		users := other.crowd(7)
@@ -54,7 +54,7 @@ var isolationCases = []testCase{
 		page := read(other, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
 		same(f, page.Total, &rolecall.Total{Count: 7, Exact: true})
 	}},
-	{"Tenants that work at the same time do not mix", func(f *fixture) {
+	{"Concurrent tenants read only their own rows", func(f *fixture) {
 		const tenants, rounds = 6, 15
 		fixtures := make([]*fixture, tenants)
 		for i := range fixtures {

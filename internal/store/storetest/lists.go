@@ -43,7 +43,7 @@ var listCases = []testCase{
 		same(f, len(f.readAll(q, nil)), 10)
 	}},
 	{"Filters select, alone and together", filtersSelect},
-	{"Reaches bound what a list shows", reachesBound},
+	{"A list shows only users within the reach", reachesBound},
 	{"Words find the beginnings of words of the name and the address", wordsFind},
 	{"Words are used only where they may be read", wordsWithin},
 	{"A role filter counts unexpired assignments only", roleFilter},
@@ -59,7 +59,7 @@ var listCases = []testCase{
 		total = read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
 		same(f, total, &rolecall.Total{Count: len(f.found(q)), Exact: true})
 	}},
-	{"Beyond their bounds totals are at least, and pages short but complete", manyUsers},
+	{"Above the work limit, totals are lower bounds and pages are short but complete", manyUsers},
 	{"Lists agree with a naive filter", agreesWithModel},
 }
 

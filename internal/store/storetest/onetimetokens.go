@@ -18,19 +18,19 @@ var oneTimeTokenCases = []testCase{
 		}
 		f.is(f.tryOneTimeToken(aHash(), rolecall.TokenPasswordReset), rolecall.ErrNotFound)
 	}},
-	{"A one-time token is good for its own purpose alone", func(f *fixture) {
+	{"A one-time token works only for its own purpose", func(f *fixture) {
 		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
 		for _, purpose := range []rolecall.TokenPurpose{rolecall.TokenEmailChange, rolecall.TokenSignIn, rolecall.TokenPasskey, ""} {
 			f.is(f.tryOneTimeToken(hash, purpose), rolecall.ErrNotFound)
 		}
 		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), nil)
 	}},
-	{"Of twenty who take a one-time token at the same time one gets it", func(f *fixture) {
+	{"Only one of twenty concurrent uses of a one-time token succeeds", func(f *fixture) {
 		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
 		f.oneWins(parallel(20, func(int) error { return f.consumeOneTimeToken(hash) }), errRefused)
 		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
 	}},
-	{"A one-time token that is taken in a failed update is still there", func(f *fixture) {
+	{"A failed update doesn't consume a one-time token", func(f *fixture) {
 		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			if taken, err := tx.DeleteOneTimeToken(hash); err != nil || !taken {
@@ -259,7 +259,7 @@ var invitationCases = []testCase{
 		same(f, f.invitation(f.invite(want)), want)
 		f.is(f.tryInvitation(aHash()), rolecall.ErrNotFound)
 	}},
-	{"A newer invitation takes the place of the older one", func(f *fixture) {
+	{"A new invitation replaces the older one", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		old, untouched := f.invite(anInvitation(u)), f.invite(anInvitation(other))
 		newer := anInvitation(u)
@@ -299,7 +299,7 @@ var invitationCases = []testCase{
 	{"An invitation of an unknown user is not found", func(f *fixture) {
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
 	}},
-	{"Of twenty who take an invitation at the same time one gets it", func(f *fixture) {
+	{"Only one of twenty concurrent uses of an invitation succeeds", func(f *fixture) {
 		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
 		f.oneWins(parallel(20, func(int) error {
 			return f.tryUpdate(func(tx *store.Tx) error {
@@ -311,7 +311,7 @@ var invitationCases = []testCase{
 		}), errRefused)
 		f.is(f.tryInvitation(hash), rolecall.ErrNotFound)
 	}},
-	{"An invitation that is taken in a failed update is still there", func(f *fixture) {
+	{"A failed update doesn't consume an invitation", func(f *fixture) {
 		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			if taken, err := tx.DeleteInvitation(hash); err != nil || !taken {
@@ -348,14 +348,14 @@ var invitationCases = []testCase{
 		same(f, listed(), 0)
 		same(f, f.signInSummary(u, aHash(), aHash(), start), rolecall.SignInSummary{})
 	}},
-	{"A deleted user takes the invitation along", func(f *fixture) {
+	{"Deleting a user deletes their invitation", func(f *fixture) {
 		u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		gone, kept := f.invite(anInvitation(u)), f.invite(anInvitation(stays))
 		same(f, f.deleteUser(u), true)
 		f.is(f.tryInvitation(gone), rolecall.ErrNotFound)
 		f.is(f.tryInvitation(kept), nil)
 	}},
-	{"Purging what expired removes invitations that have been over for 30 days, up to the limit", func(f *fixture) {
+	{"A purge deletes invitations 30 days after their expiry, up to the limit", func(f *fixture) {
 		var live []byte
 		for i := range 5 {
 			i := rolecall.Time(i)

@@ -15,7 +15,7 @@ var operatorCases = []testCase{
 			same(f, f.in(rolecall.TenantID{}).operatorKey(hash), k)
 		}
 	}},
-	{"A hash that is no operator's key is not found", func(f *fixture) {
+	{"An unknown hash of an operator key is not found", func(f *fixture) {
 		f.putOperatorKey(anOperatorKey())
 		f.is(f.tryOperatorKey(aHash()), rolecall.ErrNotFound)
 	}},

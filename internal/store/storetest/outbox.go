@@ -40,11 +40,11 @@ var outboxCases = []testCase{
 		same(f, again.ID, m.ID)
 		same(f, again.Attempts, 2)
 	}},
-	{"Of twenty who claim a mail at the same time one gets it", func(f *fixture) {
+	{"Only one of twenty concurrent claims of a mail succeeds", func(f *fixture) {
 		f.mail(start)
 		f.oneWins(parallel(20, func(int) error { return f.tryClaim(start) }), rolecall.ErrNotFound)
 	}},
-	{"Many who claim many mails get each once", func(f *fixture) {
+	{"Concurrent claims return each mail once", func(f *fixture) {
 		const mails = 30
 		for range mails {
 			f.mail(start)
@@ -75,7 +75,7 @@ var outboxCases = []testCase{
 		}
 		same(f, len(seen), mails)
 	}},
-	{"A mail is postponed by who has it, and not by who had it", func(f *fixture) {
+	{"Only the current claim of a mail can postpone it", func(f *fixture) {
 		m := f.mail(start)
 		f.claim(start, start+minute)
 		f.write(func(tx *store.Tx) { tx.PostponeMail(m.ID, 1, start+hour) })
@@ -108,21 +108,21 @@ var outboxCases = []testCase{
 		same(f, got[0].CreatedAt, start)
 		same(f, got[2].CreatedAt, start+2)
 	}},
-	{"Mails are counted no further than the limit", func(f *fixture) {
+	{"The count of mails stops at the limit", func(f *fixture) {
 		for range 5 {
 			f.mail(start)
 		}
 		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountMail(3) }), 3)
 		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountMail(10) }), 5)
 	}},
-	{"A mail of a failed update is not there", func(f *fixture) {
+	{"A failed update writes no mail", func(f *fixture) {
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertMail(aMail(start))
 			return errRefused
 		}), errRefused)
 		f.is(f.tryClaim(start), rolecall.ErrNotFound)
 	}},
-	{"A purged tenant leaves no mail, and takes no other's", func(f *fixture) {
+	{"A purge of a tenant deletes only the mails of that tenant", func(f *fixture) {
 		other := f.in(f.newTenant("other"))
 		f.mail(start)
 		stays := other.mail(start + 1)

@@ -28,13 +28,13 @@ var roleCases = []testCase{
 		}
 		same(f, read(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey("buyer") }), full)
 	}},
-	{"A role that is not there is not found", func(f *fixture) {
+	{"An unknown role is not found", func(f *fixture) {
 		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByID(aRole("None").ID) })
 		f.is(err, rolecall.ErrNotFound)
 		_, err = tryRead(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey("none") })
 		f.is(err, rolecall.ErrNotFound)
 	}},
-	{"Of many roles those that are there are read at once", func(f *fixture) {
+	{"A read of many roles returns the existing ones", func(f *fixture) {
 		var ids, there []rolecall.RoleID
 		for i := range 600 {
 			r := aRole(fmt.Sprintf("Role %d", i))
@@ -105,7 +105,7 @@ var roleCases = []testCase{
 			return err
 		}), rolecall.ErrRoleNameTaken)
 	}},
-	{"A deleted role takes its assignments along", func(f *fixture) {
+	{"Deleting a role deletes its assignments", func(f *fixture) {
 		role, stays, u := f.newRole("Support"), f.newRole("Help desk"), f.newUser("Ada Lovelace")
 		f.assign(u, role)
 		f.assign(u, stays)

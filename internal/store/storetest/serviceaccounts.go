@@ -19,7 +19,7 @@ var serviceAccountCases = []testCase{
 		})
 		f.is(err, rolecall.ErrNotFound)
 	}},
-	{"Of many service accounts those that are there are read at once", func(f *fixture) {
+	{"A read of many service accounts returns the existing ones", func(f *fixture) {
 		a := f.newServiceAccount("Import")
 		f.newServiceAccount("Export")
 		asked := []rolecall.ServiceAccountID{aServiceAccount("None").ID, a.ID}
@@ -54,7 +54,7 @@ var serviceAccountCases = []testCase{
 			return err
 		}), rolecall.ErrAccountNameTaken)
 	}},
-	{"A deleted service account takes its roles and tokens along", func(f *fixture) {
+	{"Deleting a service account deletes its assignments and tokens", func(f *fixture) {
 		a, stays, role := f.newServiceAccount("Import"), f.newServiceAccount("Export"), f.newRole("Support")
 		kept := f.assignToAccount(stays, role)
 		f.assignToAccount(a, role)
@@ -123,7 +123,7 @@ var serviceAccountCases = []testCase{
 		same(f, f.deleteRole(role), true)
 		same(f, len(f.serviceAccountRoles(account.ID)), 0)
 	}},
-	{"Taking a role from a service account says whether it had it", func(f *fixture) {
+	{"Removing a role from a service account reports whether it had the role", func(f *fixture) {
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		f.assignToAccount(account, role)
 		take := func() bool {

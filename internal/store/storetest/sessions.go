@@ -34,7 +34,7 @@ var sessionCases = []testCase{
 			f.is(f.trySession(hash), rolecall.ErrNotFound)
 		}
 	}},
-	{"Lifetimes are not judged by the store", func(f *fixture) {
+	{"The store also returns expired sessions and assignments", func(f *fixture) {
 		s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: f.newUser("Ada Lovelace").ID, AuthenticatedAt: 1, LastUsedAt: 1, ExpiresAt: 2}
 		hash := aHash()
 		f.write(func(tx *store.Tx) { tx.InsertSession(s, hash) })
@@ -53,7 +53,7 @@ var sessionCases = []testCase{
 			same(f, f.session(hash).Session.LastUsedAt, touch.want)
 		}
 	}},
-	{"A confirmation is written if there is a session", func(f *fixture) {
+	{"A re-authentication is written only if the session exists", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		confirm := func(id rolecall.SessionID, at rolecall.Time) bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmSession(id, at) })
@@ -63,7 +63,7 @@ var sessionCases = []testCase{
 		same(f, f.session(hash).Session, s)
 		same(f, confirm(rolecall.NewID[rolecall.Session](start), start), false)
 	}},
-	{"A successor is sealed once, however many try", func(f *fixture) {
+	{"The next token of a session is stored only once by concurrent refreshes", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		token := f.session(hash).Token
 		successors, seals := make([][]byte, 20), make([][]byte, 20)
@@ -100,7 +100,7 @@ var sessionCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+hour) })
 		same(f, f.session(first).Token.RetiredAt, start+minute)
 	}},
-	{"A generation that was overtaken is not confirmed again", func(f *fixture) {
+	{"An older token generation is not confirmed after a newer one", func(f *fixture) {
 		s, first := f.signIn(f.newUser("Ada Lovelace"), start)
 		second := f.succeed(s, first)
 		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
@@ -127,7 +127,7 @@ var sessionCases = []testCase{
 			}
 		}
 	}},
-	{"Ending a session says whether there was one", func(f *fixture) {
+	{"Deleting a session reports whether it existed", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		end := func() bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteSession(s.ID) })
@@ -136,7 +136,7 @@ var sessionCases = []testCase{
 		same(f, end(), false)
 		f.is(f.trySession(hash), rolecall.ErrNotFound)
 	}},
-	{"Ending a user's sessions spares one, and those of others", func(f *fixture) {
+	{"Deleting the sessions of a user keeps one of them, and those of other users", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		first, firstHash := f.signIn(u, start)
 		second, secondHash := f.signIn(u, start)
@@ -200,7 +200,7 @@ var sessionCases = []testCase{
 		same(f, end(0), []rolecall.SessionID{all[3], all[4]})
 		same(f, len(end(0)), 0)
 	}},
-	{"Of sign-ins at once none sees too few sessions, if each locks the user", func(f *fixture) {
+	{"Concurrent sign-ins that lock the user never exceed the limit of sessions", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		for _, err := range parallel(50, func(int) error {
 			s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: u.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}

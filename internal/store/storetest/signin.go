@@ -8,7 +8,7 @@ import (
 )
 
 var signInCases = []testCase{
-	{"How a user signs in is counted in one reading", func(f *fixture) {
+	{"The sign-in summary counts factors, sessions and tokens of a user", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		passwords, factors := rolecall.Bucket{Key: aHash(), Limit: 10, Window: 3600}, rolecall.Bucket{Key: aHash(), Limit: 10, Window: 3600}
 		summary := func(now rolecall.Time) rolecall.SignInSummary {
@@ -68,7 +68,7 @@ var attemptCases = []testCase{
 			{Count: 1, EndsAt: start + second + hour}, {Count: 2, EndsAt: start + minute},
 		})
 	}},
-	{"A window that is over starts anew", func(f *fixture) {
+	{"An attempt after the end of a window starts a new window", func(f *fixture) {
 		b := aBucket(60)
 		f.attempt(start, b)
 		same(f, f.attempt(start+minute-1, b)[0].Count, 2)
@@ -113,7 +113,7 @@ var attemptCases = []testCase{
 		got := f.attempt(start, own, account)
 		same(f, []int{got[0].Count, got[1].Count}, []int{3, 3})
 	}},
-	{"Forgiving what was never counted does not go below nothing", func(f *fixture) {
+	{"Forgiving attempts never makes a counter negative", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
 		never := []rolecall.Counted{{Key: own.Key, EndsAt: start + minute}, {Key: account.Key, EndsAt: start + minute}}
 		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })

@@ -21,12 +21,12 @@ var tenantCases = []testCase{
 		same(f, f.in(rolecall.TenantID{}).tenantByName("other"), want)
 		same(f, read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(want.ID) }), want)
 	}},
-	{"A name that no tenant has is not found", func(f *fixture) {
+	{"An unknown tenant name is not found", func(f *fixture) {
 		for _, name := range []string{"nobody", "ACME", "acme ", ""} {
 			f.is(f.tryTenant(name), rolecall.ErrNotFound)
 		}
 	}},
-	{"A tenant's name is taken once", func(f *fixture) {
+	{"The name of a tenant is unique", func(f *fixture) {
 		f.oneWins(parallel(10, func(int) error {
 			t := aTenant("other")
 			return f.in(t.ID).tryWrite(func(tx *store.Tx) { tx.InsertTenant(t) })
@@ -129,7 +129,7 @@ var tenantCases = []testCase{
 			f.is(err, rolecall.ErrNotFound)
 		}
 	}},
-	{"A tenant is not purged before its time, and not restored once that began", func(f *fixture) {
+	{"A tenant is not purged before its time, and not restored after the purge began", func(f *fixture) {
 		c := f.fill()
 		before := f.state(c)
 		f.deleteTenant(f.tenantByName("acme"))
@@ -157,7 +157,7 @@ var tenantCases = []testCase{
 		same(f, f.tenants(rolecall.TenantDeleted, start), nil)
 		same(f, f.tenantsToPurge(start+day), []rolecall.TenantID{f.tenant})
 	}},
-	{"Of a restore and a purge at the same time one succeeds, and a restored tenant is complete", func(f *fixture) {
+	{"Only one of a concurrent restore and purge succeeds, and a restored tenant is complete", func(f *fixture) {
 		for range 5 {
 			there := f.in(f.newTenant(fmt.Sprintf("t-%d", serial.Add(1))))
 			c := there.fill()
@@ -209,7 +209,7 @@ var tenantCases = []testCase{
 		same(f, page[0], read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("t-3", start) }))
 	}},
 	{"Purging a deleted tenant removes its rows in bounded steps and no others", purgeRemovesAll},
-	{"Purging what expired removes keys and sessions that are over", purgeExpired},
+	{"A purge deletes expired keys and sessions", purgeExpired},
 	{"The fingerprint of a key is recorded once", func(f *fixture) {
 		fingerprints := func() [][]byte {
 			return read(f, func(tx *store.Tx) ([][]byte, error) { return tx.KeyFingerprints() })

@@ -50,7 +50,7 @@ var tombstoneCases = []testCase{
 		same(f, len(of(0, stays.ID, early.ID, late.ID)), 2)
 		same(f, len(of(0)), 0)
 	}},
-	{"A tombstone that is taken in a failed update is still there", func(f *fixture) {
+	{"A failed update doesn't consume a tombstone", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.deleteAt(u, start)
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
@@ -61,7 +61,7 @@ var tombstoneCases = []testCase{
 		}), errRefused)
 		f.is(f.tryDeleteTombstone(u.ID, 0), nil)
 	}},
-	{"Who comes back is found by their words, and can be deleted again", func(f *fixture) {
+	{"A restored user is found by search, and can be deleted again", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		for range 3 {
 			f.deleteAt(u, start)
@@ -303,7 +303,7 @@ var erasureCases = []testCase{
 			f.is(err, want)
 		}
 	}},
-	{"Purging erases from when it is due, in bounded steps, and is done once", func(f *fixture) {
+	{"A purge erases deleted users when it is due, once, and in bounded steps", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.write(func(tx *store.Tx) {
 			for i := range 7 {

@@ -152,7 +152,7 @@ var transactionCases = []testCase{
 			}
 		}
 	}},
-	{"A context that is over has no effect", func(f *fixture) {
+	{"An update with a canceled context has no effect", func(f *fixture) {
 		u := aUser("Ada Lovelace")
 		err := f.store.Update(cancelled(f.T), f.tenant, func(tx *store.Tx) error {
 			tx.InsertUser(u)

@@ -33,7 +33,7 @@ var userCases = []testCase{
 			same(f, f.userByID(u.ID), u)
 		}
 	}},
-	{"A user that is not there is not found", func(f *fixture) {
+	{"An unknown user is not found", func(f *fixture) {
 		_, err := tryRead(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(aUser("Nobody").ID) })
 		f.is(err, rolecall.ErrNotFound)
 		_, err = tryRead(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(rolecall.UserID{}) })
@@ -44,7 +44,7 @@ var userCases = []testCase{
 		})
 		f.is(err, rolecall.ErrNotFound)
 	}},
-	{"Of many users those that are there are read at once", func(f *fixture) {
+	{"A read of many users returns the existing ones", func(f *fixture) {
 		users := f.crowd(300)
 		asked := []rolecall.UserID{aUser("Nobody").ID}
 		for _, u := range users {
@@ -140,7 +140,7 @@ var userCases = []testCase{
 		same(f, f.found(withWords(rolecall.Words(old.Email)[0])), []string{})
 		same(f, f.found(withWords("king", "analyt")), []string{"Augusta King"})
 	}},
-	{"A word of both the name and the address is found until neither has it", func(f *fixture) {
+	{"A word in both name and email is found until neither contains it", func(f *fixture) {
 		both := aUser("Ada Lovelace")
 		both.Email = "ada@analytical.example"
 		f.write(func(tx *store.Tx) { tx.InsertUser(both) })
@@ -178,7 +178,7 @@ var userCases = []testCase{
 			same(f, f.password(u), hash)
 		}
 	}},
-	{"A password is replaced only while it is the one that is named", func(f *fixture) {
+	{"A password is replaced only if the stored hash is the expected one", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		replace := func(old, hash string) bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.ReplacePassword(u.ID, old, hash, start) })
@@ -191,7 +191,7 @@ var userCases = []testCase{
 		same(f, replace("first", "third"), false)
 		same(f, f.password(u), "second")
 	}},
-	{"Only who is active is locked as active", func(f *fixture) {
+	{"Only active users can be locked as active", func(f *fixture) {
 		active := func(u rolecall.User) bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.LockActiveUser(u.ID) })
 		}
@@ -209,7 +209,7 @@ var userCases = []testCase{
 	{"A password of an unknown user is not found", func(f *fixture) {
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.SetPassword(aUser("Nobody").ID, "hash", start) }), rolecall.ErrNotFound)
 	}},
-	{"A deleted user takes along what hangs on it", deleteTakesAll},
+	{"Deleting a user deletes the rows that refer to the user", deleteTakesAll},
 	{"A stale deletion is refused", func(f *fixture) {
 		old := f.newUser("Ada Lovelace")
 		changed := old
