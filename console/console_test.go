@@ -392,6 +392,20 @@ func TestWhatIsWrongWithAnAddressIsSaidInItsList(t *testing.T) {
 	}
 }
 
+func TestUnknownValuesOfFiltersAreSaid(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for query, want := range map[string]string{
+		"status=bogus": "status",
+		"role=019d83e6-1ef1-7001-8c02-5a1f0c5d3e11": "names a role that does not exist",
+		"role=support": "role",
+	} {
+		if a := f.get("/console/acme/users?"+query, cookie); strings.Contains(a.body, "No users match") || !strings.Contains(a.body, want) || !strings.Contains(a.body, "Clear all filters") {
+			t.Errorf("%s: %s", query, a.body)
+		}
+	}
+}
+
 func TestNamesAreText(t *testing.T) {
 	f := newFixture(t)
 	const name = `<img src=x onerror=alert(1)>"'&lt;`

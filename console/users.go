@@ -48,6 +48,9 @@ func (c *console) showUsers(v *pageContext) error {
 			return err
 		}
 		list.page = page
+		if err := c.checkRole(v, &page); err != nil {
+			return err
+		}
 	}
 	for i := range list.page.Items {
 		list.withheld |= rolecall.AllUserMembers &^ v.call.ReadableListMembers(&list.page.Items[i])
@@ -62,6 +65,19 @@ func (c *console) showUsers(v *pageContext) error {
 		list.pageLinks = f.pagesOf(userParameters, list.page.Next)
 		return usersPage(list)
 	})
+}
+
+// checkRole adds a field error if the page is empty because the role of the filter does not exist.
+func (c *console) checkRole(v *pageContext, page *directory.UserPage) error {
+	if len(page.Items) > 0 || v.holds.IsZero() {
+		return nil
+	}
+	_, err := c.directory.Role(v.ctx, v.call, v.holds)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		v.faults = append(v.faults, rolecall.FieldError{Parameter: "role", Code: codeUnknownValue, Detail: msg("problem.no-role")})
+		return nil
+	}
+	return err
 }
 
 // filters loads the values that the list can be filtered by.

@@ -1,32 +1,86 @@
-// Selection of rows in a list: the count, all, and none.
+// Selecting rows of a list: one, a range with Shift, all of the page, and none. The selection is
+// kept in the tab, so that users can be selected on several pages of the list.
 
 const words = JSON.parse(document.body.dataset.messages);
 const plurals = new Intl.PluralRules(document.documentElement.lang);
-const boxes = (form) => [...form.querySelectorAll("input[name=user]")];
+const boxes = (form) => [...form.querySelectorAll("input[name=user]:not([data-elsewhere])")];
+const keyOf = (form) => "selected " + new URL(form.action).pathname.split("/users/")[0];
+let shift = false; // whether the last key or click was with Shift
+let anchor = null; // the box where a range begins
 
-function tell(form) {
+/** keep stores the selection, and shows how many users are selected. */
+function keep(form) {
   const all = boxes(form);
-  const count = all.filter((box) => box.checked).length;
+  const checked = all.filter((box) => box.checked).length;
+  const selected = [...form.querySelectorAll("input[name=user]:checked")].map((box) => box.value);
+  sessionStorage.setItem(keyOf(form), JSON.stringify(selected));
   const whole = form.querySelector("[data-select-all]");
-  whole.checked = count === all.length;
-  whole.indeterminate = count > 0 && count < all.length;
-  const text = words.rowsSelected[plurals.select(count)] ?? words.rowsSelected.other;
-  for (const place of form.querySelectorAll("[data-selected]")) place.textContent = text.replace("{Count}", count);
+  whole.checked = checked === all.length;
+  whole.indeterminate = checked > 0 && checked < all.length;
+  const text = words.rowsSelected[plurals.select(selected.length)] ?? words.rowsSelected.other;
+  for (const place of form.querySelectorAll("[data-selected]")) place.textContent = text.replace("{Count}", selected.length);
 }
+
+/** restore selects the users that were selected on other pages. Those who are not on this page get
+ * hidden boxes, which the form sends too. */
+function restore(form) {
+  const kept = new Set(JSON.parse(sessionStorage.getItem(keyOf(form)) ?? "[]"));
+  if (kept.size === 0) return;
+  for (const box of form.querySelectorAll("[data-elsewhere]")) box.remove();
+  for (const box of boxes(form)) {
+    if (kept.delete(box.value)) box.checked = true;
+  }
+  for (const id of kept) {
+    const box = document.createElement("input");
+    Object.assign(box, { type: "checkbox", name: "user", value: id, checked: true, hidden: true });
+    box.dataset.elsewhere = "";
+    form.append(box);
+  }
+  keep(form);
+}
+
+function clear(form) {
+  for (const box of form.querySelectorAll("[data-elsewhere]")) box.remove();
+  for (const box of boxes(form)) box.checked = false;
+  keep(form);
+}
+
+document.addEventListener("pointerdown", (event) => (shift = event.shiftKey), true);
+document.addEventListener("keydown", (event) => (shift = event.shiftKey), true);
+document.addEventListener("mousedown", (event) => {
+  if (event.shiftKey && event.target.closest(".selector")) event.preventDefault(); // it would select text
+});
 
 document.addEventListener("change", (event) => {
   const form = event.target.closest("[data-selection]");
   if (!form) return;
+  const all = boxes(form);
+  const at = all.indexOf(event.target);
   if (event.target.matches("[data-select-all]")) {
-    for (const box of boxes(form)) box.checked = event.target.checked;
+    for (const box of all) box.checked = event.target.checked;
+  } else if (at >= 0) {
+    const from = all.indexOf(anchor);
+    if (shift && from >= 0) {
+      for (const box of all.slice(Math.min(from, at), Math.max(from, at) + 1)) box.checked = event.target.checked;
+    }
+    anchor = event.target;
   }
-  tell(form);
+  keep(form);
 });
 
 document.addEventListener("click", (event) => {
   const form = event.target.closest("[data-select-none]")?.closest("[data-selection]");
   if (!form) return;
-  for (const box of boxes(form)) box.checked = false;
-  tell(form);
+  clear(form);
   form.querySelector("[data-row]").focus();
 });
+
+// Results that a filter has loaded, and the outcome of an action, which ends the selection.
+document.addEventListener("htmx:afterSwap", () => {
+  const form = document.querySelector("[data-selection]");
+  if (!form) return;
+  if (document.querySelector("#dialog [data-stale]")) clear(form);
+  else restore(form);
+});
+
+for (const form of document.querySelectorAll("[data-selection]")) restore(form);

@@ -120,3 +120,30 @@ scenario("names are shown as text, even if they contain markup", async (page) =>
   await page.waitForURL(/users\/[0-9a-f-]{36}$/);
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
 });
+
+scenario("Shift selects a range, and the selection is kept over pages and searches", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/users?sort=name");
+  const box = (at) => page.locator("tbody input[name=user]").nth(at);
+  const selected = (words) => page.locator(".selection-bar").getByText(words).waitFor();
+  await box(1).check();
+  await box(4).click({ modifiers: ["Shift"] });
+  await selected("4 selected");
+  assert.deepEqual(await page.locator("tbody input[name=user]:checked").count(), 4);
+  await box(2).press("Shift+Space");
+  await selected("1 selected");
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.waitForURL(/cursor=/);
+  await selected("1 selected");
+  await box(0).check();
+  await selected("2 selected");
+  await page.getByLabel("Search by name or email").fill("zoe pe");
+  await listed(page, /q=zoe\+pe/, "1 user");
+  await selected("2 selected");
+  await page.locator(".selection-bar").getByRole("button", { name: "Suspend" }).click();
+  await page.getByRole("heading", { name: "Suspend 2 users?" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".selection-bar").getByRole("button", { name: "Clear" }).click();
+  await page.reload();
+  assert.equal(await page.locator("input[name=user]:checked").count(), 0);
+});
