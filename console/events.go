@@ -206,22 +206,13 @@ func addLimits(assignment map[string]any) {
 	}
 }
 
-// assignmentWords returns where and until when the assignment of the event applies, or
-// applied before it was taken away; empty if the event is about none, or the caller may
-// not read it.
-func assignmentWords(f frame, e *rolecall.Event) string {
-	if e.Values == nil || !isAssignment(e) {
-		return ""
+// assignmentLimits returns where and until when the assignment of the event applies. Both are zero
+// if it has no such limit, if it was removed, or if the caller may not read it.
+func assignmentLimits(e *rolecall.Event) (where string, end rolecall.Time) {
+	if e.Values == nil || e.Type != rolecall.EventRoleAssigned {
+		return "", 0
 	}
-	values := e.Values.After
-	if e.Type == rolecall.EventRoleUnassigned {
-		values = e.Values.Before
-	}
-	assignment := membersOf(values)
-	if assignment["roleId"] == nil {
-		return ""
-	}
-	where, end := msg("events.everywhere"), msg("events.no-expiry")
+	assignment := membersOf(e.Values.After)
 	if departments, ok := assignment["departments"].([]any); ok {
 		var names []string
 		for _, name := range departments {
@@ -230,11 +221,10 @@ func assignmentWords(f frame, e *rolecall.Event) string {
 		}
 		where = msg("events.in", "Departments", listed(names))
 	}
-	var expiresAt rolecall.Time
-	if text, ok := assignment["expiresAt"].(string); ok && expiresAt.UnmarshalText([]byte(text)) == nil {
-		end = msg("events.until", "Time", f.minute(expiresAt))
+	if text, ok := assignment["expiresAt"].(string); !ok || end.UnmarshalText([]byte(text)) != nil {
+		return where, 0
 	}
-	return msg("events.assignment", "Where", where, "End", end)
+	return where, end
 }
 
 // membersOf returns the members of the object by their names, those of objects

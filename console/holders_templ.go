@@ -196,7 +196,7 @@ func grantor(f frame, named names, id rolecall.UserID) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = principalName(f, named, id).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = principalName(f, named, id, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -109,6 +109,12 @@ func families() map[string][]string {
 	}
 	for _, d := range rolecall.EventDescriptions() {
 		all[eventPrefix] = append(all[eventPrefix], string(d.Type))
+		all[sentencePrefix] = append(all[sentencePrefix], string(d.Type))
+		for _, suffix := range []string{ownSuffix, unknownSuffix} {
+			if hasMessage(sentencePrefix + string(d.Type) + suffix) {
+				all[sentencePrefix] = append(all[sentencePrefix], string(d.Type)+suffix)
+			}
+		}
 	}
 	for m := range rolecall.AllUserMembers.All() {
 		all[memberPrefix] = append(all[memberPrefix], m.String())

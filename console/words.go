@@ -265,6 +265,14 @@ func (f frame) missingRole() string {
 	return msg("missing.role")
 }
 
+// unknownRole is the name to show for a role if the page does not know the id either.
+func (f frame) unknownRole() string {
+	if f.may(rolecall.RolesRead) {
+		return msg("missing.unknown-role")
+	}
+	return msg("missing.role")
+}
+
 // missingUser is the name to show for a user if the page knows only the id.
 func (f frame) missingUser() string {
 	if f.call.Visible().IsEverywhere() {

@@ -11,7 +11,7 @@ function rows() {
 
 function step(by) {
   const all = rows();
-  const at = all.indexOf(document.activeElement.closest("tr")?.querySelector("[data-row]"));
+  const at = all.indexOf(document.activeElement.closest("tr, li")?.querySelector("[data-row]"));
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });

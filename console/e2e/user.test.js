@@ -12,7 +12,7 @@ scenario("the page of a user shows their sign-in status, permissions with the ro
   await signIn(page);
   await open(page, "ada.lovelace@demo.example");
   const text = await page.locator("main").innerText();
-  for (const expected of ["Ada Lovelace", "Can sign in", "Owner", "*:*", "Everywhere", "From", "Signed in"]) assert.ok(text.includes(expected), expected);
+  for (const expected of ["Ada Lovelace", "Can sign in", "Owner", "*:*", "Everywhere", "From", "You signed in"]) assert.ok(text.includes(expected), expected);
 });
 
 scenario("a user is suspended with a reason, which their page shows, and resumed", async (page) => {
