@@ -150,7 +150,11 @@ func (c *console) act(v *pageContext, a *action, list string) error {
 		return signedOut(v, "signed-out")
 	}
 	if a.gone {
-		return v.redirect(v.path(list) + "?done=" + a.done)
+		address := v.path(list) + "?done=" + a.done
+		if v.userID != (rolecall.UserID{}) && !a.sure {
+			address += "&" + undoDeleted + "=" + v.userID.String()
+		}
+		return v.redirect(address)
 	}
 	return v.redirect(homeOf(v, list) + "?done=" + a.done)
 }

@@ -155,10 +155,15 @@ func (c *console) assign(v *pageContext, k *holderKind) error {
 }
 
 func (c *console) take(v *pageContext, k *holderKind) error {
+	held, _, unreadable := c.directory.Assignments(v.ctx, v.call, k.id(v))
 	if err := c.directory.UnassignRole(v.ctx, v.call, k.id(v), v.roleID); err != nil {
 		return err
 	}
-	return v.redirect(k.home(v) + "?done=role-taken&role=" + v.roleID.String())
+	address := k.home(v) + "?done=role-taken&role=" + v.roleID.String()
+	if i := slices.IndexFunc(held, func(a rolecall.Assignment) bool { return a.Role.ID == v.roleID }); i >= 0 && unreadable == nil {
+		address += undoRemoval(&held[i])
+	}
+	return v.redirect(address)
 }
 
 // The values of the form field for the reach.

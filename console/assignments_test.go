@@ -52,7 +52,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.get(home, cookie); !strings.Contains(a.body, `data-label="Expires">Never<`) || !strings.Contains(a.body, `data-label="From"><bdi>Helper`) {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken&role="+role.ID.String() {
+	if a := f.send(http.MethodPost, path+"/take", cookie, nil); !strings.HasPrefix(a.Header.Get("Location"), home+"?done=role-taken&role="+role.ID.String()) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.get(home, cookie); !strings.Contains(a.body, "No roles. Assign") {

@@ -40,6 +40,7 @@ type pageContext struct {
 	faults     rolecall.FieldErrors
 	problem    *web.Problem // why the form or the page was refused; nil if it was not
 	status     int          // of the answer
+	undo       undo         // of the last action
 	isAllowed  bool         // the caller meets the policy of the page, except for step-up
 }
 

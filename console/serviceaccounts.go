@@ -98,6 +98,8 @@ func (c *console) showServiceAccount(v *pageContext) error {
 	if err := c.addHistory(v, &view); err != nil {
 		return err
 	}
+	undoSuspended(v, "service-account-suspended", view.allowed, view.home)
+	c.undoTaken(v, view.holder)
 	return c.show(v, view.account.Name, view.section, func(f frame) templ.Component {
 		view.frame = f
 		return serviceAccountPage(view)

@@ -40,6 +40,8 @@ func (c *console) showUser(v *pageContext) error {
 	if view.names, err = c.namesIn(v, overview.RecentEvents, rolecall.AnyID(overview.Invitation.CreatedBy)); err != nil {
 		return err
 	}
+	undoSuspended(v, "suspended", overview.AllowedActions, homeOf(v, "/users"))
+	c.undoTaken(v, userHolder(v, &overview.User))
 	return c.show(v, nameOf(v, &overview.User), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		return userPage(view)

@@ -60,6 +60,7 @@ func (c *console) showUsers(v *pageContext) error {
 			return err
 		}
 	}
+	c.undoDeletion(v)
 	return c.show(v, msg(usersSection), usersSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(userParameters, list.page.Next)

@@ -61,18 +61,35 @@ if (dialog) {
   });
 }
 
-// Shows a message for eight seconds. An open dialog covers the page, so the message is then in the
-// dialog.
-function say(words) {
-  const note = document.createElement("p");
-  note.className = "toast";
-  note.textContent = words;
+// Shows a message for ten seconds, and longer while the pointer or the focus is on it. An open dialog
+// covers the page, so the message is then in the dialog.
+function show(note) {
   const open = document.querySelector("dialog[open]");
   if (open) note.role = "status";
   if (open) open.append(note);
-  else document.getElementById("toasts")?.replaceChildren(note);
-  setTimeout(() => note.remove(), 8000);
+  else document.getElementById("toasts").replaceChildren(note);
+  let timer;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => (note.matches(":hover, :focus-within") ? wait() : note.remove()), 10_000);
+  };
+  for (const type of ["pointerleave", "focusout"]) note.addEventListener(type, wait);
+  wait();
 }
+
+function say(words) {
+  const note = document.getElementById("toast").content.firstElementChild.cloneNode(true);
+  note.querySelector("span").textContent = words;
+  show(note);
+}
+
+document.addEventListener("click", (event) => {
+  const note = event.target.closest("[data-close-toast]")?.closest(".toast");
+  if (!note) return;
+  (note.closest("dialog") ?? document.getElementById("main")).focus();
+  note.remove();
+});
+
 function sayUnanswered() {
   say(words.unreachable);
 }
@@ -111,14 +128,12 @@ document.addEventListener("submit", (event) => {
 // also prevents that a reload or the back button submits the form again.
 const here = new URL(location.href);
 const done = here.searchParams.has("done");
-if (done) for (const name of ["done", "role"]) here.searchParams.delete(name);
+if (done) for (const name of ["done", "role", "undo-department", "undo-end", "undo-deleted"]) here.searchParams.delete(name);
 history.replaceState(history.state, "", here);
 if (done) {
   const note = document.querySelector("[data-toast]");
-  const toasts = note?.parentElement;
   note?.remove(); // screen readers announce only content that is added later
-  setTimeout(() => note && toasts.append(note), 100);
-  setTimeout(() => note?.remove(), 8000);
+  setTimeout(() => note && show(note), 100);
 }
 
 // A click outside a menu closes it.
