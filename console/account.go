@@ -263,10 +263,11 @@ func (c *console) showPasskeyForm(v *pageContext) error {
 	})
 }
 
-// showPasskey shows the form again with new options, because the old ones may have expired.
+// showPasskey shows the form again with new options, because the old ones may have expired. A user
+// whose session had ended returns to the form after the sign-in.
 func (c *console) showPasskey(v *pageContext) error {
 	if v.problem == nil {
-		return toAccount(v)
+		return v.redirect(v.path("/account/passkeys/add"))
 	}
 	return c.showPasskeyForm(v)
 }

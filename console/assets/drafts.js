@@ -1,0 +1,212 @@
+// Keeps the input of forms. If a session has ended, the input of a form survives the new sign-in.
+// A changed form is not closed or left without a question. The input is in the storage of the tab from
+// the moment the form is sent until the next page that is not a page of the sign-in. Passwords, codes
+// and other secrets are never kept.
+
+const dialog = document.getElementById("dialog");
+const discard = document.getElementById("discard");
+const words = JSON.parse(document.body.dataset.messages);
+const { user, method, forget } = document.body.dataset;
+
+const slot = "rolecall-input"; // in the storage
+const secrets = "[type=password], [type=file], [readonly], [autocomplete~=one-time-code], [data-proof], [data-passkey], [name^=current-]";
+const keptHidden = /^(if-match|idempotency-key|timeZone|was-.*)$/; // the server finds conflicts by them
+
+const initial = new WeakMap(); // the input of a form when it was shown
+let opened = ""; // the address of the content of the dialog
+let pending = null; // the draft for the dialog that is being loaded
+let refusedChange = false; // a changed form of the dialog was sent, and the answer replaces it
+let sent = null; // the form whose answer is the next page
+let leaving = false; // the next page is the sign-in, and the input is kept
+
+const isBox = (field) => field.type === "checkbox" || field.type === "radio";
+const isPost = (form) => form.getAttribute("method") === "post";
+const actionOf = (form) => new URL(form.getAttribute("action") ?? location.href, location.href).pathname;
+
+function fieldsOf(form) {
+  return [...form.elements].filter((field) => field.name && !field.disabled && !field.matches(`button, fieldset, ${secrets}`) && (field.type !== "hidden" || keptHidden.test(field.name)));
+}
+
+function inputOf(form) {
+  return fieldsOf(form).map((field) => ({ name: field.name, type: field.type, value: field.value, checked: isBox(field) && field.checked }));
+}
+
+const textOf = (form) => JSON.stringify(inputOf(form).filter((entry) => entry.type !== "hidden"));
+
+function isChanged(form) {
+  return Boolean(user) && isPost(form) && initial.has(form) && initial.get(form) !== textOf(form);
+}
+
+function remember(root) {
+  for (const form of root.querySelectorAll("form")) initial.set(form, textOf(form));
+}
+
+// The browser can refuse the storage, for example because of its settings.
+function store(draft) {
+  try {
+    if (draft) sessionStorage.setItem(slot, JSON.stringify(draft));
+    else sessionStorage.removeItem(slot);
+  } catch {
+    // Then the input does not survive.
+  }
+}
+
+function stored() {
+  try {
+    return JSON.parse(sessionStorage.getItem(slot));
+  } catch {
+    return null;
+  }
+}
+
+function keep(form) {
+  const input = inputOf(form);
+  if (!user || !input.some((entry) => entry.type !== "hidden")) return;
+  store({ user, page: location.pathname, dialog: dialog.contains(form) ? opened : "", action: actionOf(form), input });
+}
+
+function set(field, value, checked) {
+  if (isBox(field) ? field.checked === checked : field.value === value) return;
+  if (isBox(field)) field.checked = checked;
+  else field.value = value;
+  const folded = field.closest("details:not([open])");
+  if (folded) folded.open = true;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+function fillBoxes(form, entries) {
+  for (const field of fieldsOf(form).filter(isBox)) {
+    const entry = entries.find((other) => other.name === field.name && other.value === field.value);
+    if (entry) set(field, field.value, entry.checked);
+  }
+}
+
+// Adds the rows that the user had added.
+function fillTexts(form, name, entries) {
+  const all = () => fieldsOf(form).filter((field) => field.name === name && !isBox(field));
+  const more = all()[0]?.closest("[data-repeated]")?.querySelector("[data-repeat]");
+  for (let missing = entries.length - all().length; more && missing > 0; missing--) more.click();
+  all().forEach((field, at) => set(field, entries[at]?.value ?? "", false));
+}
+
+function fillHidden(form, name, entries) {
+  for (const field of form.querySelectorAll(`input[type=hidden][name="${CSS.escape(name)}"]`)) field.remove();
+  for (const entry of entries) {
+    const field = document.createElement("input");
+    Object.assign(field, { type: "hidden", name, value: entry.value });
+    form.append(field);
+  }
+}
+
+// Fills in the form of the draft, if the root has it.
+function fill(root, draft) {
+  const form = [...root.querySelectorAll("form")].find((other) => actionOf(other) === draft.action && inputOf(other).length > 0);
+  if (!form) return;
+  fillBoxes(form, draft.input.filter(isBox));
+  for (const name of new Set(draft.input.map((entry) => entry.name))) {
+    const entries = draft.input.filter((entry) => entry.name === name && !isBox(entry));
+    const hidden = entries.filter((entry) => entry.type === "hidden");
+    const texts = entries.filter((entry) => entry.type !== "hidden");
+    if (hidden.length > 0) fillHidden(form, name, hidden);
+    if (texts.length > 0) fillTexts(form, name, texts);
+  }
+  if (!isPost(form)) return;
+  const note = document.createElement("p");
+  note.className = "note";
+  note.setAttribute("role", "status");
+  note.textContent = words.restored;
+  form.prepend(note);
+}
+
+// On the pages of the sign-in, the draft stays. All other pages remove it, and the page of its form
+// shows it.
+function restore() {
+  const draft = stored();
+  if (!draft || (!user && forget === undefined) || document.documentElement.hidden) return; // a hidden page is about to be loaded again
+  store(null);
+  const isDone = new URL(performance.getEntriesByType("navigation")[0]?.name ?? location.href).searchParams.has("done");
+  if (draft.user !== user || method !== "GET" || isDone || ![draft.page, draft.action].includes(location.pathname)) return;
+  if (draft.dialog && location.pathname !== draft.action) {
+    pending = draft;
+    window.htmx.ajax("GET", draft.dialog, "#dialog");
+  } else {
+    fill(document, draft);
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  remember(document);
+  // The answer to a refused form shows its input again, which is not saved.
+  const main = document.getElementById("main");
+  if (method === "POST") for (const form of main.querySelectorAll("form")) initial.set(form, "[]");
+  restore();
+});
+
+document.body.addEventListener("htmx:beforeOnLoad", (event) => {
+  const address = event.detail.xhr.getResponseHeader("HX-Redirect");
+  if (!address) return;
+  const form = event.detail.elt.closest("form") ?? [...document.forms].find(isChanged);
+  if (new URL(address, location.href).pathname.endsWith("/sign-in")) {
+    leaving = true;
+    if (form) keep(form);
+  } else {
+    sent = form;
+  }
+});
+
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  const form = event.detail.elt.closest("form");
+  refusedChange = Boolean(form) && isChanged(form);
+});
+
+document.body.addEventListener("htmx:afterSwap", (event) => {
+  const { target, pathInfo, requestConfig } = event.detail;
+  if (target === dialog) opened = pathInfo.finalRequestPath;
+  if (target !== dialog && target.id !== "confirm") return;
+  remember(dialog);
+  const form = dialog.querySelector("form");
+  if (form && refusedChange && requestConfig.verb === "post") initial.set(form, "[]");
+  if (pending) fill(dialog, pending);
+  pending = null;
+});
+
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || !isPost(event.target)) return;
+  sent = event.target;
+  keep(sent);
+});
+
+addEventListener("beforeunload", (event) => {
+  if (!leaving && [...document.forms].some((form) => form !== sent && isChanged(form))) event.preventDefault();
+});
+
+// Asks before a changed form in the dialog is closed. It reports whether it asks.
+function asks() {
+  const form = [...(dialog?.querySelectorAll("form") ?? [])].find(isChanged);
+  if (!dialog?.open || discard.open || !form) return false;
+  discard.returnValue = "";
+  discard.showModal();
+  return true;
+}
+
+discard?.addEventListener("close", () => {
+  if (discard.returnValue !== "discard") return;
+  dialog.close();
+});
+
+dialog?.addEventListener("cancel", (event) => {
+  if (asks()) event.preventDefault();
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing || !asks()) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, { capture: true });
+
+dialog?.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-close]") || !asks()) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, { capture: true });
