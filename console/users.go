@@ -132,6 +132,15 @@ func (l usersView) notes() (notes []string) {
 // listMembers are the members that the list has a column for.
 var listMembers = rolecall.SetOf(rolecall.MemberEmail, rolecall.MemberName, rolecall.MemberDepartment, rolecall.MemberStatus, rolecall.MemberCreatedAt)
 
+// columns returns the members that the list shows: those that the caller may read of at least one
+// user on the page.
+func (l usersView) columns() (shown rolecall.UserMembers) {
+	for i := range l.page.Items {
+		shown |= l.call.ReadableListMembers(&l.page.Items[i])
+	}
+	return shown
+}
+
 // reads returns the permissions to read the members.
 func reads(members rolecall.UserMembers) (permissions []string) {
 	for m := range members.All() {
