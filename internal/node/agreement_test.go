@@ -34,7 +34,7 @@ func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	})
 }
 
-// randomUser is a user, with the assignments, of a random tenant.
+// randomUser is a random user of a random tenant, with the assignments of the user.
 type randomUser struct {
 	user        rolecall.User
 	assignments []rolecall.Assignment

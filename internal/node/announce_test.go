@@ -346,8 +346,8 @@ func onAccount(act func(*fixture, subject, rolecall.ServiceAccountID) error) fun
 	}
 }
 
-// signInAlone ends all sessions of the user and signs the user in. So the tested method has no
-// other session to end, whose end would be announced too.
+// signInAlone ends all sessions of the user and signs the user in. If the user had
+// another session, the tested method could end it, and that would be announced too.
 func (f *fixture) signInAlone(s subject) access.Caller {
 	f.Helper()
 	f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID))

@@ -30,7 +30,7 @@ const (
 	nextWeek = start + rolecall.Time(7*24*time.Hour/time.Microsecond)
 )
 
-// manager has the permissions that the actions themselves need.
+// manager is a role with the permissions that the tested actions require.
 var manager = holding("users:*", "roles:*", "service-accounts:*")
 
 func hold(holds ...held) []held { return holds }
@@ -359,7 +359,7 @@ func TestGrantableRolesAgreeWithAssignRole(t *testing.T) {
 		other, _ := f.person("")
 		for name, c := range map[string]struct {
 			holds         []held
-			others, their string // departments that others and they themselves can be given; "*": everywhere
+			others, their string // departments for which callers may give the role to others and to themselves; "*": everywhere
 		}{
 			"grants":              {hold(granting("users:delete")), "*", ""},
 			"holds":               {hold(holding("users:delete")), "*", "*"},

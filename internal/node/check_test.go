@@ -37,7 +37,7 @@ func TestChecks(t *testing.T) {
 			{"users.name:read", "Sales", false},
 			{"users:read", "Sales", false},
 			{"roles:read", "", true},
-			{"events:read", "Sales", false}, // has no effect within a reach
+			{"events:read", "Sales", false}, // this permission has no effect if it is restricted to departments
 			{"tenant:read", "", false},
 		} {
 			permission, err := rolecall.ParsePermission(c.permission)

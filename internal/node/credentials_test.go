@@ -53,10 +53,10 @@ func TestACredentialChangeInvalidatesLinks(t *testing.T) {
 	})
 }
 
-// TestAPasswordSetWithoutTheOldOneRevokesTokens creates API tokens of a
-// user and then sets a new password. A password that is set by a link or by an operator
-// revokes them, because an attacker may have had access. A change with the old password
-// does not.
+// TestAPasswordSetWithoutTheOldOneRevokesTokens creates API tokens of a user and then
+// sets a new password. A password that is set by a link or by an operator revokes the
+// tokens, because an attacker may have had access. A password change that proves the
+// old password keeps the tokens.
 func TestAPasswordSetWithoutTheOldOneRevokesTokens(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// guessBy is guess from a browser with a known-device token.
+// guessBy is like guess, but the browser sends a known-device token.
 func (f *fixture) guessBy(device, source, name, secret string) (signin.SignIn, error) {
 	a := f.attempt()
 	a.Source, a.Devices = source, []string{device}

@@ -37,7 +37,8 @@ func (f *fixture) requestEmailChange(c access.Caller, id rolecall.UserID, name s
 	return errorOf(f.SignIn.RequestEmailChange(f.Context(), c, newKey(), id, address(name)))
 }
 
-// confirm uses the link in a mail to a new address, in a browser with the sessions.
+// confirm uses the link in a mail to a new address, in a browser that sends the session
+// tokens.
 func (f *fixture) confirm(token secret.Token, sessions ...secret.Token) error {
 	return f.SignIn.ChangeEmail(f.Context(), f.attempt(sessions...), token)
 }
@@ -108,8 +109,8 @@ func TestChangingTheCaseOfAnAddressSendsNoNotice(t *testing.T) {
 	})
 }
 
-// TestATakenAddressIsRequestedLikeAFreeOne compares the responses and the database
-// work.
+// TestATakenAddressIsRequestedLikeAFreeOne compares the responses and the database work
+// of two requests: for an address that another user has, and for a free address.
 func TestATakenAddressIsRequestedLikeAFreeOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -134,7 +135,7 @@ func TestATakenAddressIsRequestedLikeAFreeOne(t *testing.T) {
 		if want := []string{"update", "count in 1 buckets", "user by address", "delete tokens", "insert token", "mail", "mail"}; !slices.Equal(freeAsked, want) {
 			t.Errorf("the work is %q, not %q", freeAsked, want)
 		}
-		f.is(f.confirm(f.lastToken(rolecall.MailEmailChange, "free")), rolecall.ErrEmailChangeInvalid) // it was replaced, like any other
+		f.is(f.confirm(f.lastToken(rolecall.MailEmailChange, "free")), rolecall.ErrEmailChangeInvalid) // a newer link replaced it
 	})
 }
 
@@ -275,7 +276,7 @@ func TestAnOwnEmailChangeIsValidAfterNewAssignments(t *testing.T) {
 		clerk := f.caller(holding("users:read", "users.email:update"))
 		theirs := f.emailLink(clerk, ada.ID, "theirs")
 		own := f.emailLink(f.call(f.signIn("ada")), ada.ID, "own")
-		f.is(f.confirm(theirs), rolecall.ErrEmailChangeInvalid) // it was replaced
+		f.is(f.confirm(theirs), rolecall.ErrEmailChangeInvalid) // a newer link replaced it
 		f.assign(ada.ID, f.ownerRole(), rolecall.AssignmentDraft{})
 		f.ok(f.confirm(own))
 	})

@@ -31,7 +31,8 @@ func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(st
 func (f *fixture) talkedAbout(name string) rolecall.User {
 	f.Helper()
 	user := f.user(name)
-	// On the database itself, because f.db rejects events without a change.
+	// The events go directly to the database, because f.db rejects events without a
+	// change.
 	f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		for i := range 1200 {
 			tx.InsertEvent(rolecall.Event{

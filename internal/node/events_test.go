@@ -228,7 +228,8 @@ func TestEventsAreKeptForTheConfiguredTime(t *testing.T) {
 		f.ok(errorOf(f.Directory.UpdateTenant(f.Context(), f.owner, kept, nil)))
 		subject := rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.NewID[any](start)}
 		old, young := start.Add(-aDay-time.Second), start.Add(-aDay)
-		// On the database itself, because f.db rejects events without a change.
+		// The events go directly to the database, because f.db rejects events without a
+		// change.
 		f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for _, at := range []rolecall.Time{old, young} {
 				tx.InsertEvent(rolecall.Event{

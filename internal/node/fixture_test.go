@@ -219,7 +219,7 @@ func (w notedWatcher) CaughtUp(lag time.Duration) {
 	w.db.once.Do(func() { close(w.db.told) })
 }
 
-// nodeWith is node with the given cost of password hashes.
+// nodeWith is like node, but with the given cost of password hashes.
 func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 	f.hashes = secret.NewPasswords(cost, 4, 1000)
 	return node.New(f.db, access.Options{
@@ -235,7 +235,7 @@ func (f *fixture) ok(err error) {
 	}
 }
 
-// is fails the test unless the error is the wanted one. nil means success.
+// is fails the test unless err is the wanted error. If wanted is nil, err must be nil.
 func (f *fixture) is(err, wanted error) {
 	f.Helper()
 	if !errors.Is(err, wanted) {
@@ -270,7 +270,7 @@ func (f *fixture) call(in signin.SignIn) access.Caller {
 	return access.Caller{Principal: in.Principal, RequestID: "request", Source: "192.0.2.1"}
 }
 
-// authenticate resolves a token on a node, and counts as a use of the session.
+// authenticate resolves a token on a node. This counts as a use of the session.
 func (f *fixture) authenticate(peer *node.Node, token secret.Token) (*authz.Principal, error) {
 	return peer.SignIn.Authenticate(f.Context(), f.tenant, []secret.Token{token}, true)
 }

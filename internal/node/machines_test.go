@@ -390,8 +390,8 @@ func TestATokenCannotGrantMoreThanItHolds(t *testing.T) {
 	})
 }
 
-// A user cannot gain permissions by grants. Nor can a service account, by a role that it
-// holds.
+// Users cannot use the grants of their roles to gain permissions. This test checks the
+// same for service accounts.
 func TestAServiceAccountCannotGrantItselfMore(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.Directory.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{

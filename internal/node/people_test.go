@@ -96,7 +96,7 @@ func (f *fixture) person(department string, holds ...held) (rolecall.User, []rol
 	return user, assignments
 }
 
-// caller creates a user with the assignments and returns a request by them.
+// caller creates a user with the assignments and returns a request by that user.
 func (f *fixture) caller(holds ...held) access.Caller {
 	f.Helper()
 	user, assignments := f.person("", holds...)

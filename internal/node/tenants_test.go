@@ -68,7 +68,7 @@ func TestADeletedTenantIsRestoredAsItWas(t *testing.T) {
 			t.Errorf("a repeat restores %+v", again)
 		}
 		f.servedBy(f.Node, true)
-		f.clock.advance(aSecond) // another node can cache for so long that the tenant is unknown
+		f.clock.advance(aSecond) // another node can cache for this time that the tenant is unknown
 		f.servedBy(other, true)
 		works(f.Node, nil)
 		works(other, nil)

@@ -77,7 +77,7 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 		complete(away, *accepted.Challenge, signin.Proof{Code: f.appOf(begun.TOTPSecret).code()})
 		f.is(f.guess(away, "nobody", "wrong"), rolecall.ErrTooManyAttempts)
 
-		// The attempt at home was refunded, so four more are allowed.
+		// The sign-in from home was refunded, so four more attempts are allowed.
 		for range 4 {
 			f.is(f.guess(home, "ada", "wrong"), rolecall.ErrWrongCredentials)
 		}
