@@ -25,7 +25,7 @@ type result struct {
 	known bool
 }
 
-// begun is the zero of the clock of histories.
+// begun is the time at which the clock of histories starts.
 var begun = time.Now()
 
 func clock() int64 { return int64(time.Since(begun)) }

@@ -43,8 +43,8 @@ func (v *visitor) other() *marked {
 	}
 }
 
-// signIn starts a session, and keeps it if it is the tenant's first. The others only
-// cause load.
+// signIn starts a session, and keeps it if it is the tenant's first. Later sessions
+// only cause load.
 func (v *visitor) signIn() {
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, v.address, password)
 	of, told := v.expect("POST /auths/login", body, []string{"cookie: a=b"}, 200) // a=b: a session that comes with it would end
@@ -74,8 +74,8 @@ func (v *visitor) list() {
 	v.something(line)
 }
 
-// search finds the user that every tenant has and those of this tenant, but none of
-// another tenant.
+// search must find the user that every tenant has and the users of this tenant, and no
+// user of another tenant.
 func (v *visitor) search() {
 	v.something("/users?email=same@everywhere.example")
 	v.something("/users?q=" + v.mark + "+same")
@@ -111,7 +111,8 @@ func (v *visitor) readForeign() {
 	v.nothing("/events?subject=" + c.shared)
 }
 
-// crossOver names another tenant in the header, where its session is not valid.
+// crossOver sends the session of the tenant with the name of another tenant in the
+// header. The session is not valid there.
 func (v *visitor) crossOver() {
 	v.expect("GET /users", "", []string{"x-tenant-schema: " + v.other().mark}, 401)
 	v.expect("POST /users", `{"email":"x@`+v.mark+`.example","name":"Cuckoo"}`, []string{"x-tenant-schema: " + v.other().mark, "idempotency-key: x"}, 401)

@@ -29,7 +29,7 @@ const (
 const crowdTenant, crowdOwner, crowdPassword = "crowd", "owner@crowd.example", "correct horse battery staple"
 
 // crowd is a number of clients that create users and read their session until they are
-// stopped. None of their requests may fail.
+// stopped. All of their requests must succeed.
 type crowd struct {
 	t       *testing.T
 	address string

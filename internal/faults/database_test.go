@@ -68,7 +68,7 @@ var halves = map[string]string{
 		(select 1 from session_tokens t where t.tenant_id = s.tenant_id and t.session_id = s.id)`,
 }
 
-// checkDatabase checks in the database what no request shows.
+// checkDatabase checks the database for errors that no response shows.
 func (l *load) checkDatabase() {
 	l.t.Helper()
 	db := l.openDatabase()

@@ -16,7 +16,8 @@ import (
 
 var full = flag.Bool("full", false, "break things as often as a proof needs, which takes an hour, not as often as a check does")
 
-// times returns a number of repetitions: check, or proof with -full.
+// times returns the number of repetitions of a test: proof with -full, and otherwise
+// check.
 func times(check, proof int) int {
 	if *full {
 		return proof
@@ -24,7 +25,7 @@ func times(check, proof int) int {
 	return check
 }
 
-// fewer is times with a number for -short.
+// fewer is like times, but returns short with -short.
 func fewer(short, check, proof int) int {
 	if testing.Short() {
 		return short

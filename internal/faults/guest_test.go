@@ -89,7 +89,7 @@ func (tn *tenant) comeAndGo(random *rand.Rand) {
 			return
 		}
 		if old != "" && random.IntN(6) == 0 {
-			g.send(old, "GET /auths/session") // like a thief
+			g.send(old, "GET /auths/session") // a thief of the old token would send it too
 			g.send(g.token, "GET /auths/session")
 			return
 		}

@@ -31,7 +31,7 @@ func TestNothingLeaks(t *testing.T) {
 		first := useAndRest(t, s.Address, metrics, before)
 		second := useAndRest(t, s.Address, metrics, before)
 		t.Logf("idle at first: %v; after half of the requests: %v; after all: %v", before, first, second)
-		if *full && (second.memory > memoryMax || second.memory > first.memory+memoryGrowth) { // before, it grows to its normal size
+		if *full && (second.memory > memoryMax || second.memory > first.memory+memoryGrowth) { // during the first half, the memory grows to its normal size
 			t.Errorf("the memory grows: %v, then %v", first, second)
 		}
 	})

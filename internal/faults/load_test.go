@@ -197,8 +197,8 @@ func (tn *tenant) contend(random *rand.Rand) {
 	}
 }
 
-// editor changes users that others change too, and stores the state in which it last
-// read them.
+// editor is a client that changes users that other clients change too. It stores the
+// state in which it last read them.
 type editor struct {
 	*tenant
 	seen map[string]userState

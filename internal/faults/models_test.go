@@ -28,10 +28,11 @@ func userRead(u userState) step[userState] {
 	}
 }
 
-// userGone is the step of a response that the user does not exist.
+// userGone is the step for a response that reports that the user does not exist.
 func userGone(s userState) []userState { return only(!s.there, s) }
 
-// userChanged is the step of a change. It may have had a precondition: the state in basis.
+// userChanged is the step for a change of a user. The change may have had a
+// precondition: the state in basis.
 func userChanged(of result, basis *userState, change func(*userState)) step[userState] {
 	changed := func(s userState) userState {
 		next := s
@@ -71,10 +72,10 @@ func userDeleted(of result) step[userState] {
 	return impossible[userState]
 }
 
-// impossible is the step of a response that the request cannot have.
+// impossible is the step for a response that the request cannot have.
 func impossible[S comparable](S) []S { return nil }
 
-// same is the step of a response without information.
+// same is the step for a response that contains no information about the state.
 func same[S comparable](s S) []S { return []S{s} }
 
 // addressState is the id of the user who has an address in a tenant.
@@ -84,7 +85,7 @@ func addressTaken(id string) step[addressState] {
 	return func(s addressState) []addressState { return only(s == "", addressState(id)) }
 }
 
-// addressHeld is the step of a response that the address is taken.
+// addressHeld is the step for a response that reports that the address is taken.
 func addressHeld(s addressState) []addressState { return only(s != "", s) }
 
 func addressFound(id string) step[addressState] {
@@ -158,7 +159,7 @@ func (s sessionState) presents(token string) sessionState {
 	return s
 }
 
-// sessionUsed is the step of a request that only needs the session.
+// sessionUsed is the step for a request that only needs a valid session.
 func sessionUsed(of result, token string) step[sessionState] {
 	switch {
 	case !of.known:
@@ -198,7 +199,7 @@ func sessionRefreshed(of result, token string) step[sessionState] {
 	}
 }
 
-// sessionEnded is the step of a request that ends the session if it succeeds.
+// sessionEnded is the step for a request that ends the session if it succeeds.
 func sessionEnded(of result, success int) step[sessionState] {
 	end := func(s sessionState) []sessionState {
 		s.ended = true
@@ -240,7 +241,7 @@ func withdrawn(of result) step[grantState] {
 	return impossible[grantState]
 }
 
-// grantSeen is the step of a response that shows whether the role is held.
+// grantSeen is the step for a response that shows whether the user holds the role.
 func grantSeen(held bool) step[grantState] {
 	return func(s grantState) []grantState { return only(bool(s) == held, s) }
 }

@@ -105,7 +105,8 @@ func connectTo(t *testing.T, server *pgtest.Server) *pgx.Conn {
 	return conn
 }
 
-// probe reads from the database as the first owner. No cache can answer it.
+// probe reads from the database as the first owner. The response never comes from a
+// cache.
 func (l *load) probe() result { return l.tenants[0].owner.send("GET /users?limit=1", "") }
 
 func (of result) took() time.Duration { return time.Duration(of.end - of.start) }

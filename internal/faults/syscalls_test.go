@@ -18,10 +18,10 @@ import (
 // and the client, each with the step between two tested calls without -full.
 var writing = map[string]int{"pwrite64": 4, "fsync,fdatasync": 1, "write": 1}
 
-// TestKillAtSystemCalls kills the program at the first system call of a kind that a
-// creation or a change makes, at the second, and so on until one is answered. So it dies
-// before, during and after the commit. Each change is made once with its event or not at
-// all, and its repeat makes it once.
+// TestKillAtSystemCalls kills the program at a system call of a creation or a change:
+// at the first call of a kind, then at the second, and so on, until a request is
+// answered. The program thus dies before, during and after the commit. Each change is
+// made once with its event or not at all, and a repeat of the request makes it once.
 func TestKillAtSystemCalls(t *testing.T) {
 	alongside(t)
 	needTool(t, "strace")

@@ -121,7 +121,7 @@ func (tn *tenant) must(status int, line, body string, header ...string) result {
 	return of
 }
 
-// send sends a request of the owner, which must never be rejected with 401 or 403.
+// request sends a request of the owner, which must never be rejected with 401 or 403.
 func (tn *tenant) request(line, body string, header ...string) result {
 	of := tn.owner.send(line, body, header...)
 	if of.known && (of.status == http.StatusUnauthorized || of.status == http.StatusForbidden) {
@@ -272,7 +272,7 @@ func (tn *tenant) patch(id string, basis *userState, body string, change func(*u
 
 var statusEvents = map[string]string{"suspend": "user.suspended", "resume": "user.resumed"}
 
-// setStatus suspends or resumes a user, who may be so already.
+// setStatus suspends or resumes a user. The user may already have the new status.
 func (tn *tenant) setStatus(act, id string, change func(*userState)) result {
 	of := tn.request("POST /users/"+id+"/"+act, "{}")
 	if !of.known || of.status == http.StatusOK {

@@ -9,8 +9,9 @@ import (
 )
 
 // TestKillDuringDeletionsOfTenants kills the program while tenants are deleted and
-// restored. A tenant is either complete, with its users and sessions, or deleted for
-// them and can be restored. Acknowledged changes persist.
+// restored. A tenant is either complete, with its users and sessions, or deleted. Users
+// cannot use a deleted tenant, and an operator can restore it. Acknowledged changes
+// persist.
 func TestKillDuringDeletionsOfTenants(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
