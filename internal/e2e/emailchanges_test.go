@@ -129,7 +129,7 @@ func testEmailEnumeration(t *testing.T, w *world) {
 	if events != "[user.email_change_requested user.email_change_requested]" {
 		t.Errorf("the events are %s", events)
 	}
-	w.anonymous().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced by the newer link
+	w.anonymous().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // a newer link replaced it
 	last := w.emailLink(t, c, c.id, address("last-one"))
 	for _, m := range w.program.mail.Messages() {
 		if strings.EqualFold(m.To, address("taken-already")) && w.isMail(&m, rolecall.MailEmailChange) {

@@ -155,8 +155,8 @@ func (f *follower) finish(t *testing.T) map[string]int {
 	return handled
 }
 
-// holdUpCommits delays the commits of events until each follower has polled three times.
-// The ids of these events are then older than those polls.
+// holdUpCommits delays the commits of events until each follower has polled three
+// times. The ids of these events are then older than the three polls.
 func holdUpCommits(t *testing.T, database string, followers ...*follower) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)

@@ -93,8 +93,8 @@ func dumpTables(t *testing.T, database string) []byte {
 	return dump
 }
 
-// testLossOfProcess kills the process. Counters and sessions survive, and the request of
-// a lost answer can be repeated.
+// testLossOfProcess kills the process. Counters and sessions survive. A client that got
+// no response can repeat its request.
 func testLossOfProcess(t *testing.T, s *siege) {
 	c := s.guest(t, "survivor", "")
 	home := s.guess(t, c.email, password, "203.0.113.20").device(t)

@@ -55,8 +55,9 @@ func main() {
 `, []string{"go", "run", "-trimpath"}},
 }
 
-// covering asks whether one permission covers another. grantedTo asks whether a session has
-// a permission. Members are any, because an application may receive malformed data.
+// covering is the question whether one permission covers another. grantedTo is the
+// question whether a session has a permission. Members are any, because an application
+// may receive malformed data.
 type (
 	covering struct {
 		Held  any `json:"held"`

@@ -307,7 +307,7 @@ func getUserCells(t *testing.T, m *matrix, p *principal) {
 func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	changesAnything := slices.ContainsFunc(changeable, func(member string) bool { return p.mayAnywhere("users." + member + ":update") })
 	for _, s := range m.subjects(t, p) {
-		changes := func(member string) []check { // the permission for the member of anybody comes before visibility
+		changes := func(member string) []check { // a missing permission is reported before visibility is checked
 			mine := member == "name" && p.is(s)
 			return []check{
 				{p.is(s) || changesAnything, mayNot}, {mine || p.mayAnywhere("users."+member+":update"), mayNot},

@@ -224,8 +224,9 @@ func (r *revoked) on(t *testing.T, far *program) *world {
 	return w
 }
 
-// lag returns how long after the revocation the other node still accepted a request, during a
-// disturbance. Then it undoes both.
+// lag returns how long after the revocation the other node still accepted a request,
+// during a disturbance. Before it returns, it undoes the revocation and the
+// disturbance.
 func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() (end func())) time.Duration {
 	t.Helper()
 	asks := *r.caller

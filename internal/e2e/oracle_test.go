@@ -98,7 +98,8 @@ func (p *principal) knowsDepartment(department string) bool {
 	return slices.ContainsFunc(knowing(), func(permission string) bool { return p.may(permission, department) })
 }
 
-// is reports whether the principal is the subject, and not a token of the subject.
+// is reports whether the principal is the subject itself. A token of the subject is
+// another principal.
 func (p *principal) is(s *subject) bool { return !p.program && p.speaksFor(s) }
 
 func (p *principal) speaksFor(s *subject) bool { return p.id != "" && p.id == s.id }

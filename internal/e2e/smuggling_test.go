@@ -113,7 +113,8 @@ func (s *smuggling) post(header ...string) string {
 	return s.lines("POST /users", append([]string{"Content-Type: application/json", "Idempotency-Key: " + newKey()}, header...)...)
 }
 
-// coded hides the request behind the end of the chunks, if the coding means chunks.
+// coded returns a creation with the header line coding. A server that treats the coding
+// as chunked takes the hidden part for a separate request after the last chunk.
 func (s *smuggling) coded(coding, hidden string) string {
 	return s.post(coding, length("0\r\n\r\n"+hidden)) + "0\r\n\r\n" + hidden
 }
