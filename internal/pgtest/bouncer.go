@@ -27,10 +27,10 @@ const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
 const bouncerStart = 20 * time.Second
 
 // Bouncer starts a PgBouncer in transaction mode before the server of the test
-// databases. Each of the settings is an additional line of its configuration. It returns
-// a function that makes the URL of such a database one through PgBouncer. If PgBouncer
-// is not installed, the test is skipped, or fails if CI or ROLECALL_REQUIRE_POSTGRES is
-// set.
+// databases. Each of the settings is an additional line of the PgBouncer configuration.
+// The returned function converts the URL of a test database into a URL of the same
+// database through PgBouncer. If PgBouncer is not installed, the test is skipped, or
+// fails if CI or ROLECALL_REQUIRE_POSTGRES is set.
 func Bouncer(t testing.TB, settings ...string) (through func(databaseURL string) string) {
 	t.Helper()
 	binary, err := findBouncer()

@@ -81,7 +81,7 @@ func (c *Cluster) start() (*Server, error) {
 		}
 		return nil, err
 	}
-	// Newer minor releases load only output plugins that are on this list.
+	// Newer minor releases of PostgreSQL load only the output plugins in this setting.
 	err = s.as(context.Background(), "postgres", "alter system set output_plugin_libraries = pgoutput, citus", "select pg_reload_conf()")
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42704" { // there is no such setting
 		err = nil
@@ -279,7 +279,7 @@ type clusterLease struct {
 
 var freeOnCluster []*clusterLease
 
-// CitusOpened is Opened for OwnCluster.
+// CitusOpened is like Opened, but the database is on the cluster of OwnCluster.
 func CitusOpened(t testing.TB) (database *postgres.Database, url string) {
 	t.Helper()
 	l := borrowOnCluster(t, OwnCluster(t))

@@ -14,7 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// reused are the databases of this process that no test uses at the moment.
+// reused contains the databases that this process has leased and that no test uses at
+// the moment.
 var reused struct {
 	sync.Mutex
 	free []*lease
@@ -28,10 +29,10 @@ type lease struct {
 	open *postgres.Database // nil until Opened
 }
 
-// Reused returns the URL of a database with the schema of this program and without rows.
-// An earlier test may have used it: deleting rows takes a hundredth of the time of
-// Migrated. Tests that change more than rows, or that count or end connections, need
-// Migrated.
+// Reused returns the URL of a database with the schema of this program and without
+// rows. An earlier test may have used the database. Deleting the rows of that test
+// takes a hundredth of the time of Migrated. Tests that change more than rows, or that
+// count or end connections, must use Migrated instead.
 func Reused(t testing.TB) string {
 	t.Helper()
 	return borrow(t).url(t)
@@ -53,8 +54,9 @@ func Opened(t testing.TB) (database *postgres.Database, url string) {
 	return l.open, url
 }
 
-// closingIdle returns the URL for a pool that soon closes idle connections, because all
-// pools together would exceed the server's limit.
+// closingIdle returns the database URL with settings that make a connection pool close
+// idle connections within about a second. Otherwise, all pools together would exceed
+// the connection limit of the server.
 func closingIdle(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -68,7 +70,7 @@ func closingIdle(t testing.TB, databaseURL string) string {
 	return u.String()
 }
 
-// borrow returns a lease of a database without rows, for as long as the test runs.
+// borrow leases a database without rows until the test ends.
 func borrow(t testing.TB) *lease {
 	t.Helper()
 	l := takeLease(t)
@@ -89,8 +91,9 @@ func (l *lease) url(t testing.TB) string {
 }
 
 // deleteRows deletes the rows of every table except those that describe the schema.
-// Truncating is faster only for tables with many rows. As a replica, the session does
-// not check references, so the order of the tables does not matter.
+// Truncating is faster only for tables with many rows. The session has the role of a
+// replica, so PostgreSQL does not check foreign keys and the order of the tables does
+// not matter.
 const deleteRows = `set session_replication_role = replica;
 do $$
 declare
@@ -107,8 +110,8 @@ begin
 	end loop;
 end $$`
 
-// takeLease returns a free database of this process, or one that no process uses, or a
-// new one.
+// takeLease returns a lease of a database: one that this process has leased and no test
+// uses, or an existing one that no process uses, or a new one.
 func takeLease(t testing.TB) *lease {
 	t.Helper()
 	reused.Lock()

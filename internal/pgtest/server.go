@@ -52,8 +52,8 @@ var Production = []string{"fsync=on", "full_page_writes=on"}
 const portSetting = "port="
 
 // Start starts a server with the settings, each in the form name=value. Without
-// Production, a loss of power can destroy its data, which is in memory if there is
-// enough of it. Start returns ErrNotInstalled if this machine has no PostgreSQL.
+// Production, the data is in memory if enough memory is free, and a loss of power can
+// destroy the data. Start returns ErrNotInstalled if this machine has no PostgreSQL.
 func Start(settings ...string) (*Server, error) {
 	return start("", append([]string{"fsync=off", "full_page_writes=off"}, settings...))
 }
@@ -93,10 +93,10 @@ func start(primary string, settings []string) (*Server, error) {
 	return s, nil
 }
 
-// parentFolder returns the folder for the data of a server with the settings. Unless the
-// settings are those of Production, it is in memory, because creating and removing the
-// hundreds of files of a database on a disk takes most of a test's time. Empty means the
-// default folder.
+// parentFolder returns the parent of the data folder of a server with the settings. It
+// returns a folder in memory unless the settings are those of Production, because
+// creating and removing the hundreds of files of a database on a disk takes most of a
+// test's time. An empty result means the default folder.
 func parentFolder(settings []string) string {
 	const memory, enough = "/dev/shm", 4 << 30
 	var stat syscall.Statfs_t

@@ -2,13 +2,14 @@
 //
 //	go run ./internal/pgtest/withpostgres go test ./...
 //
-// The command finds the server's URL in ROLECALL_TEST_POSTGRES. If that is set
-// already, nothing is started. If PostgreSQL or PgBouncer is not installed, both are
-// by the system's package manager, where that asks for no password.
+// The started command finds the URL of the server in ROLECALL_TEST_POSTGRES. If this
+// variable is already set, withpostgres starts no server. If PostgreSQL or PgBouncer is
+// not installed, withpostgres installs both with the system's package manager, unless
+// this requires a password.
 //
-// With -citus as the first argument, the command runs with ROLECALL_TEST_CITUS set, which
-// lets its tests start Citus clusters. Where the extension is not installed, it does not
-// run: that is an error only if ROLECALL_REQUIRE_CITUS is set.
+// With -citus as the first argument, withpostgres sets ROLECALL_TEST_CITUS, which lets
+// the tests of the command start Citus clusters. Without the Citus extension, it does not
+// run the command. This is an error only if ROLECALL_REQUIRE_CITUS is set.
 package main
 
 import (
@@ -38,7 +39,7 @@ func main() {
 	os.Exit(code)
 }
 
-// runOnCitus is run for tests on Citus.
+// runOnCitus is like run, for tests on Citus.
 func runOnCitus(command []string) (code int, err error) {
 	cluster, err := pgtest.StartCluster(0)
 	if errors.Is(err, pgtest.ErrNoCitus) && os.Getenv("ROLECALL_REQUIRE_CITUS") == "" {
