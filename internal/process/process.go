@@ -85,7 +85,7 @@ type Server struct {
 	output  Output
 }
 
-// Start starts the process and waits until it is ready, half a minute at most.
+// Start starts the process and waits until it is ready, for at most half a minute.
 func (s *Server) Start(ctx context.Context) (err error) {
 	if s.Address == "" {
 		if s.Address, err = FreeAddress(); err != nil {
@@ -117,8 +117,8 @@ func (s *Server) Launch() error {
 	return nil
 }
 
-// AwaitReady waits until the process is ready, for at most half a minute. With a public
-// URL that has a base path, any answer means ready.
+// AwaitReady waits until the process is ready, for at most half a minute. If the public
+// URL has a base path, any response counts as ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
@@ -207,8 +207,9 @@ func (s *Server) Wait() error {
 	}
 }
 
-// Run runs a command of the program on its database and returns its result. If the
-// command fails, it returns all of its output.
+// Run runs a command of the program on its database and returns the standard output of
+// the command. If the command fails, Run returns its standard output and its standard
+// error.
 func (s *Server) Run(ctx context.Context, input string, arguments ...string) (output string, err error) {
 	command := exec.CommandContext(ctx, s.Binary, append(arguments, "--database", s.Database)...)
 	command.Stdin = strings.NewReader(input)
