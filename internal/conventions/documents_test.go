@@ -171,8 +171,8 @@ func commandLineFlags(t *testing.T) map[string]bool {
 	return all
 }
 
-// flagsOf returns the flags that the fields of a type of the command line make,
-// of all types if it names none, as kong reads them.
+// flagsOf returns the flags that kong derives from the fields of a type of the command
+// line. If typeName is empty, it returns the flags of all types.
 func flagsOf(t *testing.T, typeName string) map[string]bool {
 	t.Helper()
 	structs, isEmbedded := commandLineTypes(t)

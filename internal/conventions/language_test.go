@@ -37,7 +37,8 @@ var hardToRead = []struct{ pattern, instead string }{
 	{`\bover (with)?[.;,]`, "expired, ended"},
 }
 
-// most limits the number of these phrases in each kind of text. The numbers only go down.
+// most is the maximum number of hardToRead phrases in each kind of text. Lower these
+// numbers when you can, and never raise them.
 var most = map[string]int{"comments": 0, "documents": 0, "strings": 0}
 
 func TestTextsAreEasyToRead(t *testing.T) {

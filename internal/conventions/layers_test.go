@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"openapi":                      {},
 }
 
-// onlyIn lists the only packages that may import a package outside of this module.
+// onlyIn maps a package outside of this module to the only packages that may import it.
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
@@ -158,7 +158,8 @@ func TestChainsOfImportsAreShort(t *testing.T) {
 // mostFiles is the maximum number of hand-written files of a package, without tests.
 const mostFiles = 20
 
-// mostPages is the maximum for the console, which has one file for each section of its pages.
+// mostPages is the maximum number of hand-written files of the console package, which
+// has one file for each section of its pages.
 const mostPages = 36
 
 func TestPackagesHaveFewFiles(t *testing.T) {
