@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// variable is set in a process that Start started.
+// variable is the environment variable that Start sets in the process that it starts.
 const variable = "ROLECALL_BENCH_FLOOR"
 
 // Copy copies the users of Rolecall's database into the floor's own table, and returns the
@@ -29,7 +29,7 @@ func Copy(ctx context.Context, source, file string) (database string, err error)
 	return file, copySQLite(ctx, source, file)
 }
 
-// Process is a floor in a separate process.
+// Process is a minimal server in a separate process.
 type Process struct {
 	Address    string // where it listens
 	command    *exec.Cmd
@@ -37,8 +37,9 @@ type Process struct {
 	complaints bytes.Buffer
 }
 
-// Start starts a floor in a separate process and waits until it answers. The floor ends
-// with this process at the latest. The program must call Serve first.
+// Start starts a minimal server in a separate process and waits until the server
+// answers. The server ends at the latest when this process ends. The program must call
+// Serve first.
 func Start(o Options) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -99,8 +100,8 @@ func Serve() {
 
 // serveApart serves with the options in the first line of its input, until the input ends.
 func serveApart() error {
-	// An interrupt from the terminal reaches this process too. The process that started it
-	// decides.
+	// An interrupt from the terminal reaches this process too. This process ignores it,
+	// because the process that started it decides when it ends.
 	signal.Ignore(syscall.SIGINT)
 	input := bufio.NewReader(os.Stdin)
 	line, err := input.ReadBytes('\n')

@@ -1,7 +1,8 @@
-// Package floor serves five operations with the least work that any service needs: a
-// constant response, one prepared statement and the encoding of its rows, one durable
-// insert, one password hash. It has one tenant and no authentication. The additional
-// time of a real service is the price of its features.
+// Package floor is a minimal HTTP server, the reference for the benchmarks of Rolecall.
+// It serves five operations with the least work that any service needs: a constant
+// response, one prepared statement and the encoding of its rows, one durable insert,
+// one password hash. It has one tenant and no authentication. The additional time of a
+// real service is the price of its features.
 package floor
 
 import (
@@ -19,7 +20,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Options are what a floor serves.
+// Options are the database and the responses of the minimal server.
 type Options struct {
 	Database string // a SQLite file or a postgres:// URL, as Copy left it
 	Tenant   string // the id of the tenant
