@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// variable is set in a process that RunApart started.
+// variable is the environment variable that RunApart sets in the process that it
+// starts.
 const variable = "ROLECALL_BENCH_LOAD"
 
 // RunApart runs the plan in a separate process, with one thread for all connections, so
@@ -55,8 +56,8 @@ func Serve() {
 }
 
 func serve() error {
-	// An interrupt from the terminal reaches this process too. The process that started it
-	// decides.
+	// An interrupt from the terminal reaches this process too. This process ignores it,
+	// because the process that started it decides when it ends.
 	signal.Ignore(syscall.SIGINT)
 	var plan Plan
 	if err := json.NewDecoder(os.Stdin).Decode(&plan); err != nil {

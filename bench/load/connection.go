@@ -14,8 +14,8 @@ import (
 // maxHeader is the maximum length of a response's header in bytes.
 const maxHeader = 64 << 10
 
-// connection is the client's side of HTTP/1.1, as far as a load needs it: one response to
-// each request, with its length in the header or in chunks.
+// connection is a client connection with the part of HTTP/1.1 that a load test needs:
+// one response to each request, with its length in the header or in chunks.
 type connection struct {
 	net.Conn
 	buffer []byte
@@ -181,8 +181,8 @@ func parse(header []byte) (got answer, length int, err error) {
 	return got, length, nil
 }
 
-// field returns the value of the line if the line has the name, which is in lower case and
-// with its colon.
+// field returns the value of the header line if the line has the name. The name is in
+// lower case and ends with a colon.
 func field(line, name []byte) (value []byte, ok bool) {
 	if len(line) < len(name) || line[0]|0x20 != name[0] || !bytes.EqualFold(line[:len(name)], name) {
 		return nil, false

@@ -46,8 +46,8 @@ func (h *Histogram) Count() (n int) {
 	return n
 }
 
-// Quantile returns the time that this share of the times does not exceed: 0.5 gives the
-// median. It returns zero without times.
+// Quantile returns the duration that the given share of the recorded durations does not
+// exceed: a share of 0.5 gives the median. It returns zero if no duration was recorded.
 func (h *Histogram) Quantile(share float64) time.Duration {
 	rank := share * float64(h.Count())
 	seen := 0.0

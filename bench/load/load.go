@@ -229,7 +229,7 @@ func isJSON(body []byte) bool {
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
-// request is the text between the places for the number.
+// request is the text of a request, split at the placeholders for its unique number.
 type request [][]byte
 
 func split(text string) request { return bytes.Split([]byte(text), []byte(Number)) }

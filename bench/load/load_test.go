@@ -180,7 +180,8 @@ func TestLatencyAtARateIncludesTheDelayOfARequest(t *testing.T) {
 	if err != nil || got.Err() != nil {
 		t.Fatal(err, got.Err())
 	}
-	// The last of 20 answers comes after 20 waits, and was due after 19 ms.
+	// The response to the 20th request arrives after 20 waits. That request was due
+	// after 19 ms.
 	if longest, want := got.Latency.Max, 20*wait-19*time.Millisecond; longest < want {
 		t.Errorf("the longest latency is %v, want at least %v", longest, want)
 	}
