@@ -12,8 +12,9 @@ import (
 	"github.com/rolecall/rolecall/bench/load"
 )
 
-// pocketBase is PocketBase as a program in a separate module. Its session request is the
-// refresh of a token, with which PocketBase checks a token.
+// pocketBase is PocketBase, built as a program from a separate module. The session
+// operation is the refresh of a token, because PocketBase checks a token with this
+// request.
 type pocketBase struct{}
 
 func (pocketBase) About() About {

@@ -11,7 +11,8 @@ import (
 	"github.com/pocketbase/pocketbase/core"
 )
 
-// pragmas are PocketBase's own, but with synchronous(FULL) instead of NORMAL.
+// pragmas are PocketBase's default pragmas, but with synchronous(FULL) instead of
+// NORMAL.
 const pragmas = "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(200000000)&_pragma=synchronous(FULL)" +
 	"&_pragma=foreign_keys(ON)&_pragma=temp_store(MEMORY)&_pragma=cache_size(-32000)"
 
@@ -23,7 +24,8 @@ func main() {
 	}
 }
 
-// connect opens a database file. The one with the request log keeps PocketBase's settings.
+// connect opens a database file. The database of the request log keeps PocketBase's
+// default pragmas.
 func connect(path string) (*dbx.DB, error) {
 	if strings.HasSuffix(path, "auxiliary.db") {
 		return core.DefaultDBConnect(path)
