@@ -220,7 +220,7 @@ func (b *bench) backends(database string) (pids []int, err error) {
 	return pids, nil
 }
 
-// processes returns the id and those of all processes below it.
+// processes returns the id of the process and the ids of all its descendants.
 func processes(pid int) []int {
 	all := []int{pid}
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))

@@ -90,8 +90,8 @@ func (b *bench) shared(ctx context.Context, name string, nodes []*node, status i
 	return nil
 }
 
-// revoke ends sessions on the first node, which all nodes have in their caches. It measures
-// how long any node still accepts them.
+// revoke ends sessions on the first node. All nodes have these sessions in their
+// caches. It measures how long any node still accepts an ended session.
 func (b *bench) revoke(ctx context.Context, nodes []*node) error {
 	var longest time.Duration
 	for _, s := range nodes[0].sessions[1:] {

@@ -66,7 +66,7 @@ func (b *bench) oneTenant(ctx context.Context) (err error) {
 	return b.single(ctx, pair[1])
 }
 
-// compare sends requests to both in turn, one at a time.
+// compare sends requests to both stores in turn, one at a time.
 func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error {
 	var took [2][]time.Duration
 	for range b.rounds {
@@ -189,12 +189,12 @@ func (n *node) cursorAfter(ctx context.Context, rows int) (string, error) {
 // operation is a request that is measured on both stores.
 type operation struct {
 	name     string
-	goal     float64 // of the ratio; zero: the cost grows with the data, up to a bound
+	goal     float64 // maximum of the ratio; zero: the cost may grow with the data, up to a bound
 	status   int
 	requests func(*survey) []string
 }
 
-// read is an operation that reads paths.
+// read returns an operation that reads the paths for a store.
 func read(name string, goal float64, paths func(*survey) []string) operation {
 	return operation{name, goal, http.StatusOK, func(s *survey) (requests []string) {
 		for _, path := range paths(s) {
@@ -204,12 +204,12 @@ func read(name string, goal float64, paths func(*survey) []string) operation {
 	}}
 }
 
-// fixed is an operation that reads the same path everywhere.
+// fixed returns an operation that reads the same path on both stores.
 func fixed(name string, goal float64, path string) operation {
 	return read(name, goal, func(*survey) []string { return []string{path} })
 }
 
-// perUser is an operation that reads a path for each sampled user.
+// perUser returns an operation that reads a path for each sampled user.
 func perUser(name string, goal float64, path func(user) string) operation {
 	return read(name, goal, func(s *survey) (paths []string) {
 		for _, u := range s.users {
@@ -219,7 +219,7 @@ func perUser(name string, goal float64, path func(user) string) operation {
 	})
 }
 
-// write is an operation with a body on the path that belongs to each sampled user.
+// write returns an operation that sends a body to the path of each sampled user.
 func write(name, method string, status int, path func(*survey, user) string, body string) operation {
 	return operation{name, 1.5, status, func(s *survey) (requests []string) {
 		for _, u := range s.users {

@@ -65,13 +65,14 @@ func ownersOf(all []session) (owners []session) {
 	return owners
 }
 
-// target is a node with the sessions of its requests.
+// target is a node, and the sessions that the requests to the node use.
 type target struct {
 	address  string
 	sessions []session
 }
 
-// rate sends requests to both in turn, with many connections, repeatedly once per session.
+// rate measures the request rates of both nodes in turn, over many connections. The
+// requests to a node use its sessions in turn.
 func (b *bench) rate(ctx context.Context, name string, pair [2]target, status int, request func(session) string) error {
 	var rates [2][]float64
 	for range b.rounds {
