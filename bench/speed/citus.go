@@ -236,7 +236,8 @@ func (c *cluster) measure(ctx context.Context, o options, op *operation, servers
 	if o.full {
 		plan.Duration = 30 * time.Second
 	}
-	// In the first window, every connection still plans and reads the metadata.
+	// The first window is not counted. In it, every connection still plans its
+	// statements and reads the metadata of Citus.
 	if _, err := c.window(ctx, plan, servers); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
-// Command speed compares the speed of Rolecall with that of a floor, which does the
-// least possible work. It serves both stores with the program as in production, and a
-// floor with the same work. One generator sends the same requests to both in turn. It
-// prints one table for each store, and fails if any response was wrong.
+// Command speed compares the speed of Rolecall with that of a minimal server, which
+// does the least possible work (package floor). For each store, it runs the program as
+// in production, and a minimal server with the same data. One generator sends the same
+// requests to both in turn. It prints one table for each store, and fails if any
+// response was wrong.
 package main
 
 import (
@@ -139,7 +140,7 @@ func build(ctx context.Context, given, folder string) (string, error) {
 	return binary, process.Build(ctx, binary, "-trimpath", "-ldflags=-s -w")
 }
 
-// measureStore fills a store and measures Rolecall and the floor on it.
+// measureStore fills a store and measures Rolecall and the minimal server on it.
 func measureStore(ctx context.Context, o options, store, binary, folder string) (_ *storeReport, err error) {
 	s, err := fillStore(ctx, store, binary, filepath.Join(folder, store))
 	if err != nil {
@@ -233,7 +234,7 @@ func (s *subject) measureOperations(ctx context.Context, o options, r *storeRepo
 	return nil
 }
 
-// idle is how long no requests are sent before memory is measured.
+// idle returns the time without requests before memory is measured.
 func (o *options) idle() time.Duration {
 	if o.full {
 		return 10 * time.Second
@@ -241,7 +242,7 @@ func (o *options) idle() time.Duration {
 	return 3 * time.Second
 }
 
-// mixed is how long reads are measured during sign-ins.
+// mixed returns the duration for which reads are measured during sign-ins.
 func (o *options) mixed() time.Duration {
 	if o.full {
 		return 20 * time.Second

@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/bench/load"
 )
 
-// compare measures an operation on the floor and on Rolecall in turn.
+// compare measures an operation on the minimal server and on Rolecall in turn.
 func (b *bench) compare(ctx context.Context, op *operation, s schedule) (*row, error) {
 	r, err := comparePairs(op, s,
 		func() (sample, error) { return b.window(ctx, op, s, b.floor.Address, b.floor.PID()) },

@@ -22,13 +22,13 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
-// operation is a request that is measured on the floor and on Rolecall.
+// operation is a request that is measured on the minimal server and on Rolecall.
 type operation struct {
 	name     string
 	title    string
 	requests []string
 	status   int
-	goal     float64 // of Rolecall's rate to the floor's, with many connections
+	goal     float64 // minimum of the ratio: Rolecall's rate to that of the minimal server, with many connections
 	atLeast  int     // minimum length of a response in bytes
 }
 
@@ -39,7 +39,7 @@ var titles = map[string]string{
 // schedule defines how often and how long one operation is measured.
 type schedule struct {
 	connections    int
-	pairs          int // of a window of the floor and one of Rolecall
+	pairs          int // number of pairs: a window of the minimal server and a window of Rolecall
 	warmUp, window time.Duration
 }
 
@@ -56,7 +56,7 @@ func (op *operation) schedules(full bool) []schedule {
 	return []schedule{{crowd, 3, 300 * time.Millisecond, long * 700 * time.Millisecond}, {1, 1, 100 * time.Millisecond, long * 500 * time.Millisecond}}
 }
 
-// bench is Rolecall and the floor with the same data.
+// bench is Rolecall and the minimal server, with the same data.
 type bench struct {
 	*subject
 	floor      *floor.Process
@@ -65,8 +65,8 @@ type bench struct {
 	database   int // process id of the PostgreSQL server; zero: no such server
 }
 
-// openBench starts the floor on a copy of the users, and checks that both return the same
-// data.
+// openBench starts the minimal server on a copy of the users, and checks that it
+// returns the same data as Rolecall.
 func (s *subject) openBench(ctx context.Context) (_ *bench, err error) {
 	source := s.Database
 	if s.postgres != nil {
@@ -194,9 +194,10 @@ func (b *bench) checkAlike(ctx context.Context) error {
 	return nil
 }
 
-// measureAnswer sends one request of the operation to the address, and returns the response.
-// Its length sets the minimum length of a correct response, with a margin because names
-// differ in length. So a page with far fewer users is too short.
+// measureAnswer sends one request of the operation to the address, and returns the
+// response. Its length sets the minimum length of a correct response, with a margin
+// because names differ in length. A page with far fewer users is therefore rejected as
+// too short.
 func (op *operation) measureAnswer(ctx context.Context, address string) (string, error) {
 	answer, err := sendOne(ctx, address, op.requests[0])
 	if err != nil {

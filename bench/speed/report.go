@@ -50,8 +50,8 @@ type fact struct {
 	Goal  float64
 }
 
-// disturbing is the number of cores used by other processes from which durations are
-// unreliable.
+// disturbing is a number of cores. If other processes use more cores than this, the
+// measured durations are unreliable.
 const disturbing = 0.25
 
 func (r *row) verdict() string {
