@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The bounds of an API token. Every token expires, so that unused tokens do not stay
-// valid.
+// The limits of an API token. Every token has an expiry, so that a forgotten token does
+// not stay valid.
 const (
 	APITokenNameMin        = 3
 	APITokenNameMax        = 100
@@ -16,9 +16,9 @@ const (
 	APITokensMax           = 100 // per holder, including tokens that ended in the last 30 days
 )
 
-// APIToken lets a program act for a user or for a service account. A request is
-// allowed what both the token and its holder are allowed at that time. The secret is
-// not part of it.
+// APIToken lets a program act for a user or for a service account. A request with the
+// token has the permissions that both the token and its holder have at the time of the
+// request. The struct does not contain the secret.
 type APIToken struct {
 	ID               APITokenID       `json:"id"`
 	UserID           UserID           `json:"userId,omitzero"`           // the holder; zero if it is a service account
@@ -28,20 +28,20 @@ type APIToken struct {
 	CreatedBy        UserID           `json:"createdBy,omitzero"` // zero: created by an operator
 	CreatedAt        Time             `json:"createdAt"`
 	ExpiresAt        Time             `json:"expiresAt"`
-	LastUsedAt       Time             `json:"-"` // zero: never
+	LastUsedAt       Time             `json:"-"` // zero: the token was never used
 }
 
 // Live reports whether the token is valid at the time now.
 func (t *APIToken) Live(now Time) bool { return now < t.ExpiresAt }
 
-// Covers reports whether the token includes the permission. The holder must have it
-// too.
+// Covers reports whether the permissions of the token cover the permission. A request
+// also needs the permission of the holder.
 func (t *APIToken) Covers(asked Permission) bool {
 	return slices.ContainsFunc(t.Permissions, func(p Permission) bool { return p.Covers(asked) })
 }
 
-// APITokenState is the token of a request with its holder. A service account is
-// represented as a User with its id, name and status.
+// APITokenState is an API token with its holder and the holder's assignments. A service
+// account is represented as a User with the account's id, name and status.
 type APITokenState struct {
 	Token       APIToken
 	Holder      User

@@ -9,8 +9,8 @@ const ReachDepartmentsMax = 100
 type Assignment struct {
 	Holder    Holder
 	Role      Role
-	Reach     Reach  // Everywhere or some departments
-	ExpiresAt Time   // Never: without an end
+	Reach     Reach  // the whole tenant or some departments
+	ExpiresAt Time   // Never: the assignment does not expire
 	GrantedBy UserID // zero: granted by an operator
 	GrantedAt Time
 }
@@ -20,7 +20,7 @@ func (a *Assignment) Live(now Time) bool { return now < a.ExpiresAt }
 
 // AssignmentDraft describes an assignment to create.
 type AssignmentDraft struct {
-	Departments []string // nil: Everywhere
+	Departments []string // nil: the whole tenant
 	ExpiresAt   *Time
 }
 
@@ -42,7 +42,7 @@ func (d *AssignmentDraft) Check(now Time) FieldErrors {
 	return faults
 }
 
-// Reach returns the reach that the draft names.
+// Reach returns the reach of the draft: its departments, or the whole tenant.
 func (d *AssignmentDraft) Reach() Reach {
 	if d.Departments == nil {
 		return Everywhere()

@@ -2,6 +2,6 @@
 // their rules without I/O: which names are valid, which permission covers another
 // one, and which members of a user can be changed.
 //
-// It knows neither HTTP nor SQL and imports no other package of this module. Only
-// the HTTP API is stable. This package may change.
+// The package contains no HTTP or SQL code and imports no other package of this module.
+// Only the HTTP API is stable. This package may change.
 package rolecall

@@ -48,8 +48,8 @@ type FieldError struct {
 // Error returns the code and the detail.
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
-// Is makes errors.Is compare codes, so that a copy with another detail or with
-// field errors still matches.
+// Is reports whether target is an Error with the same code. So errors.Is also matches
+// copies with another detail or with field errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code

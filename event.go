@@ -2,8 +2,9 @@ package rolecall
 
 import "slices"
 
-// Event records something that happened. It never changes. The order of ids is not
-// the order of commits, so a change feed cannot use them as its cursor.
+// Event is a record of something that happened in a tenant. Only the erasure of a user's
+// data changes stored events. The order of event ids can differ from the order of
+// commits, so an event id cannot be the cursor of a change feed.
 type Event struct {
 	ID         EventID
 	Type       EventType
@@ -17,16 +18,16 @@ type Event struct {
 	Reason     string
 	Values     *EventValues // stored separately, so that they can be erased with the user
 
-	// SubjectDepartment is the current department of the user that the event is
-	// about, or the last one of a deleted user. It is nil if the event is not about
-	// a user. It is loaded with the event, to decide which values the caller may
-	// read.
+	// SubjectDepartment is the current department of the user that the event is about, or
+	// the last department of a deleted user. It is nil if the event is not about a user.
+	// It is loaded with the event, to decide which values the caller may read.
 	SubjectDepartment *string
 	SubjectDeleted    bool // the user was deleted, and can be restored
 }
 
-// EventValues are the values of the changed members before and after the change, as
-// JSON objects. Each is nil if it does not exist.
+// EventValues are the values of the changed members before and after the change, as JSON
+// objects. Before is nil if the event has no earlier values, and After is nil if it has
+// no new values.
 type EventValues struct {
 	Before []byte
 	After  []byte
@@ -37,7 +38,7 @@ type EventValues struct {
 	Withheld map[string]Permission
 }
 
-// EventType says what happened, in the past tense.
+// EventType is the kind of action that an event records, such as user.created.
 type EventType string
 
 // The types of events.
@@ -97,10 +98,10 @@ const (
 	EventEventsExported    EventType = "events.exported"
 )
 
-// Actor is the user or program that did it.
+// Actor is the user or program that caused an event.
 type Actor struct {
 	Type  ActorType
-	ID    UserID     // for an operator, the id of the key; zero for a command and for anonymous
+	ID    UserID     // for an operator, the id of the operator key; zero on the command line and for anonymous actors
 	Via   string     // http, token, command or mail
 	Token APITokenID // the token that was used; zero: no token
 }
@@ -116,8 +117,8 @@ const (
 	ActorAnonymous      ActorType = "anonymous"
 )
 
-// Subject is the object of the event. The type says whether the id is that of a
-// user, role, session, tenant or service account.
+// Subject is the object that an event is about. Type says whether ID identifies a user,
+// role, session, tenant or service account.
 type Subject struct {
 	Type SubjectType
 	ID   AnyID
@@ -141,11 +142,11 @@ const (
 type EventDescription struct {
 	Type     EventType
 	Subjects []SubjectType
-	Written  string   // when it is written, as the end of a sentence
+	Written  string   // when such an event is written, worded as the end of a sentence
 	Members  []string // the values that Event.Members can have
-	Before   string   // content of before; empty: always empty
-	After    string   // content of after; empty: always empty
-	Reason   string   // content of reason; empty: always empty
+	Before   string   // description of the values before; empty text: such events have none
+	After    string   // description of the values after; empty text: such events have none
+	Reason   string   // description of the reason; empty text: such events have none
 }
 
 // EventDescriptions returns the descriptions of all event types, in the order of

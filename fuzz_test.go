@@ -9,14 +9,16 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// writings are normal names and texts that are known to break programs.
+// writings are the seeds of the fuzz tests: normal names, and texts that are known to
+// break programs.
 var writings = []string{
 	"", "Ada", "ADA Lovelace", "Ädä\u0308", "ﬁne Straße", "İstanbul ıI", "a\u0301\u0302\u0303", "\u200b\u200d", "\u202eright to left", "\u2028",
 	"用户 名前 이름", "\U0001F469\u200D\U0001F4BB", "\x00", "\xff\xc3(", "K\u212a ſs Ωω ϴ", "ǅ ǆ Ǆ", strings.Repeat("ab ", 100), strings.Repeat("ﷺ", 100),
 }
 
-// FuzzFold checks that a folded text is within its length, and that folding it again
-// changes nothing. Otherwise a stored key could differ from a searched one.
+// FuzzFold checks that a folded text has at most 200 code points, and that folding it
+// again changes nothing. Otherwise a stored sort key could differ from the key of a
+// search.
 func FuzzFold(f *testing.F) {
 	for _, text := range writings {
 		f.Add(text)
@@ -41,8 +43,8 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// isLetters reports whether text has only the letters a to z, which have one
-// upper-case form each.
+// isLetters reports whether text consists only of the letters a to z. Each of these
+// letters has exactly one upper-case form.
 func isLetters(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' })
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// ID is a UUIDv7 (RFC 9562) of a T. Ids sort by creation time. Knowing an id gives
-// no permission.
+// ID is a UUIDv7 (RFC 9562) that identifies an object of type T. Ids sort by creation
+// time. Knowledge of an id gives no permission.
 type ID[T any] [16]byte
 
-// The ids of the nouns.
+// The id types of the objects.
 type (
 	TenantID  = ID[Tenant]
 	UserID    = ID[User]
@@ -30,7 +30,7 @@ type (
 	ServiceAccountID = ID[ServiceAccount]
 	OperatorKeyID    = ID[OperatorKey]
 
-	AnyID = ID[any] // of any type; the context says which
+	AnyID = ID[any] // the id of an object whose type follows from the context
 )
 
 // idState makes the ids of one process strictly increasing, even if the clock stands
@@ -60,8 +60,9 @@ func NewID[T any](now Time) ID[T] {
 	return id
 }
 
-// ParseID parses the canonical 36-character form in either case. It accepts every
-// version of UUID, so that an id from another system is unknown and not malformed.
+// ParseID parses the canonical 36-character form in either case. It accepts every version
+// of UUID, so that an id from another system is reported as not found and not as
+// malformed.
 func ParseID[T any](text string) (ID[T], error) {
 	var id ID[T]
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
@@ -147,8 +148,8 @@ func (id *ID[T]) Scan(src any) error {
 	return fmt.Errorf("rolecall: cannot scan %T into an id", src)
 }
 
-// Time is a moment in UTC as microseconds since 1970, the resolution of both
-// stores. Its text form is RFC 3339 with six decimals.
+// Time is a time in UTC, as the number of microseconds since 1970. Both databases store
+// times with this resolution. Its text form is RFC 3339 with six decimals.
 type Time int64
 
 // Never is later than every other Time. It is the expiry of things that do not
@@ -158,7 +159,7 @@ const Never Time = 1<<63 - 1
 // TimeOf returns t truncated to microseconds.
 func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
 
-// Std returns the moment as a time.Time in UTC.
+// Std returns the time as a time.Time in UTC.
 func (t Time) Std() time.Time { return time.UnixMicro(int64(t)).UTC() }
 
 // Add returns t plus d. Never plus d is Never.
@@ -175,8 +176,8 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Micro
 // String returns the RFC 3339 form.
 func (t Time) String() string { return string(t.Append(nil)) }
 
-// Append appends the RFC 3339 form to b. It does not use time.Format, because a page
-// has a hundred timestamps.
+// Append appends the RFC 3339 form to b. It does not use time.Format, which is slower: a
+// page can have a hundred timestamps.
 func (t Time) Append(b []byte) []byte {
 	std := t.Std()
 	year, month, day := std.Date()
@@ -207,8 +208,8 @@ func putTwo(text []byte, n int) {
 // MarshalText returns the RFC 3339 form (encoding.TextMarshaler).
 func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
 
-// UnmarshalText parses an RFC 3339 time with any offset (encoding.TextUnmarshaler).
-// Its year in UTC must have four digits too.
+// UnmarshalText parses an RFC 3339 time with any offset (encoding.TextUnmarshaler). It
+// returns an error if the year in UTC does not have four digits.
 func (t *Time) UnmarshalText(text []byte) error {
 	// time.Parse also accepts an hour with one digit and a decimal comma.
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))

@@ -29,7 +29,8 @@ func TestNewIDIsUUIDv7(t *testing.T) {
 }
 
 func TestIDCarriesItsMillisecond(t *testing.T) {
-	// Later than every id that this process has made, so that the clock decides.
+	// This time is after the creation of all other ids of this process. So the new id
+	// contains exactly this time.
 	later := rolecall.TimeOf(time.Now().AddDate(200, 0, 0))
 	id := rolecall.NewID[rolecall.User](later)
 	if got, want := id.CreatedAt(), later/1000*1000; got != want {
@@ -71,7 +72,7 @@ func TestIDsAreUniqueAcrossGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	seen := map[[8]byte]bool{} // the half that counts, without the random one
+	seen := map[[8]byte]bool{} // the first half of each id, without the random half
 	for _, ids := range made {
 		for _, id := range ids {
 			seen[[8]byte(id[:8])] = true

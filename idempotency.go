@@ -1,13 +1,13 @@
 package rolecall
 
-// IdempotencyKey is a stored idempotency key with the result of the first request,
-// which a repeated request gets again.
+// IdempotencyKey is a stored idempotency key with the result of the first request. A
+// repeated request gets the same result.
 type IdempotencyKey struct {
 	UserID      UserID        // the key is unique per tenant, user and operation
-	Operator    OperatorKeyID // replaces user and tenant for operator requests on tenants
+	Operator    OperatorKeyID // set instead of UserID for requests of operators that manage tenants
 	Operation   string
 	Hash        []byte // SHA-256 of the key
-	Fingerprint []byte // SHA-256 of the request; equal JSON values are equal
+	Fingerprint []byte // SHA-256 of the request; the same for equal JSON values
 	ExpiresAt   Time
 	Status      int
 	Location    string // path of the created object

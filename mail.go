@@ -17,12 +17,12 @@ type Mail struct {
 	Token  string   `json:"token,omitempty"` // the token in the link
 	What   string   `json:"what,omitempty"`  // for a notice: the changed credential, such as "password"
 
-	// For a notice that a new address was requested.
+	// Members of the notice that a new address was requested.
 	NewEmail        string `json:"newEmail,omitempty"` // masked
 	ByAdministrator bool   `json:"byAdministrator,omitempty"`
 
-	// For a notice: a description of the browser and the IP address of the client.
-	// Each is empty if it is unknown, or if an administrator made the change.
+	// Members of a notice: a description of the client's browser, and the client's IP
+	// address. Each is empty if it is unknown, or if an administrator made the change.
 	Client string `json:"client,omitempty"`
 	Source string `json:"source,omitempty"`
 
@@ -33,7 +33,7 @@ type Mail struct {
 // cannot succeed.
 var ErrNoMailbox = errors.New("the mail server reported that the mailbox does not exist")
 
-// NoticeLifetime is how long a mail without a link is retried.
+// NoticeLifetime is how long the delivery of a mail without a link is retried.
 const NoticeLifetime = 24 * time.Hour
 
 // MailKind selects the text of a mail.
@@ -51,7 +51,7 @@ const (
 	MailCredentialsChanged MailKind = "credentials-changed" // a notice; What names the credential
 	MailNewBrowser         MailKind = "new-browser"         // a notice: sign-in from an unknown browser
 	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
-	MailNothing            MailKind = "nothing"             // for an address without a user: never sent
+	MailNothing            MailKind = "nothing"             // a dummy for an address without a user; it is never sent
 )
 
 // OutboxMail is a row of the outbox.

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// OneTimeToken is the stored part of a single-use token. The secret is not part of
-// it.
+// OneTimeToken is the stored data of a single-use token, without the secret.
 type OneTimeToken struct {
 	Purpose   TokenPurpose
-	UserID    UserID // zero for a dummy token
+	UserID    UserID // zero: a dummy token that belongs to no user
 	Data      string // depends on the purpose
 	CreatedAt Time
 	ExpiresAt Time
@@ -22,8 +21,8 @@ func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
 // Origin is the credential of the request that sent a link. When this credential is
 // revoked, the link becomes invalid.
 type Origin struct {
-	Credential  AnyID         // id of a session or an API token; zero: neither
-	OperatorKey OperatorKeyID // zero: none
+	Credential  AnyID         // id of a session or of an API token; zero: the request had neither
+	OperatorKey OperatorKeyID // zero: the request had no operator key
 }
 
 // TokenPurpose is the only operation for which a one-time token can be used.
@@ -41,8 +40,9 @@ const (
 // not join.
 const InvitationKept = 30 * 24 * time.Hour
 
-// Invitation lets the bearer of its token set the user's password and sign in, once.
-// A newer invitation replaces it. The secret is not part of it.
+// Invitation is an invitation of a user. With its token, the user can once set a password
+// and sign in. A newer invitation replaces it. The struct does not contain the secret of
+// the token.
 type Invitation struct {
 	UserID    UserID `json:"userId"`
 	CreatedBy UserID `json:"-"` // zero: an operator
@@ -69,8 +69,8 @@ type InvitationQuery struct {
 	Limit  int
 }
 
-// PasswordReset is a link for a new password that was mailed to a user. It can be
-// used once. A newer one replaces it.
+// PasswordReset is a link for a new password that was mailed to a user. The link can be
+// used once. A newer link replaces it.
 type PasswordReset struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
@@ -79,18 +79,18 @@ type PasswordReset struct {
 // EmailChangeLifetime is how long a new address can be confirmed.
 const EmailChangeLifetime = 24 * time.Hour
 
-// EmailChange is a requested change of a user's address, which a link in a mail to
-// the new address confirms. A newer request replaces it. It does not contain the new
-// address and does not show whether another user has it. In that case, no link is
-// mailed.
+// EmailChange is a requested change of a user's address, which a link in a mail to the
+// new address confirms. A newer request replaces it. EmailChange does not contain the new
+// address and does not show whether another user has this address. If another user has
+// it, no link is mailed.
 type EmailChange struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
 // MaskEmail returns the first character and the domain of an address, such as
-// a***@example.com. The user recognizes it and other readers do not learn the
-// address.
+// a***@example.com. The user recognizes the masked address, and other readers do not
+// learn the address.
 func MaskEmail(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at < 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The bounds of an operator's key.
+// The limits of an operator key.
 const (
 	OperatorKeyNameMin     = 3
 	OperatorKeyNameMax     = 100
@@ -16,8 +16,8 @@ const (
 	OperatorKeysMax        = 1000 // per instance, including expired keys
 )
 
-// OperatorKey lets a program act as an operator: manage tenants, and act inside of
-// them. The secret is not part of it.
+// OperatorKey lets a program act as an operator: manage tenants, and act inside of them.
+// The struct does not contain the secret.
 type OperatorKey struct {
 	ID         OperatorKeyID
 	Name       string

@@ -2,7 +2,7 @@ package rolecall
 
 import "context"
 
-// The bounds of a page and of the cost of a list.
+// The limits of a page, and of the number of rows that a list reads.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 200
@@ -10,15 +10,16 @@ const (
 	MaxCount     = 10_000 // a total is exact up to this number
 )
 
-// Page is one page of a list. It can have fewer items than the limit, or no items,
-// and still have a Next. The list ends when Next is nil.
+// Page is one page of a list. A page can have fewer items than the limit, or no items,
+// although other pages follow. The list ends when Next is nil.
 type Page[T any] struct {
 	Items []T
 	Next  *Position
 	Total *Total // nil unless it was requested
 }
 
-// Total is the number of items that match. If Exact is false, it is a lower bound.
+// Total is the number of items in the whole list. If Exact is false, the number is a
+// lower bound.
 type Total struct {
 	Count int
 	Exact bool
@@ -41,9 +42,9 @@ const (
 	SortByEmail
 )
 
-// UserQuery selects and sorts users. Before the query, the service intersects Within
-// with the reach in which the caller may read each member that a filter or the sort
-// order uses.
+// UserQuery selects and sorts users. Before the query, the service restricts Within to
+// the users of whom the caller may read every member that a filter or the sort order
+// uses.
 type UserQuery struct {
 	Within     Reach   // only users of these departments
 	EmailKey   string  // only the user with this address, if set
@@ -53,7 +54,7 @@ type UserQuery struct {
 	Role       RoleID // only users with a live assignment of this role, if set
 	Now        Time   // the time at which assignments must be live
 
-	Words      []string // each must begin a word of the name or of the address
+	Words      []string // each must be the beginning of a word of the user's name or address
 	NameWords  Reach    // users whose names the search may use
 	EmailWords Reach    // users whose addresses the search may use
 
@@ -69,16 +70,16 @@ type EventQuery struct {
 	Type    EventType
 	Actor   AnyID
 	Subject AnyID
-	From    Time // not before
-	To      Time // before
+	From    Time // start of the time range, included
+	To      Time // end of the time range, excluded
 	After   *Position
 	Limit   int
 }
 
 // ServiceAccountQuery selects and sorts service accounts.
 type ServiceAccountQuery struct {
-	Words  []string // each must begin a word of the name
-	ByName bool     // otherwise by id, which is by time of creation
+	Words  []string // each must be the beginning of a word of the name
+	ByName bool     // sort by name; otherwise by id, which is the order of creation
 	Desc   bool
 	After  *Position
 	Limit  int
@@ -104,9 +105,9 @@ type SessionQuery struct {
 // RoleQuery selects and sorts roles.
 type RoleQuery struct {
 	Key        string
-	Words      []string    // each must begin a word of the name
+	Words      []string    // each must be the beginning of a word of the name
 	Permission *Permission // only roles with a permission that covers it, unless nil
-	ByName     bool        // otherwise by id, which is by time of creation
+	ByName     bool        // sort by name; otherwise by id, which is the order of creation
 	Desc       bool
 	After      *Position
 	Limit      int
@@ -123,10 +124,12 @@ type AccessQuery struct {
 	Limit      int
 }
 
-// Scoped reports whether an assignment with a reach can give the permission of the query.
+// Scoped reports whether an assignment that is limited to departments can give the
+// permission of the query.
 func (q *AccessQuery) Scoped() bool { return !q.Permission.Own() || q.Permission.BoundByReach() }
 
-// Table is a list that is exported. It is read in parts, so it can be of any length.
+// Table is a list to export, with rows and columns. It is read in parts, so its length is
+// not limited.
 type Table struct {
 	Name    string   // names the file: users or events
 	Columns []string // the names of the columns

@@ -175,9 +175,9 @@ func (p Permission) Meet(q Permission) (Permission, bool) {
 	return Permission{application, resource, field, action}, true
 }
 
-// Known reports whether the permission can have an effect. Permissions of
-// applications always can. One of Rolecall's own must cover an entry of the closed
-// list.
+// Known reports whether an operation can need the permission. It is true for every
+// permission of an application. One of Rolecall's own permissions must cover an entry of
+// the closed list.
 func (p Permission) Known() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, p.Covers)
 }
@@ -193,7 +193,7 @@ var (
 	UsersInvite    = mustPermission("users:invite")
 	UsersRestore   = mustPermission("users:restore")
 	UsersErase     = mustPermission("users:erase")
-	UsersEmail     = mustPermission("users.email:update") // by a change that the new address confirms, not by PATCH
+	UsersEmail     = mustPermission("users.email:update") // by an email change, which is confirmed at the new address; not by PATCH
 	UsersFactors   = mustPermission("users:reset-factors")
 	RolesRead      = mustPermission("roles:read")
 	RolesCreate    = mustPermission("roles:create")
@@ -290,15 +290,15 @@ func (p Permission) Opens() string {
 // wildcards.
 func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
-// BoundByReach reports whether one of Rolecall's own permissions can be limited to
-// the users of some departments. Only permissions on users can. An assignment with a
-// reach does not give the other ones.
+// BoundByReach reports whether one of Rolecall's own permissions can be limited to the
+// users of some departments. Only permissions on users can. An assignment that is limited
+// to departments does not give Rolecall's other permissions.
 func (p Permission) BoundByReach() bool {
 	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
 }
 
-// CountsWithin reports whether the permission has an effect in an assignment with a
-// reach.
+// CountsWithin reports whether the permission has an effect in an assignment that is
+// limited to departments.
 func (p Permission) CountsWithin() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.BoundByReach() && p.Covers(q) })
 }

@@ -222,7 +222,7 @@ func TestReachIncludes(t *testing.T) {
 	})
 }
 
-func TestReachKnowsDepartmentsByFolding(t *testing.T) {
+func TestReachComparesFoldedDepartmentNames(t *testing.T) {
 	r := rolecall.Within("Sales", "SALES", "Édition")
 	if got, want := r.DepartmentKeys(), []string{"edition", "sales"}; !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// The bounds of a role.
+// The limits of a role.
 const (
 	RoleNameMin        = 3
 	RoleNameMax        = 128
 	RoleDescriptionMax = 1024
-	RolePermissionsMax = 256 // of Permissions and of Grants, each
+	RolePermissionsMax = 256 // maximum number of permissions, and also of grants
 )
 
 // OwnerKey is the key of the built-in role that at least one user of each tenant
 // always holds.
 const OwnerKey = "owner"
 
-// Role is a named set of permissions and grants. Grants are permissions that its
-// holders may assign to others in addition to those that they hold.
+// Role is a named set of permissions and grants. Grants are permissions that its holders
+// may assign to others in addition to the permissions that they hold.
 type Role struct {
 	ID          RoleID       `json:"id" doc:"ID of the role."`
 	Key         *string      `json:"key" doc:"Stable name of the role for programs. Null without one."`
@@ -32,7 +32,7 @@ type Role struct {
 	Version     int64        `json:"-"`
 }
 
-// NameKey returns the key by which role names are sorted and unique.
+// NameKey returns the folded name. Roles are sorted by it, and it is unique in a tenant.
 func (r *Role) NameKey() string { return Fold(r.Name) }
 
 // Covering returns the permissions of the role that cover p.

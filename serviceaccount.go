@@ -13,11 +13,11 @@ type ServiceAccount struct {
 	Status      ServiceAccountStatus `json:"status" doc:"active or suspended. Later versions may add values."`
 	CreatedAt   Time                 `json:"createdAt" doc:"When the service account was created."`
 	UpdatedAt   Time                 `json:"updatedAt" doc:"When the service account was changed last."`
-	Version     int64                `json:"-"` // counts changes; the condition of every update
+	Version     int64                `json:"-"` // increases with every change; an update must name the current version
 }
 
-// ServiceAccountStatus says whether a service account's tokens work. The set is
-// open: clients must expect more.
+// ServiceAccountStatus says whether a service account's tokens work. The set of values is
+// open: clients must accept new values.
 type ServiceAccountStatus string
 
 // The states of a service account.
@@ -26,8 +26,8 @@ const (
 	ServiceAccountSuspended ServiceAccountStatus = "suspended"
 )
 
-// NameKey returns the key by which the names of service accounts are sorted and
-// unique.
+// NameKey returns the folded name. Service accounts are sorted by it, and it is unique in
+// a tenant.
 func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
 
 // ServiceAccountDraft describes a service account to create.

@@ -6,7 +6,8 @@ import "time"
 // or token.
 const TouchInterval = time.Minute
 
-// Session is one sign-in. The secret of its token is not part of it.
+// Session is the session that a sign-in creates. The struct does not contain the secret
+// of the session token.
 type Session struct {
 	ID              SessionID
 	UserID          UserID
@@ -15,17 +16,17 @@ type Session struct {
 	ExpiresAt       Time // the absolute expiry that was set at sign-in; see EndsAt
 	Source          string
 	Client          string // description of the browser or program
-	ConfirmedAt     Time   // the last re-authentication; zero: never
-	SecondFactor    bool   // a second factor was given
+	ConfirmedAt     Time   // time of the last re-authentication; zero: the user has not re-authenticated
+	SecondFactor    bool   // a second factor was verified
 }
 
 // ConfirmedSince returns the time of the last sign-in or re-authentication.
 func (s *Session) ConfirmedSince() Time { return max(s.AuthenticatedAt, s.ConfirmedAt) }
 
-// EndsAt returns the time at which the session ends even if it is used. Callers pass
+// EndsAt returns the time at which the session ends even if it is in use. Callers pass
 // the settings that apply to the user of the session (see TenantSettings.For). If a
-// second factor is required, the default is shorter, also for sessions that began
-// before it was required.
+// second factor is required, the default lifetime is shorter, also for sessions that
+// began before the requirement.
 func (s *Session) EndsAt(settings TenantSettings) Time {
 	if settings.SessionAbsolute == nil && settings.RequireFactor() {
 		return min(s.ExpiresAt, s.AuthenticatedAt.Add(GuardedSessionAbsolute))
@@ -43,7 +44,7 @@ func (s *Session) Live(now Time, settings TenantSettings) bool {
 	return now < s.IdleExpiresAt(settings)
 }
 
-// SessionState is the token of a request with its session and user.
+// SessionState is a session token with its session, the user, and the user's assignments.
 type SessionState struct {
 	Session     Session
 	Generation  int64 // the newest token generation that a client has sent

@@ -15,8 +15,8 @@ func TestSessionsOfUsersWhoNeedASecondFactorAreShorter(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings       TenantSettings
 		assignments    []Assignment
-		idle, absolute time.Duration // of a session that began under the defaults
-		isNew          time.Duration // how long a new one lives
+		idle, absolute time.Duration // lifetimes of a session that began under the default settings
+		isNew          time.Duration // absolute lifetime of a new session
 	}{
 		"no rule":                      {TenantSettings{}, held(role, Never), 12 * time.Hour, 7 * 24 * time.Hour, 7 * 24 * time.Hour},
 		"all":                          {TenantSettings{SecondFactor: SecondFactorRule{Required: SecondFactorOfAll}}, nil, time.Hour, 24 * time.Hour, 24 * time.Hour},

@@ -31,8 +31,8 @@ type TenantSettings struct {
 // Seconds is a duration in whole seconds.
 type Seconds = int64
 
-// SecondFactorRule says which users need a second factor. With the zero rule, no
-// user does.
+// SecondFactorRule says which users need a second factor. The zero rule requires a second
+// factor of no user.
 type SecondFactorRule struct {
 	Required SecondFactorScope `json:"required,omitempty"`
 	Roles    []RoleID          `json:"roles,omitempty"` // for SecondFactorOfRoles; sorted, each once
@@ -50,7 +50,7 @@ const (
 )
 
 // Scope returns the scope of the rule. It returns SecondFactorOfNobody for an empty
-// one.
+// scope.
 func (r SecondFactorRule) Scope() SecondFactorScope {
 	if r.Required == "" {
 		return SecondFactorOfNobody
@@ -70,8 +70,8 @@ func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
 	return false
 }
 
-// The defaults of the settings. The guarded ones apply to users who need a second
-// factor (NIST SP 800-63B-4, 2.2.3).
+// The defaults of the settings. The constants with Guarded in the name apply to users who
+// need a second factor (NIST SP 800-63B-4, 2.2.3).
 const (
 	DefaultSessionIdle     = 12 * time.Hour
 	GuardedSessionIdle     = time.Hour
@@ -139,8 +139,8 @@ func (s TenantSettings) AbsoluteLifetime() time.Duration {
 	return orDefault(s.SessionAbsolute, s.guarded(DefaultSessionAbsolute, GuardedSessionAbsolute))
 }
 
-// SessionsSince returns the earliest times at which a session that is live now can
-// have been used last and can have begun. A zero began sets no bound.
+// SessionsSince returns two bounds for sessions that are live at the time now: such a
+// session was last used after used, and began after began. A zero began means no bound.
 func (s TenantSettings) SessionsSince(now Time) (used, began Time) {
 	if used = now.Add(-s.IdleLifetime()); s.SessionAbsolute == nil && s.RequireFactor() {
 		began = now.Add(-GuardedSessionAbsolute)
@@ -223,7 +223,7 @@ type NumberSetting struct {
 	stored   func(*TenantSettings) **int64 // points to nil if the default applies
 }
 
-// Default returns the value of a tenant that has not set it.
+// Default returns the value that applies to a tenant without this setting.
 func (n NumberSetting) Default() int64 { return n.InForce(TenantSettings{}) }
 
 // allows reports whether the value is within the bounds.
@@ -237,7 +237,7 @@ func counted(of func(TenantSettings) int) func(TenantSettings) int64 {
 	return func(s TenantSettings) int64 { return int64(of(s)) }
 }
 
-// The settings that limit the values of other settings.
+// The JSON names of settings that checkTogether compares with other settings.
 const (
 	sessionIdle     = "sessionIdleSeconds"
 	sessionAbsolute = "sessionAbsoluteSeconds"
@@ -341,7 +341,7 @@ func (p *SettingsPatch) checkTogether(faults *FieldErrors, old TenantSettings) {
 	}
 }
 
-// names reports whether the patch sets the setting at pointer.
+// names reports whether the patch sets the setting at the JSON Pointer.
 func (p *SettingsPatch) names(pointer string) bool {
 	switch pointer {
 	case factorPointer:

@@ -22,7 +22,7 @@ type Bucket struct {
 	Key    []byte // keyed hash of the counted thing, such as an account or a source
 	Limit  int
 	Window Seconds
-	Full   *Error // error after the limit; nil: ErrTooManyAttempts with the time to wait
+	Full   *Error // error for attempts above the limit; nil: ErrTooManyAttempts with the time to wait
 }
 
 // ID returns the id that caches use for the bucket: the start of its key.
@@ -37,8 +37,8 @@ type Attempts struct {
 	EndsAt Time // end of the window
 }
 
-// Counted identifies a counted attempt: one bucket in one window. It is what a
-// refund needs.
+// Counted identifies a counted attempt: one bucket in one window. A refund uses it to
+// subtract the attempt.
 type Counted struct {
 	Key    []byte `json:"key"`
 	EndsAt Time   `json:"endsAt"` // end of the window
@@ -54,7 +54,7 @@ type Factors struct {
 // TOTP is the state of a user's time-based one-time codes (RFC 6238).
 type TOTP struct {
 	Sealed      []byte // the secret, encrypted with the keys of the instance; nil if TOTP is not enrolled
-	Pending     []byte // a new secret, in use after its first valid code; nil without one
+	Pending     []byte // a new secret that the user has not confirmed by a code yet, encrypted; nil if there is no such secret
 	ConfirmedAt Time
 	LastStep    int64 // the newest time step whose code was accepted
 }
@@ -88,8 +88,8 @@ const (
 	FactorRecoveryCode FactorMethod = "recovery-code"
 )
 
-// Methods returns the second factors that the user can use, or nil without one.
-// Recovery codes are a substitute and count only if the user has another factor.
+// Methods returns the second factors that the user can use, or nil if the user has none.
+// Recovery codes are included only if the user has another factor.
 func (f *Factors) Methods() (methods []FactorMethod) {
 	if f.TOTP.Sealed != nil {
 		methods = append(methods, FactorTOTP)

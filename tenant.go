@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Tenant is one customer and the unit of isolation. The header x-tenant-schema names
-// it. An unknown name resolves to the zero Tenant, which has no data.
+// Tenant is one customer and the unit of isolation. The request header x-tenant-schema
+// contains its name. An unknown name resolves to the zero Tenant, which has no data.
 type Tenant struct {
 	ID          TenantID
 	Name        string // never changes
@@ -117,8 +117,8 @@ func (p *TenantPatch) Check() FieldErrors {
 	return faults
 }
 
-// CheckOn does what Check does. It also validates the combination of the patch with
-// the stored settings.
+// CheckOn validates the patch like Check. It also validates the combination of the patch
+// with the stored settings.
 func (p *TenantPatch) CheckOn(old TenantSettings) FieldErrors {
 	faults := p.Check()
 	p.Settings.checkTogether(&faults, old)

@@ -32,8 +32,9 @@ func Fold(text string) string {
 	return cut(norm.NFC.String(folded), foldLength)
 }
 
-// isPlain reports whether folding does not change the characters of text. This is
-// the common case, and it needs no allocation.
+// isPlain reports whether text is ASCII without upper-case letters. Folding does not
+// change the characters of such a text. This is the common case, and it needs no
+// allocation.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -99,15 +100,15 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 	return "", ""
 }
 
-// isVisible reports whether r is drawn. Spaces and invisible letters, marks and
-// format characters are not.
+// isVisible reports whether r has a visible glyph. It is false for spaces and for
+// invisible letters, marks and format characters.
 func isVisible(r rune) bool {
 	const blankBraille = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != blankBraille &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// FieldErrors collects the field errors of a body.
+// FieldErrors collects the field errors of a request body.
 type FieldErrors []FieldError
 
 // MaxFieldErrors is the maximum number of field errors in a response. FieldErrors keeps one
@@ -128,7 +129,7 @@ func (f *FieldErrors) Text(pointer, text string, minimum, maximum int) {
 	f.Add(pointer, code, detail)
 }
 
-// Err returns ErrValidation with the field errors, or nil without one.
+// Err returns ErrValidation with the field errors, or nil if there are no field errors.
 func (f FieldErrors) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -146,12 +147,12 @@ type Optional[T any] struct {
 // Some returns v as a set Optional.
 func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
 
-// IsOptional marks the type for decoders.
+// IsOptional lets decoders recognize the type.
 func (*Optional[T]) IsOptional() {}
 
 // Metadata is a user's map of texts, stored as one JSON object with sorted keys. The
-// object is copied from the store to the response without decoding. Equal metadata
-// are equal by ==. The zero value has no pairs.
+// object is copied from the store to the response without decoding. Values with the same
+// pairs are equal by ==. The zero value has no pairs.
 type Metadata struct{ object string } // empty for {}
 
 const noPairs = "{}"

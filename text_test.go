@@ -69,7 +69,7 @@ func TestWords(t *testing.T) {
 }
 
 // The words of a search must be split like the words of the stored texts.
-func TestWordsOfWordsAreThemselves(t *testing.T) {
+func TestSplittingWordsAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rolecall.Words(rapid.String().Draw(t, "text"))
 		if again := rolecall.Words(strings.Join(words, " ")); len(words) > 0 && !slices.Equal(again, words) && len(strings.Join(words, " ")) <= 200 {

@@ -38,11 +38,11 @@ type User struct {
 	Status     UserStatus `json:"status" doc:"pending, active or suspended. In a list of deleted users, deleted. Later versions may add values."`
 	CreatedAt  Time       `json:"createdAt" doc:"When the user was created."`
 	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was last changed."`
-	Version    int64      `json:"-"` // counts changes; the condition of every update
+	Version    int64      `json:"-"` // increases with every change; an update must name the current version
 }
 
-// UserStatus says whether a user can sign in. The set is open: clients must
-// expect more.
+// UserStatus says whether a user can sign in. The set of values is open: clients must
+// accept new values.
 type UserStatus string
 
 // The states of a user.
@@ -51,7 +51,8 @@ const (
 	UserActive    UserStatus = "active"
 	UserSuspended UserStatus = "suspended"
 
-	// UserDeleted is never stored: it is the status of those who can be restored.
+	// UserDeleted is never stored. It is the status of deleted users who can still be
+	// restored, in responses.
 	UserDeleted UserStatus = "deleted"
 )
 
@@ -119,8 +120,8 @@ type UserPatch struct {
 	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair, and null instead of the object removes all pairs. The user can have at most 50 pairs after the change."` // nil removes all pairs; a nil value removes its key
 }
 
-// Members returns the members that the patch sets, also those that it sets to their
-// current value.
+// Members returns the members that the patch sets, including the members that it sets to
+// their current value.
 func (p *UserPatch) Members() UserMembers {
 	var set UserMembers
 	if p.Name.Set {
@@ -249,9 +250,9 @@ func equalText(a, b *string) bool {
 	return *a == *b
 }
 
-// CheckEmail returns the code and the detail of a field error if email has not the
-// form of RFC 5321: a local part of at most 64 octets and at most 254 octets in
-// total. Both are empty if the address is valid.
+// CheckEmail returns the code and the detail of a field error if email does not have the
+// form of RFC 5321: a local part of at most 64 octets and at most 254 octets in total.
+// Both are empty if the address is valid.
 func CheckEmail(email string) (code, detail string) {
 	if code, detail := CheckText(email, 3, EmailMax); code != "" {
 		return code, detail
@@ -391,7 +392,8 @@ func UserMemberNamed(name string) (UserMember, bool) {
 // TombstoneLifetime is how long a deleted user can be restored.
 const TombstoneLifetime = 30 * 24 * time.Hour
 
-// Tombstone holds the data that is kept of a deleted user. It has no credentials.
+// Tombstone is the data of a deleted user that is kept for a restore. It contains no
+// credentials.
 type Tombstone struct {
 	ID          TombstoneID // sorts by time of deletion
 	DeletedAt   Time

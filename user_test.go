@@ -48,7 +48,7 @@ func TestCheckEmail(t *testing.T) {
 		"Ada <ada@example.com>":           "email",
 		"ada@example.com,eve@evil.com":    "email",
 		"ada(comment)@example.com":        "email",
-		"ada\u200b@example.com":           "email", // looks like another's
+		"ada\u200b@example.com":           "email", // looks like the address of another user
 		"ada@exam\u200dple.com":           "email",
 		"ada\u00a0b@example.com":          "email",
 		"ada\r\nbcc:eve@example.com":      "control-character",
@@ -83,7 +83,7 @@ func TestEmailKey(t *testing.T) {
 		"ada+news@example.com":   "ada+news@example.com",
 		"ÄDA@EXAMPLE.COM":        "äda@example.com",
 		"a.da@example.com":       "a.da@example.com",
-		"Ｆｕｌｌ@example.com":       "ｆｕｌｌ@example.com", // not folded as far as a name
+		"Ｆｕｌｌ@example.com":       "ｆｕｌｌ@example.com", // wide letters stay wide, unlike in a folded name
 	} {
 		if got := rolecall.EmailKey(email); got != want {
 			t.Errorf("EmailKey(%q) = %q, want %q", email, got, want)
@@ -228,7 +228,7 @@ func TestUserPatchApply(t *testing.T) {
 	}
 }
 
-func TestUpdatedAtGrowsThoughTheClockStepsBack(t *testing.T) {
+func TestUpdatedAtIncreasesWhenTheClockGoesBack(t *testing.T) {
 	before := draft(func(*rolecall.UserDraft) {}).User(aMoment)
 	patch := rolecall.UserPatch{Name: rolecall.Some("Ada King")}
 	after, _, err := patch.Apply(before, aMoment-1_000_000)
