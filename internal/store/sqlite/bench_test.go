@@ -35,7 +35,8 @@ func filled(b *testing.B) (*store.Store, rolecall.TenantID, []rolecall.UserID) {
 
 func report(b *testing.B) { b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "op/s") }
 
-// BenchmarkCreate creates users like the service: key, user, words and event.
+// BenchmarkCreate writes the same rows as the service for a new user: idempotency key,
+// user, search words and event.
 func BenchmarkCreate(b *testing.B) {
 	db := openNew(b)
 	s, tenant := store.New(db, nil), newTenant(b, db)

@@ -2,16 +2,17 @@ package sqlite
 
 import "time"
 
-// checkpointPause is how long commits collect in the log before they are copied to the
-// file. A page that was written several times in this pause is copied once.
+// checkpointPause is how long the checkpointer waits before it copies commits from the
+// write-ahead log to the database file. A page that was written several times in this
+// time is copied once.
 const checkpointPause = 200 * time.Millisecond
 
-// logMax makes the writer itself do a checkpoint when the log has 64 MiB. Under continuous
-// writes, SQLite can restart the log only then.
+// logMax makes the writer do a checkpoint when the write-ahead log reaches 16,000 pages
+// (64 MiB). Under continuous writes, only such a checkpoint lets SQLite restart the log.
 const logMax = "wal_autocheckpoint(16000)"
 
 // checkpointer copies commits from the log to the file, so that no commit waits for it.
-// In the writer, this took a seventh of the time of a create.
+// When the writer copied them, a seventh of the time of a create was the copying.
 type checkpointer struct {
 	conn  *conn
 	dirty chan struct{} // receives a value after a commit
@@ -49,8 +50,8 @@ func (p *checkpointer) loop() {
 			return
 		case <-pause.C:
 		}
-		// A failure loses nothing: the log keeps what was not moved, and the next
-		// commit or the next start tries again.
+		// A failure loses no data: the log keeps the pages that were not copied. The next
+		// commit or the next start copies them.
 		_ = p.conn.exec("pragma wal_checkpoint(passive)")
 	}
 }

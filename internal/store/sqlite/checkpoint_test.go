@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Without the checkpointer, the file stays unchanged until the log has 64 MiB.
+// Without the checkpointer, the file would stay unchanged until the log has 64 MiB.
 func TestCheckpointsMoveCommitsToTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
 	tenant := newTenant(t, open(t, path, Options{Migrate: true}))

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 )
 
-// preparedMax limits the prepared statements of a connection. Fewer than a hundred are
-// constant. The others are forms of lists.
+// preparedMax limits the prepared statements of a connection. Fewer than a hundred
+// statements are constant. The others are built for lists.
 const preparedMax = 256
 
 // conn is a connection with its prepared statements. One goroutine at a time uses it.
@@ -24,7 +24,7 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 		return stmt, nil
 	}
 	if len(c.prepared) >= preparedMax {
-		for old, stmt := range c.prepared { // any one; a statement in use is prepared again soon
+		for old, stmt := range c.prepared { // any statement; if it is still in use, the next call prepares it again
 			delete(c.prepared, old)
 			if err := stmt.Close(); err != nil {
 				return nil, err

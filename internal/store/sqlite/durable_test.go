@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCommitsMustBeDurable checks that settings are rejected with which a loss of power
-// could undo acknowledged commits.
+// TestCommitsMustBeDurable checks that checkDurable rejects settings under which a power
+// failure could undo acknowledged commits.
 func TestCommitsMustBeDurable(t *testing.T) {
 	db, err := openPool(filepath.Join(t.TempDir(), "rolecall.db"), 1, url.Values{})
 	if err != nil {

@@ -52,8 +52,8 @@ func translate(err error) error {
 	return err
 }
 
-// isConstraint reports whether a statement violated a constraint. Only that statement is
-// undone.
+// isConstraint reports whether a statement violated a constraint. SQLite then undoes only
+// this statement.
 func isConstraint(err error) bool {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	return ok && failure.Code()&0xff == sqlite3.SQLITE_CONSTRAINT

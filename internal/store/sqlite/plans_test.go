@@ -85,7 +85,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		name   string
 		query  rolecall.UserQuery
 		drives string // part of the plan of the page
-		sorts  bool   // allowed for a pick
+		sorts  bool   // the plan may sort, because the page is read from a candidate
 	}{
 		{"all by id", rolecall.UserQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?", false},
 		{"all by name", rolecall.UserQuery{Sort: rolecall.SortByName}, "SEARCH r USING INDEX users_name", false},
@@ -141,8 +141,8 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// withoutWindow returns the plan without the step that reads the rows of a walk. These
-// rows come from an index on demand, so the step does not read a table.
+// withoutWindow returns the plan without the step that reads the rows of an index scan.
+// These rows come from an index on demand, so the step does not read a table.
 func withoutWindow(plan string) string {
 	if strings.Contains(plan, "\tCO-ROUTINE r\n") {
 		return strings.Replace(plan, "\tSCAN r\n", "", 1)
@@ -150,7 +150,7 @@ func withoutWindow(plan string) string {
 	return plan
 }
 
-func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
+func TestEachDepartmentIsAnIndexSearch(t *testing.T) {
 	s := openNew(t)
 	tenant, _ := crowd(t, s)
 	plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
@@ -175,7 +175,7 @@ func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
 	}
 }
 
-func TestManyIDsAreSoughtOneByOne(t *testing.T) {
+func TestEachIDIsAnIndexSearch(t *testing.T) {
 	s := openNew(t)
 	tenant, _ := crowd(t, s)
 	for drives, look := range map[string]func(*store.Tx) error{
@@ -247,7 +247,7 @@ func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-func TestListsOfMachinesAreDrivenByAnIndex(t *testing.T) {
+func TestListsOfServiceAccountsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
 	for _, c := range []struct {
@@ -373,8 +373,8 @@ func TestUsersWithoutFactorReadsSessionsInOrder(t *testing.T) {
 	}
 }
 
-// TestEveryIndexHasFigures fails if a migration adds an index without figures in
-// sqlite_stat1.
+// TestEveryIndexHasFigures fails if a migration adds an index without statistics in the
+// table sqlite_stat1.
 func TestEveryIndexHasFigures(t *testing.T) {
 	s := openNew(t)
 	c := <-s.readers

@@ -169,8 +169,9 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 	}
 }
 
-// An older program can serve a newer schema if the newer migration allows it.
-func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
+// A program can serve a schema with newer migrations if the migrations are marked as
+// compatible with it.
+func TestOpenRejectsAnUnsupportedSchema(t *testing.T) {
 	const newer = "insert into migrations (version_id, is_applied) values (999, true)"
 	serving := func(oldest int) string {
 		return fmt.Sprintf("insert into compatibility (migration, oldest) values (999, %d)", oldest)

@@ -38,15 +38,15 @@ func startWriter(c *conn, wrote func()) *writer {
 // job is one update.
 type job struct {
 	fn      func(store.Querier) error
-	claimed atomic.Bool // by the writer, or by its caller, who has given up
+	claimed atomic.Bool // set by the writer that runs the job, or by the caller that has given up
 	done    chan struct{}
 
 	err      error
 	panicked any // the caller's goroutine panics with it again
 }
 
-// do returns when fn is committed or has failed. The end of ctx cancels an update only
-// while it waits for its turn.
+// do queues fn and returns after its commit or failure. The end of ctx cancels the update
+// only while it is in the queue.
 func (w *writer) do(ctx context.Context, fn func(store.Querier) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -157,13 +157,13 @@ type verdict int
 
 const (
 	committed verdict = iota
-	rejected          // a member failed, and all were rolled back
+	rejected          // an update of the group failed, and all updates were rolled back
 	lost              // a statement failed in a way that may have ended the transaction
-	down              // nothing can be written, and every member has its error
+	down              // nothing can be written, and every update of the group has its error
 )
 
-// serve commits the group. It uses savepoints only after a member has failed, because they
-// halve the rate.
+// serve commits the group. It uses savepoints only after an update of the group has
+// failed, because savepoints halve the rate.
 func (w *writer) serve(group []*job) {
 	if len(group) == 0 {
 		return
@@ -186,8 +186,8 @@ func (w *writer) serve(group []*job) {
 	}
 }
 
-// attempt runs the group in one transaction. With savepoints, only the writes of a
-// failed member are undone. Without them, a failed member rolls back the whole group,
+// attempt runs the group in one transaction. With savepoints, only the writes of a failed
+// update are undone. Without savepoints, a failed update rolls back the whole group,
 // unless it wrote nothing.
 func (w *writer) attempt(group []*job, savepoints bool) verdict {
 	if err := w.conn.exec("begin immediate"); err != nil {
@@ -238,8 +238,8 @@ func fail(group []*job, err error) {
 	}
 }
 
-// rollBack ends the transaction. It fails if the transaction has already ended, which does
-// no harm. The next begin reports any other failure.
+// rollBack ends the transaction. The rollback fails if the transaction has already ended.
+// This does no harm. Any other failure makes the next begin fail.
 func (w *writer) rollBack() { _ = w.conn.exec("rollback") }
 
 // run runs the update and stores its error or panic.

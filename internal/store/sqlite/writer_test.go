@@ -15,7 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// together runs the updates in one group. It blocks the writer until all are waiting.
+// together runs the updates in one group. It blocks the writer until all updates are in
+// the queue.
 func together(t *testing.T, s *Database, tenant rolecall.TenantID, updates ...func(*store.Tx) error) []error {
 	t.Helper()
 	held, release := make(chan struct{}), make(chan struct{})
@@ -98,8 +99,8 @@ func TestAFailedUpdateOfAGroupDoesNotAffectOthers(t *testing.T) {
 	}
 }
 
-// TestAFullDiskFailsOnlyUpdatesThatDoNotFit limits the file to a few more pages. The member
-// that exceeds the limit ends the transaction of the whole group.
+// TestAFullDiskFailsOnlyUpdatesThatDoNotFit limits the file to a few more pages. The
+// update that exceeds the limit ends the transaction of the whole group.
 func TestAFullDiskFailsOnlyUpdatesThatDoNotFit(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
