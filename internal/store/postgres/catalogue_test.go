@@ -16,8 +16,9 @@ import (
 // every other table.
 var sharedTables = []string{"attempts", "compatibility", "instance_key_fingerprints", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
 
-// ofCatalogue begins a query over the tables of the schema. The column tenant is the
-// number of their column tenant_id, null without one.
+// ofCatalogue begins a query over the tables of the schema. The column tenant of the
+// query is the number of the column tenant_id of a table, or null if the table has no
+// such column.
 const ofCatalogue = `with tables as (
 	select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relacl, c.relowner,
 		a.attnum as tenant, a.attnotnull, a.atttypid
@@ -27,16 +28,17 @@ const ofCatalogue = `with tables as (
 // isolation is the condition of the policies, in the server's notation.
 const isolation = `(tenant_id = (NULLIF(current_setting('rolecall.tenant'::text, true), ''::text))::uuid)`
 
-// catalogueRules are the rules of a schema that isolates tenants. The query of a rule
-// selects the offenders, given the shared tables and the isolation. The breach shows
-// that it finds one.
+// catalogueRules are the rules of a schema that isolates tenants. The query offenders
+// selects the objects that break the rule. Its parameters are sharedTables and isolation.
+// The statement breach breaks the rule, and the test checks that the query then finds an
+// offender.
 var catalogueRules = []struct{ rule, offenders, breach string }{
 	{
 		"a table without tenant_id is on the list of those that are shared",
 		`select name from tables where tenant is null and name <> all ($1)`,
 		`create table notes (id uuid primary key)`,
 	}, {
-		"what is on the list of those that are shared is there and has no tenant_id",
+		"every shared table exists and has no tenant_id",
 		`select shared from unnest($1::text[]) shared where not exists (select from tables where name = shared and tenant is null)`,
 		`alter table attempts add tenant_id uuid`,
 	}, {
@@ -48,65 +50,65 @@ var catalogueRules = []struct{ rule, offenders, breach string }{
 		`select name from tables where tenant is not null and not relrowsecurity`,
 		`alter table events disable row level security`,
 	}, {
-		"it is forced, so that it holds the owner of the table",
+		"row-level security is forced, so that it applies to the owner of the table",
 		`select name from tables where tenant is not null and not relforcerowsecurity`,
 		`alter table passwords no force row level security`,
 	}, {
-		"there is one policy, for every command and everybody, that lets through the tenant of the setting",
+		"each table has one policy, for all commands and all roles, that allows only rows of the tenant in the setting",
 		`select name from tables where tenant is not null and not exists (select from pg_policy where polrelid = tables.oid
 			and polname = 'tenant_isolation' and polpermissive and polcmd = '*' and polroles = '{0}'
 			and pg_get_expr(polqual, polrelid) = $2 and pg_get_expr(polwithcheck, polrelid) = $2)`,
 		`alter policy tenant_isolation on roles with check (true)`,
 	}, {
-		"there is no second one, which would let through more",
+		"no table has a second policy, which would allow more rows",
 		`select name from tables where (select count(*) from pg_policy where polrelid = tables.oid) > 1`,
 		`create policy convenience on users using (true)`,
 	}, {
-		"whatever is unique leads with tenant_id, else its violation tells of another tenant",
+		"each unique index begins with tenant_id, because a violation would reveal rows of another tenant",
 		`select indexrelid::regclass::text from pg_index join tables on tables.oid = indrelid
 		where (indisunique or indisexclusion) and indkey[0] <> tenant`,
 		`create unique index users_name_globally on users (name_key)`,
 	}, {
-		"a reference carries tenant_id, for its check knows no policy",
+		"each foreign key includes tenant_id, because its check ignores policies",
 		`select conname::text from pg_constraint join tables on tables.oid = conrelid left join tables target on target.oid = confrelid
 		where contype = 'f' and (conkey[1] is distinct from tables.tenant
 			or target.name <> 'tenants' and confkey[1] is distinct from target.tenant)`,
 		`alter table tombstones add foreign key (user_id) references tenants (id)`,
 	}, {
-		"nothing but tables, indexes and sequences is there, besides what belongs to an extension: no view, which reads as its owner does",
+		"the schema has only tables, indexes, sequences and objects of extensions: no views, which read as their owner",
 		`select relname::text from pg_class where relnamespace = current_schema()::regnamespace and relkind not in ('r', 'p', 'i', 'I', 'S')
 		and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')`,
 		`create view everybody as select * from users`,
 	}, {
-		"no function is there, so none that acts as its owner",
+		"the schema has no functions, which could act as their owner",
 		`select proname::text from pg_proc where pronamespace = current_schema()::regnamespace`,
 		`create function everybody() returns bigint language sql security definer as 'select count(*) from users'`,
 	}, {
-		"no trigger and no rule acts behind a statement",
+		"the schema has no triggers and no rules",
 		`select tgname::text from pg_trigger join tables on tables.oid = tgrelid where not tgisinternal
 		union all select rulename::text from pg_rewrite join tables on tables.oid = ev_class`,
 		`create rule silence as on delete to events do instead nothing`,
 	}, {
-		"who does not own a table may read and write its rows at most: TRUNCATE and REFERENCES know no policy",
+		"roles that do not own a table may only read and write rows, because TRUNCATE and REFERENCES ignore policies",
 		`select name from tables, aclexplode(relacl) where grantee <> relowner
 			and (grantee = 0 or privilege_type not in ('SELECT', 'INSERT', 'UPDATE', 'DELETE') or is_grantable)`,
 		`grant truncate on users to public`,
 	}, {
-		"no column is granted by itself",
+		"no role has privileges on single columns",
 		`select attrelid::regclass::text from pg_attribute join tables on tables.oid = attrelid where attacl is not null`,
 		`grant references (id) on users to public`,
 	}, {
-		"the role that serves is none that policies do not hold, and can become none",
+		"the serving role cannot bypass policies, and cannot become a role that bypasses them",
 		`select rolname::text from pg_roles where (rolsuper or rolbypassrls) and pg_has_role(current_user, oid, 'member')`,
 		`reset role`,
 	},
 }
 
-// TestTheCatalogueIsolatesTenants checks a migrated database as its owner, and after a
-// grant to a role that may only serve.
+// TestTheCatalogueIsolatesTenants checks the rules in a migrated database, as its owner
+// and after a Grant to another role.
 func TestTheCatalogueIsolatesTenants(t *testing.T) {
 	url := pgtest.Migrated(t)
-	conn := connect(t, pgtest.Admin(t, url)) // as a superuser, which can make every breach
+	conn := connect(t, pgtest.Admin(t, url)) // as a superuser, which can run the breach of every rule
 	server := "rolecall_server_" + strings.ReplaceAll(rolecall.NewID[any](now).String(), "-", "_")
 	run(t, conn, "create role "+server)
 	defer run(t, conn, "drop owned by "+server, "drop role "+server)

@@ -65,9 +65,9 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// versions describe the schema of a database: the number of its newest migration, and
-// the number of the oldest migration that a program must know to serve it. A migration
-// without an entry in compatibility serves no older program.
+// versions describe the schema of a database: the number of its newest migration, and the
+// number of the oldest migration that a program must know to serve it. No older program
+// can serve a migration without an entry in the table compatibility.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)

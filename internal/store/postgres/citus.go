@@ -53,15 +53,15 @@ var placements = map[string]placement{
 }
 
 // Distribute distributes the tables of the database at url over the nodes of a Citus
-// cluster. It returns for how long no other transaction could use the tables. It does
+// cluster. It returns how long the tables were locked for all other transactions. It does
 // nothing if all tables are already distributed.
 func Distribute(ctx context.Context, url string) (locked time.Duration, err error) {
 	return distribute(ctx, url, true)
 }
 
-// distribute is Distribute. If must is false, it does nothing without the extension. It
-// also does nothing if tenants exist and the tables are not distributed, because copying
-// their rows locks all tables.
+// distribute implements Distribute. If must is false, it does nothing in a database
+// without the Citus extension. Then it also does nothing if tenants exist and the tables
+// are not distributed, because copying their rows locks all tables.
 func distribute(ctx context.Context, url string, must bool) (locked time.Duration, err error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// failing makes the database reject the first inserts into users with an error of this
-// code.
+// failing makes the database reject the given number of first inserts into users with an
+// error of this code.
 func failing(t *testing.T, url, code string, times int) {
 	t.Helper()
 	run(t, connect(t, url), "create sequence failures", fmt.Sprintf(`
@@ -189,8 +189,8 @@ func TestACommitWhoseAnswerIsLostIsNotASuccess(t *testing.T) {
 	}
 }
 
-// A read is repeated on a new connection.
-func TestALostConnectionCostsNoRead(t *testing.T) {
+// A View repeats a read on a new connection.
+func TestAReadIsRepeatedAfterALostConnection(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s := open(t, url, postgres.Options{})
 	tenant := newTenant(t, s, "acme")

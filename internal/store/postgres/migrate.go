@@ -70,8 +70,9 @@ func Migrate(ctx context.Context, url string) (err error) {
 	return v.check()
 }
 
-// Grant lets role serve from the schema at url without owning it. The role may read and
-// write rows, but not change tables. The connection at url must be one of the owner.
+// Grant gives the role the privileges that a program needs to serve from the schema at
+// url. The role may then read and write rows, but not change tables. The user of the
+// connection at url must own the tables.
 func Grant(ctx context.Context, url, role string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {

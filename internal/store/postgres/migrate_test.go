@@ -40,8 +40,9 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 	}
 }
 
-// An older program can serve a newer schema if the newer migration allows it.
-func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
+// A program can serve a schema with newer migrations if the migrations are marked as
+// compatible with it.
+func TestOpenRejectsAnUnsupportedSchema(t *testing.T) {
 	url := pgtest.URL(t)
 	refused := func(sentence string) {
 		t.Helper()

@@ -133,7 +133,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
+func TestEachDepartmentIsAnIndexSearch(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	p := plannerOf(t, url, tenant)
@@ -169,7 +169,7 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-func TestManyIDsAreSoughtOneByOne(t *testing.T) {
+func TestEachIDIsAnIndexSearch(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	admin := connect(t, pgtest.Admin(t, url))

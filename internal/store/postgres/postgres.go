@@ -19,8 +19,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// connectionsPerCore sizes the pool if the URL does not. The pool must keep the database
-// busy while other transactions wait for their commit.
+// connectionsPerCore is the size of the pool per core if the URL does not set
+// pool_max_conns. The pool must keep the database busy while other transactions wait for
+// their commit.
 const connectionsPerCore = 8
 
 // Options are settings of a deployment. The zero Options suit most deployments.
@@ -132,10 +133,10 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return v.err
 }
 
-// Update calls fn in a READ COMMITTED transaction and commits it. Writes without a
-// result are queued, so that an fn that only makes such writes costs one round trip.
-// After a deadlock or a serialization conflict, Update calls fn again, a few times. It
-// returns rolecall.ErrUnavailable if the outcome of the commit is unknown.
+// Update calls fn in a READ COMMITTED transaction and commits it. Writes without a result
+// are queued, so that a function with only such writes costs one round trip. After a
+// deadlock or a serialization conflict, Update calls fn again, a few times. It returns
+// rolecall.ErrUnavailable if the outcome of the commit is unknown.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()

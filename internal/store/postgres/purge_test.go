@@ -33,7 +33,8 @@ func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest .
 	return 0, err
 }
 
-// TestPurgesAreDrivenByAnIndex purges without expired rows, and then with some.
+// TestPurgesAreDrivenByAnIndex checks the plans of the purges of a database without
+// expired rows, and then with expired rows.
 func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))

@@ -11,20 +11,20 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// plannerSettings make the planner use indexes. It cannot know the selectivity of many
-// conditions. It then expects few rows, and reads a whole table once for each of them.
-// Up to PostgreSQL 17, these settings raise the cost of a plan without an index. JIT
-// compilation starts above a certain cost, and takes a third of a second even if the plan
-// reads two rows. Therefore, jit is off.
+// plannerSettings make the planner use indexes. Without these settings, the planner
+// underestimates the rows that meet some conditions, and reads a whole table once for
+// each of them. Up to PostgreSQL 17, these settings raise the cost of a plan without an
+// index. JIT compilation starts above a certain cost, and takes a third of a second even
+// if the plan reads two rows. Therefore, jit is off.
 var plannerSettings = []setting{
 	{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_material", "off"},
 	{"enable_bitmapscan", "off"}, {"max_parallel_workers_per_gather", "0"}, {"jit", "off"},
 }
 
-// sessionSettings are all settings of a session. As the planner need not know the
-// values, it plans a statement once instead of each time: planning costs more than
-// running most statements. If a node disappears in a transaction, its locks are released
-// after ten seconds.
+// sessionSettings are all settings of a session. With force_generic_plan, the server
+// plans a prepared statement once and not for each execution, because planning costs more
+// than most executions. If a node disappears during a transaction, the server releases
+// the locks of the transaction after ten seconds.
 var sessionSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "force_generic_plan"}, {"idle_in_transaction_session_timeout", "10s"},
 })

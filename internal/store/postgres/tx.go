@@ -149,8 +149,8 @@ func (u *update) commit() error {
 }
 
 // awaitStandby makes the commit of a transaction without a write wait for a synchronous
-// standby. The transaction may have read a commit whose own wait for the standby was cut
-// short, and its result acknowledges that commit.
+// standby. The transaction may have read data of a commit whose wait for the standby was
+// interrupted. The result of the transaction acknowledges this data.
 const awaitStandby = `select case when current_setting('synchronous_standby_names') <> ''
 	then pg_logical_emit_message(true, 'rolecall', '') end`
 

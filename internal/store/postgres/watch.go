@@ -17,8 +17,9 @@ import (
 const channel = "rolecall"
 
 const (
-	// pulseEvery is how often a watch sends a notification to itself. Notifications arrive
-	// in the order of the commits, so all earlier ones have arrived before it.
+	// pulseEvery is how often a watch sends a notification to itself. Notifications
+	// arrive in the order of the commits. So when this notification arrives, all earlier
+	// notifications have arrived.
 	pulseEvery = 250 * time.Millisecond
 
 	// pulseLimit is the time limit of a pulse, and of the start, after which the connection
@@ -87,7 +88,7 @@ func (l *listening) run(ctx context.Context) error {
 	}
 }
 
-// pulse sends a notification with the time to itself.
+// pulse sends a notification with the time to the connection itself.
 func (l *listening) pulse(ctx context.Context, now time.Duration) error {
 	return l.exec(ctx, "select pg_notify($1, $2)", l.own, strconv.FormatInt(int64(now), 10))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// told is a Watcher that sends the reports to channels.
+// told is a Watcher that sends the received ids and lags to channels.
 type told struct {
 	changed chan rolecall.AnyID
 	current chan time.Duration
