@@ -123,7 +123,7 @@ var apiTokenCases = []testCase{
 			f.is(f.tryAPIToken(hash), nil)
 		}
 	}},
-	{"Pages of API tokens are complete, in order, and those of one holder", func(f *fixture) {
+	{"Pages of API tokens are complete, in order, and contain one holder's tokens", func(f *fixture) {
 		u, other, account := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newServiceAccount("Import")
 		var ofUser, ofAccount []rolecall.APIToken
 		for i := range 7 {
@@ -156,7 +156,7 @@ var apiTokenCases = []testCase{
 	}},
 }
 
-// anAPIToken returns a token by an operator that has no holder yet and is not stored.
+// anAPIToken returns an unstored API token without a holder. Its creator is an operator.
 func anAPIToken() rolecall.APIToken {
 	return rolecall.APIToken{
 		ID: rolecall.NewID[rolecall.APIToken](start), Name: "Nightly \"run\"", Permissions: []rolecall.Permission{rolecall.RolesRead, rolecall.UsersRead},

@@ -12,7 +12,7 @@ import (
 )
 
 var assignmentCases = []testCase{
-	{"A role is removed from its holders up to the limit, and from no other user", func(f *fixture) {
+	{"Assignments of a role are deleted up to the limit, and no others", func(f *fixture) {
 		users, role, other := f.crowd(7), f.newRole("Support"), f.newRole("Sales")
 		ofUsers, ofAccounts := map[rolecall.Holder]rolecall.Assignment{}, map[rolecall.Holder]rolecall.Assignment{}
 		for i, u := range users {
@@ -138,7 +138,7 @@ var assignmentCases = []testCase{
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
 	}},
-	{"A role with too many assignments to look at counts as used", func(f *fixture) {
+	{"A role with more assignments than a statement may read counts as used", func(f *fixture) {
 		role := f.newRole("Support")
 		inUse := func() bool {
 			return read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(role.ID, start) })
@@ -284,7 +284,7 @@ var accessCases = []testCase{
 	}},
 }
 
-// access returns a query of all who have the permission.
+// access returns a query for all users and service accounts with the permission.
 func access(p rolecall.Permission) rolecall.AccessQuery {
 	return rolecall.AccessQuery{Permission: p, Within: rolecall.Everywhere(), Now: start, Limit: rolecall.MaxLimit}
 }
@@ -376,8 +376,8 @@ func accessAgreesWithModel(f *fixture) {
 	})
 }
 
-// comparesAccess compares the lists of q with those of the assignments that give its
-// permission.
+// comparesAccess fails the case unless the lists of q have exactly the holders to whom
+// the given assignments give the permission of q.
 func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rolecall.User, accounts []rolecall.ServiceAccount, given []rolecall.Assignment) {
 	giving := map[rolecall.AnyID][]rolecall.RoleID{}
 	for _, a := range given {
@@ -425,8 +425,9 @@ func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rol
 	}
 }
 
-// accessOfMany lists holders where their roles cannot be read at once: first they have too
-// many holders, and then they are too many themselves.
+// accessOfMany lists the holders of a permission in two cases: a role has more holders
+// than a statement may read, and more roles give the permission than a statement may
+// name.
 func accessOfMany(f *fixture) {
 	common, rare := f.newRole("Common"), aRole("Rare")
 	rare.Permissions = permissions("shop/*:*")

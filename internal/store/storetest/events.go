@@ -30,7 +30,7 @@ var eventCases = []testCase{
 		})
 		same(f, f.eventsAbout(u.ID, 10), []rolecall.Event{bare, created, full})
 	}},
-	{"Events about a subject come newest first, up to the limit", func(f *fixture) {
+	{"Events about a subject are listed newest first, up to the limit", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		var newestFirst []rolecall.Event
 		for range 5 {
@@ -74,10 +74,10 @@ func (f *fixture) eventsAbout(id rolecall.UserID, limit int) []rolecall.Event {
 }
 
 var eventListCases = []testCase{
-	{"Events are cut at the microsecond, from a moment on and before one", func(f *fixture) {
+	{"A time range of events is exact to the microsecond, with its start and without its end", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		var events []rolecall.Event
-		for i := range rolecall.Time(5) { // around the end of a millisecond of the ids
+		for i := range rolecall.Time(5) { // times around the end of a millisecond, the resolution of the ids
 			events = append(events, anEventAt(u.ID, start-start%1000+998+i))
 		}
 		f.write(func(tx *store.Tx) {

@@ -43,7 +43,7 @@ var factorCases = []testCase{
 		}
 		same(f, f.factors(u).TOTP.LastStep, 12)
 	}},
-	{"A secret that is used is kept as it is sealed from then on", func(f *fixture) {
+	{"Using a TOTP code replaces the sealed secret", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		old, sealed := f.enrol(u).TOTP.Sealed, aHash()
 		use := func(step int64) bool {
@@ -101,7 +101,7 @@ var factorCases = []testCase{
 		same(f, f.factors(u).RecoveryCodes, 2)
 		same(f, f.factors(other).RecoveryCodes, 3)
 	}},
-	{"A passkey reads back in every member, by its id and among its owner's in the order of their making", func(f *fixture) {
+	{"A passkey reads back in every member, by its id and in its owner's list, in the order of creation", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		second, first, foreign := aPasskey(u), aPasskey(u), aPasskey(other)
 		first.CreatedAt--

@@ -27,7 +27,7 @@ var idempotencyCases = []testCase{
 		}), rolecall.ErrKeyClaimed)
 		same(f, len(f.readAll(everyone(), nil)), 1)
 	}},
-	{"A claimed key decides before any other violation", func(f *fixture) {
+	{"A claimed key is reported before any other violation", func(f *fixture) {
 		k, u := f.aKey(), aUser("Ada Lovelace")
 		repeat := func() error {
 			return f.tryWrite(func(tx *store.Tx) {
@@ -38,7 +38,7 @@ var idempotencyCases = []testCase{
 		f.is(repeat(), nil)
 		f.is(repeat(), rolecall.ErrKeyClaimed)
 	}},
-	{"A failed request leaves its key free", func(f *fixture) {
+	{"A failed request does not claim its key", func(f *fixture) {
 		taken, k := f.newUser("Ada Lovelace"), f.aKey()
 		u := aUser("Ada Byron")
 		u.Email = taken.Email

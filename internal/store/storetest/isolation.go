@@ -271,8 +271,8 @@ func changesNoSession(f *fixture, c contents) {
 	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day) })
 	f.write(func(tx *store.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 
-	// SealSuccessor may fail or report false. The successor cannot reference a session
-	// that the tenant does not have.
+	// SealSuccessor may fail or report false. The token cannot reference a session of
+	// another tenant.
 	err := f.tryUpdate(func(tx *store.Tx) error {
 		sealed, err := tx.SealSuccessor(session.ID, rolecall.SessionToken{Hash: token, Generation: 1}, aHash(), aHash())
 		if err == nil && !sealed {

@@ -10,7 +10,7 @@ import (
 )
 
 var listCases = []testCase{
-	{"An empty list ends at once", func(f *fixture) {
+	{"An empty list has one empty page", func(f *fixture) {
 		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
 		same(f, len(page.Items), 0)
 		same(f, page.Next, nil)
@@ -48,7 +48,7 @@ var listCases = []testCase{
 	{"Words are used only where they may be read", wordsWithin},
 	{"A role filter counts unexpired assignments only", roleFilter},
 	{"All pages together return each unchanged row exactly once", readAllUnderChange},
-	{"Departments are those that users are in, once each", departmentsOnce},
+	{"The list of departments contains each department of a user once", departmentsOnce},
 	{"A total is exact", func(f *fixture) {
 		f.crowd(30)
 		q := everyone()
@@ -63,7 +63,8 @@ var listCases = []testCase{
 	{"Lists agree with a naive filter", agreesWithModel},
 }
 
-// departments are those of the users of crowd; "" means no department.
+// departments are the departments of the users that crowd inserts. "" means no
+// department.
 var departments = []string{"", "Sales", "SALES", "Säles", "Research", "Ops"}
 
 // crowd inserts n users with many departments, states and names.
@@ -268,7 +269,8 @@ func readAllUnderChange(f *fixture) {
 	}
 }
 
-// manyUsers searches for few users among more than one statement may read.
+// manyUsers searches for a few users in a tenant with more users than one statement may
+// read.
 func manyUsers(f *fixture) {
 	const count, batch = rolecall.MaxCount + 50, 2_010
 	// These are near the end of the first page, in both directions.

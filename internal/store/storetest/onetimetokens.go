@@ -76,7 +76,7 @@ var oneTimeTokenCases = []testCase{
 		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
 		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
 	}},
-	{"The links of credentials are removed, those of one tenant, and no others", func(f *fixture) {
+	{"The links of the given credentials are removed in one tenant, and no others", func(f *fixture) {
 		ada, other := f.newUser("Ada Lovelace"), f.in(f.newTenant("other"))
 		session, token, kept := rolecall.NewID[any](start), rolecall.NewID[any](start), rolecall.NewID[any](start)
 		links := func(f *fixture, credential rolecall.AnyID) (invitation, reset []byte) {
@@ -166,7 +166,7 @@ var oneTimeTokenCases = []testCase{
 			}
 		}
 	}},
-	{"A deleted user takes all one-time tokens along, as does who asks for that", func(f *fixture) {
+	{"All one-time tokens of a user are deleted together, alone or with the user", func(f *fixture) {
 		deleted, asking, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
 		hashes := map[rolecall.UserID][]byte{}
 		for _, u := range []rolecall.User{deleted, asking, stays} {
@@ -182,7 +182,7 @@ var oneTimeTokenCases = []testCase{
 		f.is(f.tryOneTimeToken(hashes[stays.ID], rolecall.TokenEmailChange), nil)
 		same(f, f.purge(start+day, 0, 10), 2) // only the data of the third token is left
 	}},
-	{"Purging what expired removes one-time tokens that are over, decoys too, up to the limit", func(f *fixture) {
+	{"A purge removes expired one-time tokens and dummy tokens, up to the limit", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		var live []byte
 		for i := range 5 {
@@ -269,7 +269,7 @@ var invitationCases = []testCase{
 		same(f, f.invitation(hash), newer)
 		f.is(f.tryInvitation(untouched), nil)
 	}},
-	{"Open invitations are listed with their users, in pages and within a reach", func(f *fixture) {
+	{"Unexpired invitations are listed with their users, in pages and within a reach", func(f *fixture) {
 		var want []rolecall.Invited
 		for i, department := range []string{"Sales", "Ops", "Sales", "Sales"} {
 			u := aUser("Ada Lovelace")
@@ -321,7 +321,7 @@ var invitationCases = []testCase{
 		}), errRefused)
 		f.is(f.tryInvitation(hash), nil)
 	}},
-	{"The invitation of a user is removed without its token", func(f *fixture) {
+	{"The invitation of a user can be deleted without its token", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		gone, kept := f.invite(anInvitation(u)), f.invite(anInvitation(other))
 		remove := func() bool {

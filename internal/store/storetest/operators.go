@@ -19,7 +19,7 @@ var operatorCases = []testCase{
 		f.putOperatorKey(anOperatorKey())
 		f.is(f.tryOperatorKey(aHash()), rolecall.ErrNotFound)
 	}},
-	{"Operators' keys are listed by id, after a given one", func(f *fixture) {
+	{"Operator keys are listed by id, after a given id", func(f *fixture) {
 		var ids []rolecall.OperatorKeyID
 		for range 5 {
 			k := anOperatorKey()
@@ -64,7 +64,7 @@ var operatorCases = []testCase{
 		same(f, f.request(k), k)
 		same(f, f.in(rolecall.TenantID{}).request(k), k)
 	}},
-	{"One of many concurrent requests makes a tenant, in the transaction that claims its key", func(f *fixture) {
+	{"One of many concurrent requests creates a tenant, in the transaction that claims its key", func(f *fixture) {
 		k := f.aRequest()
 		f.oneWins(parallel(20, func(i int) error {
 			tenant := aTenant("made")
@@ -75,7 +75,7 @@ var operatorCases = []testCase{
 		}), rolecall.ErrKeyClaimed)
 		f.is(f.tryTenant("made"), nil)
 	}},
-	{"Operator and operation are part of an operator's request, and no user's key is one", func(f *fixture) {
+	{"The key of an operator's request is unique per operator and operation, and differs from keys of users", func(f *fixture) {
 		k := f.aRequest()
 		otherKey, otherOperation, ofUser := k, k, k
 		otherKey.Operator = anOperatorKey().ID

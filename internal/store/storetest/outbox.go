@@ -9,13 +9,13 @@ import (
 )
 
 var outboxCases = []testCase{
-	{"A mail that is claimed reads back whole, with its tenant and the attempt", func(f *fixture) {
+	{"A claimed mail reads back in every member, with its tenant and the attempt", func(f *fixture) {
 		want := f.mail(start)
 		got := f.claim(start, start+minute)
 		want.TenantID, want.DueAt, want.Attempts = f.tenant, start+minute, 1
 		same(f, got, want)
 	}},
-	{"A mail is claimed when it is due, and those that are due longest come first", func(f *fixture) {
+	{"A mail is claimed when it is due, and the mail that has been due longest is claimed first", func(f *fixture) {
 		later, first, second := f.mail(start+2), f.mail(start), f.mail(start+1)
 		f.is(f.tryClaim(start-1), rolecall.ErrNotFound)
 		same(f, f.claim(start+1, start+minute).ID, first.ID)

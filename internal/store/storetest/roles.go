@@ -53,7 +53,7 @@ var roleCases = []testCase{
 		same(f, found, there)
 		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID(nil) })), 0)
 	}},
-	{"A name is unique per tenant by folding", func(f *fixture) {
+	{"The folded name of a role is unique per tenant", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
 			return f.tryWrite(func(tx *store.Tx) { tx.InsertRole(aRole(name)) })
 		}
@@ -63,7 +63,7 @@ var roleCases = []testCase{
 		f.is(insert(f, "Kauferin"), nil)
 		f.is(insert(f.in(f.newTenant("other")), "Käufer"), nil)
 	}},
-	{"A key is unique per tenant, and many roles have none", func(f *fixture) {
+	{"The key of a role is unique per tenant, and many roles can have no key", func(f *fixture) {
 		insert := func(f *fixture, name string, key *string) error {
 			r := aRole(name)
 			r.Key = key
@@ -119,7 +119,7 @@ var roleCases = []testCase{
 		same(f, left[0].Role, stays)
 	}},
 	{"A hidden role and its assignments are not found", hiddenRole},
-	{"A hidden role remembers the event of its deletion until that is purged", func(f *fixture) {
+	{"A hidden role has the event of its deletion until the event is purged", func(f *fixture) {
 		role, by := f.newRole("Support"), f.newUser("Ada Lovelace")
 		deletion := anEventAt(by.ID, start)
 		deletion.Type, deletion.Subject = rolecall.EventRoleDeleted, rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(role.ID)}
@@ -140,7 +140,7 @@ var roleCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
 		f.is(f.hiddenRole(), rolecall.ErrNotFound)
 	}},
-	{"Only hidden roles are deleted as such", func(f *fixture) {
+	{"DeleteHiddenRole deletes only hidden roles", func(f *fixture) {
 		role := f.newRole("Support")
 		f.write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
 		same(f, f.roleByID(role.ID), role)

@@ -25,7 +25,7 @@ var serviceAccountCases = []testCase{
 		asked := []rolecall.ServiceAccountID{aServiceAccount("None").ID, a.ID}
 		same(f, read(f, func(tx *store.Tx) ([]rolecall.ServiceAccount, error) { return tx.ServiceAccountsByID(asked) }), []rolecall.ServiceAccount{a})
 	}},
-	{"The name of a service account is unique per tenant by folding", func(f *fixture) {
+	{"The folded name of a service account is unique per tenant", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
 			return f.tryWrite(func(tx *store.Tx) { tx.InsertServiceAccount(aServiceAccount(name)) })
 		}
@@ -108,7 +108,7 @@ var serviceAccountCases = []testCase{
 			f.is(err, rolecall.ErrNotFound)
 		}
 	}},
-	{"A role that a service account holds is in use, and takes itself from it", func(f *fixture) {
+	{"A role that a service account holds is in use, and deleting the role deletes the assignment", func(f *fixture) {
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		inUse := func(now rolecall.Time) bool {
 			return read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })

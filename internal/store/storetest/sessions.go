@@ -90,7 +90,7 @@ var sessionCases = []testCase{
 		same(f, state.Generation, 1)
 		same(f, state.Session, s)
 	}},
-	{"A generation that was presented retires the one before it", func(f *fixture) {
+	{"The use of a token generation retires the previous generation", func(f *fixture) {
 		s, first := f.signIn(f.newUser("Ada Lovelace"), start)
 		second := f.succeed(s, first)
 		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
@@ -111,7 +111,7 @@ var sessionCases = []testCase{
 		same(f, f.session(first).Token.RetiredAt, start+minute)
 		same(f, f.session(second).Token.RetiredAt, start+hour)
 	}},
-	{"The last hundred generations are remembered", func(f *fixture) {
+	{"The last hundred token generations are kept", func(f *fixture) {
 		s, token := f.signIn(f.newUser("Ada Lovelace"), start)
 		tokens := map[int64][]byte{1: token}
 		for generation := int64(2); generation <= 105; generation++ {
@@ -156,7 +156,7 @@ var sessionCases = []testCase{
 		same(f, end(rolecall.SessionID{}), []rolecall.SessionID{spared.ID})
 		f.is(f.trySession(otherHash), nil)
 	}},
-	{"A user's session is ended by its id while it lives", func(f *fixture) {
+	{"A live session of a user can be ended by its id", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		s, hash := f.signIn(u, start)
 		kept, keptHash := f.signIn(u, start)
@@ -238,7 +238,7 @@ var sessionCases = []testCase{
 		})
 		same(f, page, rolecall.Page[rolecall.Session]{Items: []rolecall.Session{whole}})
 	}},
-	{"A summary counts unexpired sessions and knows the last sign-in", summaryCounts},
+	{"A summary has the number of unexpired sessions and the last sign-in", summaryCounts},
 	{"Users with sessions without a second factor are counted once each", func(f *fixture) {
 		ada, grace, alan := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
 		f.signIn(ada, start) // with a second factor

@@ -61,7 +61,7 @@ func (f *fixture) signInSummary(u rolecall.User, passwords, factors []byte, now 
 }
 
 var attemptCases = []testCase{
-	{"Attempts count up in every bucket, in the order asked", func(f *fixture) {
+	{"An attempt is counted in every bucket, and the states are in the order of the buckets", func(f *fixture) {
 		one, other := aBucket(60), aBucket(3600)
 		same(f, f.attempt(start, one), []rolecall.Attempts{{Count: 1, EndsAt: start + minute}})
 		same(f, f.attempt(start+second, other, one), []rolecall.Attempts{
@@ -93,7 +93,7 @@ var attemptCases = []testCase{
 			same(f, state.Count, attempts+1)
 		}
 	}},
-	{"Forgiving clears the first bucket and takes one from the others", func(f *fixture) {
+	{"Forgiving an attempt clears the first bucket and subtracts one from the others", func(f *fixture) {
 		own, account, source := aBucket(60), aBucket(60), aBucket(60)
 		var counted []rolecall.Counted
 		for range 3 {
@@ -103,7 +103,7 @@ var attemptCases = []testCase{
 		got := f.attempt(start, own, account, source)
 		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 3, 3})
 	}},
-	{"Uncounting takes one from each bucket", func(f *fixture) {
+	{"Uncounting an attempt subtracts one from each bucket", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
 		var counted []rolecall.Counted
 		for range 3 {
@@ -122,7 +122,7 @@ var attemptCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
 		same(f, f.attempt(start, account)[0].Count, 1)
 	}},
-	{"The states of buckets are read without counting, and those whose window is over are empty", func(f *fixture) {
+	{"The states of buckets are read without counting, and are empty after the end of the window", func(f *fixture) {
 		own, other := aBucket(60), aBucket(60)
 		f.attempt(start, own)
 		f.attempt(start, own)
@@ -150,7 +150,7 @@ var attemptCases = []testCase{
 		got := f.attempt(start+minute-1, own, account, source)
 		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 1, 2})
 	}},
-	{"Buckets whose window is over are purged, up to the limit", func(f *fixture) {
+	{"Buckets are purged after the end of their window, up to the limit", func(f *fixture) {
 		for range 5 {
 			f.attempt(start, aBucket(60))
 		}

@@ -55,7 +55,8 @@ type testCase struct {
 // until the test ends. Cases run in parallel, each on its own database.
 func Run(t *testing.T, open func(t *testing.T) store.Database) { RunSample(t, 1, open) }
 
-// RunSample is Run for one case in every cases of each subject.
+// RunSample is like Run, and runs only a sample: one case of each group of every cases of
+// a subject.
 func RunSample(t *testing.T, every int, open func(t *testing.T) store.Database) {
 	for _, group := range suite {
 		t.Run(group.subject, func(t *testing.T) {

@@ -80,7 +80,7 @@ var tenantCases = []testCase{
 		same(f, alter(old, old), false)
 		same(f, f.tenantByName("acme"), changed)
 	}},
-	{"A deleted tenant is unknown at once and keeps its name, unless the deletion is stale", func(f *fixture) {
+	{"A deleted tenant is unknown at once and its name stays reserved, unless the deletion is stale", func(f *fixture) {
 		old := f.tenantByName("acme")
 		stale := old
 		stale.Version--

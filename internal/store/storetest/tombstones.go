@@ -10,7 +10,7 @@ import (
 )
 
 var tombstoneCases = []testCase{
-	{"A deleted user is kept in every member, with who gave them which role", func(f *fixture) {
+	{"The tombstone of a deleted user has every member, and the assignments with their grantors", func(f *fixture) {
 		full := aUser("Ada Lovelace, née Byron 🦉")
 		full.Department, full.ExternalID = ptr("Forschung & Entwicklung"), ptr("HR-0001")
 		full.Metadata = rolecall.NewMetadata(map[string]string{"quote\"\\": "línea ☃"})
@@ -28,7 +28,7 @@ var tombstoneCases = []testCase{
 		everywhere.Role, within.Role = rolecall.Role{ID: everywhere.Role.ID}, rolecall.Role{ID: within.Role.ID}
 		same(f, taken.Assignments, []rolecall.Assignment{everywhere, within})
 	}},
-	{"A tombstone is taken once, and only if the deletion was later", func(f *fixture) {
+	{"A tombstone is deleted once, and only if the user was deleted after the given time", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.is(f.tryDeleteTombstone(u.ID, 0), rolecall.ErrNotFound)
 		f.deleteAt(u, start+hour)
@@ -36,7 +36,7 @@ var tombstoneCases = []testCase{
 		f.oneWins(parallel(20, func(int) error { return f.tryDeleteTombstone(u.ID, start+hour-1) }), rolecall.ErrNotFound)
 		f.is(f.tryDeleteTombstone(u.ID, 0), rolecall.ErrNotFound)
 	}},
-	{"Of many users the tombstones of those who were deleted later are read at once", func(f *fixture) {
+	{"Reading tombstones by many ids returns those of users who were deleted after the given time", func(f *fixture) {
 		stays, early, late := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
 		f.deleteAt(early, start+hour)
 		f.deleteAt(late, start+2*hour)
@@ -74,7 +74,7 @@ var tombstoneCases = []testCase{
 		}
 		same(f, u.Version, 4)
 	}},
-	{"No user is restored with an address or an external id that is taken", func(f *fixture) {
+	{"A user is not restored if the address or the external id is in use", func(f *fixture) {
 		for _, change := range []struct {
 			take func(*rolecall.User, rolecall.User)
 			want error
@@ -130,7 +130,7 @@ var tombstoneCases = []testCase{
 		same(f, within("Ops", "Legal"), []rolecall.UserID{deleted["Ops"]})
 		same(f, len(within("Legal")), 0)
 	}},
-	{"A walk looks at a bounded number of deleted users and only its end ends it", func(f *fixture) {
+	{"A page reads a bounded number of deleted users, and an empty page does not end the list", func(f *fixture) {
 		rare := aUser("Ada Lovelace")
 		rare.Department = ptr("Legal")
 		f.write(func(tx *store.Tx) { tx.InsertUser(rare) })
@@ -197,7 +197,7 @@ func (f *fixture) tombstones(q rolecall.TombstoneQuery) (found []rolecall.UserID
 }
 
 var erasureCases = []testCase{
-	{"What events say of who is erased goes in steps, and the events stay", func(f *fixture) {
+	{"The data of an erased user in events is removed in steps, and the events stay", func(f *fixture) {
 		gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		var events, erased []rolecall.Event
 		for i := range 7 {
@@ -235,7 +235,7 @@ var erasureCases = []testCase{
 		same(f, f.eventsAbout(gone.ID, 10), erased)
 		same(f, f.eventsAbout(stays.ID, 10), []rolecall.Event{other})
 	}},
-	{"Where who is erased acted on others from goes in steps too, and where others acted from stays", func(f *fixture) {
+	{"The sources of events that an erased user caused are removed in steps, and those of other actors stay", func(f *fixture) {
 		gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		var acts []rolecall.Event
 		for i := range 7 {
@@ -269,7 +269,7 @@ var erasureCases = []testCase{
 		same(f, f.eventsAbout(stays.ID, 10), acts)
 		same(f, other.eventsAbout(stays.ID, 10), []rolecall.Event{elsewhere})
 	}},
-	{"With who is erased go the answers about them, their keys, tokens and mails", func(f *fixture) {
+	{"An erasure deletes the stored results about the user, and the user's keys, tokens and mails", func(f *fixture) {
 		gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		about := f.aKey()
 		about.UserID, about.ResourceID = stays.ID, rolecall.AnyID(gone.ID)

@@ -73,7 +73,7 @@ var transactionCases = []testCase{
 			f.Error("the failed update left its first user")
 		}
 	}},
-	{"A violation also comes from an update that goes on to read", func(f *fixture) {
+	{"An update that reads after a violation returns the violation", func(f *fixture) {
 		taken := f.newUser("Ada Lovelace")
 		double := aUser("Ada Byron")
 		double.Email = taken.Email
@@ -83,7 +83,7 @@ var transactionCases = []testCase{
 			return err
 		}), rolecall.ErrEmailTaken)
 	}},
-	{"A violation that the closure overlooks still fails the update", func(f *fixture) {
+	{"A violation that the closure ignores still fails the update", func(f *fixture) {
 		taken, other := f.newUser("Ada Lovelace"), aUser("Grace Hopper")
 		double := aUser("Ada Byron")
 		double.Email = taken.Email
@@ -108,7 +108,7 @@ var transactionCases = []testCase{
 			f.Error("users are missing after violations")
 		}
 	}},
-	{"A panic undoes the update and goes on to the caller", func(f *fixture) {
+	{"A panic rolls the update back and reaches the caller", func(f *fixture) {
 		u := aUser("Ada Lovelace")
 		func() {
 			defer func() {
@@ -163,7 +163,7 @@ var transactionCases = []testCase{
 			f.Error("the cancelled update left its user")
 		}
 	}},
-	{"A context that ends midway leaves all of an update or nothing", wholeUnderCancellation},
+	{"A context that ends during an update leaves all of its writes or none", wholeUnderCancellation},
 	{"One of many concurrent inserts of an address wins", func(f *fixture) {
 		f.oneWins(parallel(20, func(int) error {
 			u := aUser("Ada Lovelace")
@@ -172,7 +172,7 @@ var transactionCases = []testCase{
 		}), rolecall.ErrEmailTaken)
 		same(f, len(f.readAll(everyone(), nil)), 1)
 	}},
-	{"Of many concurrent changes of one version one is made", func(f *fixture) {
+	{"One of many concurrent changes of the same version succeeds", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.oneWins(parallel(20, func(i int) error {
 			changed := u

@@ -130,7 +130,7 @@ var userCases = []testCase{
 			same(f, f.userByID(old.ID), old)
 		}
 	}},
-	{"A change of the name or the address moves the words", func(f *fixture) {
+	{"A change of the name or the address replaces the search words", func(f *fixture) {
 		old := f.newUser("Ada Lovelace")
 		changed := old
 		changed.Name, changed.Email, changed.Version = "Augusta King", "countess@analytical.example", old.Version+1
