@@ -17,8 +17,9 @@ const (
 	guarded = `case when exists (select 1 from totp where tenant_id = $1 and user_id = r.id and sealed is not null)
 			or exists (select 1 from passkeys where tenant_id = $1 and user_id = r.id) then 1 else 0 end`
 
-	// The holder is a user or a service account. A service account is read into the
-	// fields of a user. Each token matches only one of the two parts.
+	// The holder is a user or a service account. The second part of the union reads a
+	// service account into the columns of a user. Each token matches only one of the two
+	// parts.
 	selectAPITokenState = `select ` + stateColumns + `, ` + guarded + `, ` + userColumns + `, ` + assignmentColumns + `
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
@@ -81,8 +82,8 @@ func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err erro
 	return token, err
 }
 
-// APITokens returns a page of a holder's tokens, sorted by id, in bounded work. It
-// includes tokens that expired less than 30 days ago.
+// APITokens returns a page of a holder's tokens, sorted by id. It reads a bounded number
+// of rows. It includes tokens that expired less than 30 days ago.
 func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
 	holder := where("user_id = ?", q.Holder.ID)
 	if q.Holder.IsAccount {
@@ -104,8 +105,8 @@ func (t *Tx) InsertAPIToken(token rolecall.APIToken, hash []byte) {
 		token.CreatedBy, token.CreatedAt, token.ExpiresAt, token.LastUsedAt)
 }
 
-// TouchAPIToken writes the time of the last use, unless the stored time is less than
-// TouchInterval older.
+// TouchAPIToken writes the time of the last use. It writes nothing if the stored time is
+// less than TouchInterval before the new one.
 func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 	t.q.Exec(touchAPIToken, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)

@@ -10,7 +10,8 @@ const (
 	assignmentColumns = `a.user_id, ` + heldColumns
 
 	// For a holder without roles, a left join such as that of selectSession returns one
-	// row of nulls. The coalesce makes them readable, and the role id is zero.
+	// row of nulls. With coalesce, the nulls can be scanned. The scanned role id is then
+	// zero.
 	heldColumns = `a.departments, coalesce(a.expires_at, 0), a.granted_by, coalesce(a.granted_at, 0),
 		o.id, o."key", coalesce(o.name, ''), coalesce(o.description, ''), coalesce(o.permissions, '[]'),
 		coalesce(o.grants, '[]'), coalesce(o.system, 0), coalesce(o.created_at, 0), coalesce(o.updated_at, 0),
@@ -131,14 +132,15 @@ func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, er
 }
 
 // DeleteAssignments deletes up to limit assignments of the role to users, and returns
-// them. Their roles have only the id. It invalidates nothing, because the deletion of the
-// role has invalidated the tenant.
+// them. The roles of the returned assignments have only the id. DeleteAssignments
+// invalidates no cached data, because the deletion of the role has already invalidated
+// the tenant.
 func (t *Tx) DeleteAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
 	return t.deleteAssignments(selectHolders, deleteAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
 }
 
-// deleteAssignments deletes the assignments of the role of a for the first limit holders,
-// in the order of their ids. It deletes a range of ids, because PostgreSQL would evaluate a
+// deleteAssignments deletes up to limit assignments of the role of a, in the order of the
+// ids of their holders. It deletes a range of ids, because PostgreSQL would evaluate a
 // subquery again for each row of the table.
 func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
@@ -183,9 +185,9 @@ var (
 	grantsOfAccounts = grantTable{"service_account_roles", "service_account_id"}
 )
 
-// covering returns the condition that the column, a JSON array of permissions, has one that
-// covers p. It compares whole strings with their quotes. "like" would ignore case on SQLite,
-// and would read the _ of a permission as a wildcard.
+// covering returns the condition that the column, a JSON array of permissions, contains a
+// permission that covers p. It compares whole strings with their quotes. "like" would
+// ignore case on SQLite, and would read the _ of a permission as a wildcard.
 func covering(column string, p rolecall.Permission) condition {
 	var has condition
 	for i, q := range p.CoveredBy() {
@@ -199,7 +201,8 @@ func covering(column string, p rolecall.Permission) condition {
 	return condition{"(" + has.sql + ")", has.args}
 }
 
-// giving returns the conditions that the assignment a of the role o gives the permission of q.
+// giving returns SQL conditions. Together, they are true if the assignment a of the role
+// o gives the permission of q.
 func giving(q *rolecall.AccessQuery) []condition {
 	all := []condition{where("a.expires_at > ?", q.Now), where("o.deletion is null"), covering("o.permissions", q.Permission)}
 	if !q.Scoped() {
@@ -208,8 +211,9 @@ func giving(q *rolecall.AccessQuery) []condition {
 	return all
 }
 
-// given returns the condition that the row r of a list of holders has the permission. The
-// case makes the database evaluate the conditions only for the roles of r.
+// given returns an SQL condition. It is true if the holder in row r of a list has the
+// permission. The case expression makes the database evaluate the conditions only for the
+// roles of r.
 func (g grantTable) given(q *rolecall.AccessQuery) condition {
 	c := condition{sql: "(select max(case when o.id = a.role_id"}
 	for _, part := range giving(q) {
@@ -220,23 +224,23 @@ func (g grantTable) given(q *rolecall.AccessQuery) condition {
 	return c
 }
 
-// source returns the holders of the roles that give the permission. It returns false if
-// they are too many to name.
+// source returns the holders of the roles that give the permission as the source of a
+// list. It returns false if more than MaxLimit roles give it.
 func (g grantTable) source(t *Tx, q *rolecall.AccessQuery) (s source, ok bool, err error) {
 	roles, err := t.Roles(rolecall.RoleQuery{Permission: &q.Permission, Limit: rolecall.MaxLimit})
 	if err != nil || roles.Next != nil {
 		return source{}, false, err
 	}
-	ids := make([]rolecall.RoleID, 1, len(roles.Items)+1) // the zero id is that of no role
+	ids := make([]rolecall.RoleID, 1, len(roles.Items)+1) // starts with the zero id, which no role has, because the list must not be empty
 	for _, role := range roles.Items {
 		ids = append(ids, role.ID)
 	}
 	return source{table: g.name, id: g.holder, conditions: []condition{oneOf("role_id", ids)}}, true, nil
 }
 
-// UsersWithAccess returns a page of the users that q selects, in bounded work. It reads the
-// holders of the roles that give the permission if they are few. Otherwise it scans the
-// users.
+// UsersWithAccess returns a page of the users that q selects. It reads a bounded number
+// of rows. It reads the holders of the roles that give the permission if they are few.
+// Otherwise it scans the users.
 func (t *Tx) UsersWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() {
 		return rolecall.Page[rolecall.User]{}, nil
@@ -253,8 +257,9 @@ func (t *Tx) UsersWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.Use
 	return l.serveGranted(grantsOfUsers, &q, candidates)
 }
 
-// ServiceAccountsWithAccess returns a page of the service accounts that q selects, in bounded
-// work. Service accounts have no department, so Within does not restrict them.
+// ServiceAccountsWithAccess returns a page of the service accounts that q selects. It
+// reads a bounded number of rows. Service accounts have no department, so Within does not
+// restrict them.
 func (t *Tx) ServiceAccountsWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.ServiceAccount], error) {
 	l := &listing[rolecall.ServiceAccount]{
 		tx: t, table: "service_accounts", columns: serviceAccountColumns, dest: serviceAccountDest,
@@ -266,8 +271,8 @@ func (t *Tx) ServiceAccountsWithAccess(q rolecall.AccessQuery) (rolecall.Page[ro
 	return l.serveGranted(grantsOfAccounts, &q, nil)
 }
 
-// serveGranted serves the list of holders, with the holders of the roles as one more
-// candidate.
+// serveGranted returns a page of the list of holders. It adds the holders of the roles
+// that give the permission as a candidate for the source of the page.
 func (l *listing[T]) serveGranted(g grantTable, q *rolecall.AccessQuery, candidates []source) (rolecall.Page[T], error) {
 	s, ok, err := g.source(l.tx, q)
 	if err != nil {

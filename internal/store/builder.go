@@ -43,7 +43,7 @@ type condition struct {
 
 func where(sql string, args ...any) condition { return condition{sql, args} }
 
-// oneOf returns the condition that the column has one of the values.
+// oneOf returns an SQL condition that is true if the column has one of the values.
 func oneOf[T any](column string, values []T) condition {
 	c := condition{sql: column + " in (" + strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ") + ")"}
 	for _, value := range values {
@@ -52,12 +52,12 @@ func oneOf[T any](column string, values []T) condition {
 	return c
 }
 
-// either returns the condition c or d.
+// either returns an SQL condition that is true if c or d is true.
 func either(c, d condition) condition {
 	return condition{"(" + c.sql + " or " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
 }
 
-// both returns the condition c and d.
+// both returns an SQL condition that is true if c and d are true.
 func both(c, d condition) condition {
 	return condition{"(" + c.sql + " and " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
 }
@@ -73,9 +73,9 @@ func (b *builder) all(conditions []condition) {
 // time a placeholder in a limit is bound.
 func (b *builder) limit(n int) { b.text.WriteString(" limit " + strconv.Itoa(n)) }
 
-// joined writes the conditions on r so that the database evaluates them only for the
-// rows whose ids are in c. Without the case, PostgreSQL expects few rows to match, searches
-// the whole table for them first, and reads c once for each match.
+// joined writes the conditions on r so that the database evaluates them only for the rows
+// whose ids are in c. Without the case expression, PostgreSQL expects few rows to match,
+// searches the whole table for them first, and reads c once for each match.
 func (b *builder) joined(conditions []condition) {
 	for _, c := range conditions {
 		b.write(" and case when r.id = c.id then "+c.sql+" end", c.args...)
@@ -89,8 +89,8 @@ func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error
 func (b *builder) exec(q Querier) { q.Exec(b.text.String(), b.args...) }
 
 // rowsAtOnce is the number of rows that one statement inserts. COPY of PostgreSQL is no
-// alternative, because it refuses tables with row-level security. A statement with many
-// rows is the same on both databases, and its cost is that of the indexes.
+// alternative, because it rejects tables with row-level security. An insert of many rows
+// is the same statement on both databases. Most of its cost is the update of the indexes.
 const rowsAtOnce = 250
 
 // InsertUsers inserts many users in few statements. Update returns the same errors as
@@ -107,7 +107,7 @@ func (t *Tx) InsertUsers(users []rolecall.User) {
 			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.text(),
 			u.CreatedAt, u.UpdatedAt, u.Version)
 	})
-	// In the order of the index, each page of the index is visited once.
+	// Inserts in the order of the index visit each page of the index once.
 	slices.SortStableFunc(found, func(a, b foundBy) int { return cmp.Compare(a.word, b.word) })
 	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?, ?)", f.word, f.user, f.beginnings) })
 }

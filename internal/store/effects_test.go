@@ -31,7 +31,7 @@ var (
 var invalidations = map[string]struct {
 	run  func(*Tx)
 	id   [16]byte
-	here [16]byte // only in this process
+	here [16]byte // the id that it invalidates only in this process
 }{
 	"UpdateUser":       {run: func(tx *Tx) { ignore(tx.UpdateUser(rolecall.User{ID: aUser}, rolecall.User{})) }, id: aUser},
 	"DeleteUser":       {run: func(tx *Tx) { ignore(tx.DeleteUser(rolecall.User{ID: aUser}, effectsTime)) }, id: aUser},

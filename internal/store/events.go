@@ -22,8 +22,9 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 		textOf(values.Before), textOf(values.After))
 }
 
-// eventColumns also selects the current place of a subject that is a user: the
-// table with the user, and the department. Only the rows of a page are looked up.
+// For an event about a user, eventColumns also selects the table that contains the user
+// now, users or tombstones, and the user's department. The lookup runs only for the rows
+// of a page.
 const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.actor_token, r.subject_type,
 	r.subject_id, r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
 		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = $1 and u.id = r.subject_id),
@@ -36,8 +37,9 @@ type eventRow struct {
 	place  *string // the table with the user ("user" or "tombstone") and the department; nil if neither table has the user
 }
 
-// event returns the event. It omits the values if they are null, or if the subject is a
-// user who is in neither table any more, because that user's data must not be shown.
+// event returns the event. It omits the values if they are null. It also omits them if
+// the event is about a user who is in neither table any more, because the data of such a
+// user must not be shown.
 func (r *eventRow) event() rolecall.Event {
 	e := r.Event
 	if r.place != nil {
@@ -60,7 +62,8 @@ func eventDest(e *eventRow) []any {
 		&e.place}
 }
 
-// Events returns a page of the events that q selects, newest first, in bounded work.
+// Events returns a page of the events that q selects, newest first. It reads a bounded
+// number of rows.
 func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error) {
 	l := &listing[eventRow]{
 		tx: t, table: "events", columns: eventColumns, dest: eventDest,

@@ -13,9 +13,10 @@ import (
 // of a page. The longest words are tried, because they are likely the rarest.
 const wordCandidates = 4
 
-// Users returns a page of the users that q selects, in bounded work. It counts the
-// candidates by word, role and department. It reads the smallest candidate if the work
-// limit of one page allows it. Otherwise it scans in the order of the list.
+// Users returns a page of the users that q selects. It reads a bounded number of rows. It
+// counts the users that match one word, role or department of q, and reads the smallest
+// of these sets if it is small enough for one page. Otherwise it scans the users in the
+// order of the list.
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil
@@ -42,7 +43,8 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// serve chooses the source and returns its page, with the total if count is true.
+// serve chooses the source of the rows and returns a page, with the total if count is
+// true.
 func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], error) {
 	candidate, err := l.choose(candidates)
 	if err != nil {
@@ -159,8 +161,9 @@ func departmentSource(q *rolecall.UserQuery) (source, int) {
 	return source{table: "users", id: "id", conditions: []condition{oneOf("department_key", keys)}}, len(keys)
 }
 
-// wordSources returns a source for each of the longest words: the users with a word
-// that begins with it, and who may also have the other words.
+// wordSources returns a source for each of the longest search words: the users who have a
+// word that begins with the search word, and whose bits of beginnings also match the
+// other search words.
 func wordSources(all []string) []source {
 	longest := slices.Clone(all)
 	slices.SortStableFunc(longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -171,14 +174,14 @@ func wordSources(all []string) []source {
 	return sources
 }
 
-// startingWith returns the condition that a word begins with the text.
+// startingWith returns an SQL condition that is true if a word begins with the text.
 func startingWith(text string) condition {
 	// U+10FFFF is the last character.
 	return where("word >= ? and word < ?", text, text+"\U0010FFFF")
 }
 
-// wordSource returns the users with a word that meets the condition. The bits of the
-// beginnings exclude most users without the other words.
+// wordSource returns the users with a word that meets the condition. The bits of
+// beginnings exclude most users who do not have the other words.
 func wordSource(word condition, others words) source {
 	s := source{table: "user_words", id: "user_id", conditions: []condition{word}}
 	if bits := others.beginnings(); bits != 0 {
@@ -187,9 +190,9 @@ func wordSource(word condition, others words) source {
 	return s
 }
 
-// wordInOrder looks for a search word with which only one stored word begins. It returns
-// the users with that word, in the order of their ids. It returns nil if it finds none
-// among the first wordCandidates words.
+// wordInOrder looks for a search word that is the beginning of only one stored word. It
+// returns the users with that stored word, in the order of their ids. It returns nil if
+// none of the first wordCandidates search words is such a beginning.
 func (t *Tx) wordInOrder(words []string) (*source, error) {
 	for i, word := range words[:min(len(words), wordCandidates)] {
 		b := newBuilder(t.tenant)
@@ -210,7 +213,7 @@ func (t *Tx) wordInOrder(words []string) (*source, error) {
 	return nil, nil
 }
 
-// userConditions returns all conditions that q sets for a user.
+// userConditions returns the SQL conditions that a user must meet to be selected by q.
 func userConditions(q *rolecall.UserQuery) []condition {
 	var all []condition
 	if !q.Within.IsEverywhere() {
@@ -241,7 +244,8 @@ func userConditions(q *rolecall.UserQuery) []condition {
 }
 
 // wordReach returns the reach in which words of a member may be searched. It returns
-// everywhere if the reach covers all users within, so that nothing has to be checked.
+// Everywhere if reach covers within. Then the statement needs no condition on the
+// department.
 func wordReach(reach, within rolecall.Reach) rolecall.Reach {
 	if reach.Covers(within) {
 		return rolecall.Everywhere()
@@ -253,8 +257,9 @@ func inReach(reach rolecall.Reach) condition {
 	return oneOf("r.department_key", reach.DepartmentKeys())
 }
 
-// wordCondition returns the condition that the name or the address of a user has a
-// word that begins with word. It uses each of them only where the caller may search it.
+// wordCondition returns an SQL condition that is true if the name or the address of a
+// user has a word that begins with word. It uses the name only for users in names, and
+// the address only for users in emails.
 func wordCondition(word string, names, emails rolecall.Reach) condition {
 	inName, inEmail := memberWord(memberOfName, word, names), memberWord(memberOfEmail, word, emails)
 	switch {
@@ -268,9 +273,9 @@ func wordCondition(word string, names, emails rolecall.Reach) condition {
 	return either(inName, inEmail)
 }
 
-// memberWord returns the condition that the name or the address of a user within reach
-// has a word that begins with word. Words contain only letters and digits, so that nothing
-// has to be escaped.
+// memberWord returns an SQL condition that is true if the user is in reach and the
+// member, the name or the address, has a word that begins with word. Words contain only
+// letters and digits, so the pattern needs no escaping.
 func memberWord(member, word string, reach rolecall.Reach) condition {
 	has := where("r.words like ?", "% "+member+word+"%")
 	if reach.IsEverywhere() || reach.IsNowhere() {
@@ -292,10 +297,10 @@ type source struct {
 }
 
 // listing is a list of the rows of a table, which its conditions call r. It filters the
-// rows, sorts them by a key and the id, and returns pages in bounded work. A page is
-// read from one source, and reads at most MaxScan of its rows. If the source is in the
-// order of the list, it is scanned until the page is full. Otherwise all of its
-// rows are read and sorted.
+// rows, sorts them by a key and the id, and returns pages, each of which reads a bounded
+// number of rows. A page is read from one source, and reads at most MaxScan of its rows.
+// If the source is in the order of the list, it is scanned until the page is full.
+// Otherwise all of its rows are read and sorted.
 type listing[T any] struct {
 	tx         *Tx
 	table      string
@@ -335,8 +340,9 @@ func (l *listing[T]) scansTable() bool {
 	return l.indexScan.table == l.table && len(l.indexScan.conditions) == 0
 }
 
-// read runs the statement of a page. If isScan is true, the last row can be the last one
-// that the index scan read. The next page of a page that is not full starts after that row.
+// read runs the statement of a page. If isScan is true, the result can end with the last
+// row that the index scan has read, which is not part of the page. If the page is not
+// full, the next page starts after that row.
 func (l *listing[T]) read(b *builder, isScan bool) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
@@ -413,8 +419,9 @@ func (l *listing[T]) rows(b *builder) {
 	l.order(b, "r.", "id")
 }
 
-// named writes the query for n rows of the index scan, and marks them with last. The index scan
-// selects only ids and keys, so that an index-only scan suffices.
+// named writes the query for n rows of the index scan. The text last is the SQL value of
+// an additional column, which is true for the last scanned row. The index scan selects
+// only ids and keys, so that an index-only scan suffices.
 func (l *listing[T]) named(b *builder, last string, offset, n int) {
 	b.write("select " + l.selected() + ", " + last + " from (select " + l.indexScan.id + " as id")
 	if l.key != "" {
@@ -435,8 +442,8 @@ func (l *listing[T]) scanRange(b *builder) {
 	l.order(b, "", l.indexScan.id)
 }
 
-// candidatePage builds the statement of a page from a candidate. With the cross join, SQLite
-// does not scan the whole table in order instead.
+// candidatePage builds the statement of a page from a candidate. The cross join prevents
+// SQLite from scanning the whole table in order.
 func (l *listing[T]) candidatePage(candidate source) *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from (select distinct " + candidate.id + " as id")
@@ -465,8 +472,8 @@ func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	return &rolecall.Total{Count: min(matched, rolecall.MaxCount), Exact: looked <= rolecall.MaxCount}, err
 }
 
-// fewest returns the source with the fewest rows and its number of rows. It counts to
-// enough + 1 at most.
+// fewest returns the source with the fewest rows and its number of rows. It stops
+// counting at enough + 1.
 func (t *Tx) fewest(sources []source, enough int) (*source, int, error) {
 	b := newBuilder(t.tenant)
 	counts := make([]int, len(sources))

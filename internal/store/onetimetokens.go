@@ -32,8 +32,8 @@ func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
 	t.q.Exec(insertOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
-// ConsumeOneTimeToken stores a token when it is used, if it was not stored before. It
-// reports false if it was used before.
+// ConsumeOneTimeToken marks a token that is not stored as used, by inserting it. It
+// reports false if the token was inserted before.
 func (t *Tx) ConsumeOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
 	return t.changed(consumeOneTimeToken, t.tokenArgs(token, hash)...)
 }
@@ -114,7 +114,8 @@ func (t *Tx) InvitationByToken(hash []byte) (i rolecall.Invitation, err error) {
 	return i, err
 }
 
-// Invitations returns a page of the invitations that q selects, in bounded work.
+// Invitations returns a page of the invitations that q selects. It reads a bounded number
+// of rows.
 func (t *Tx) Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Invited], error) {
 	l := &listing[rolecall.Invited]{
 		tx: t, table: "users", columns: userColumns + invitationOf("created_by") + invitationOf("created_at") + invitationOf("expires_at"),

@@ -43,8 +43,8 @@ func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.O
 	return keys, err
 }
 
-// TouchOperatorKey writes the time of the last use, unless the stored time is less than
-// TouchInterval older.
+// TouchOperatorKey writes the time of the last use. It writes nothing if the stored time
+// is less than TouchInterval before the new one.
 func (t *Tx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
 	t.q.Exec(touchOperatorKey, at, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)

@@ -25,7 +25,8 @@ const (
 
 	deleteRole = `delete from roles where tenant_id = $1 and id = $2 and version = $3 and deletion is null returning version`
 
-	// hideRole frees the name and the key for new roles. No valid name begins with a space.
+	// hideRole frees the name and the key for new roles. The replacement name begins with
+	// a space, which no valid name does.
 	hideRole = `update roles set "key" = null, name_key = $1, deletion = $2
 		where tenant_id = $3 and id = $4 and version = $5 and deletion is null returning version`
 
@@ -75,7 +76,7 @@ func among[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) [
 	return rows, nil
 }
 
-// Roles returns a page of the roles that q selects, in bounded work.
+// Roles returns a page of the roles that q selects. It reads a bounded number of rows.
 func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	l := &listing[rolecall.Role]{
 		tx: t, table: "roles", columns: roleColumns, dest: roleDest,
@@ -104,7 +105,8 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 // service accounts.
 func nameWords(name string) string { return words(rolecall.Words(name)).text() }
 
-// nameWord is the condition that the name has a word that begins with word.
+// nameWord returns an SQL condition that is true if the name has a word that begins with
+// word.
 func nameWord(word string) condition { return where("r.words like ?", "% "+word+"%") }
 
 // InsertRole inserts a role. Update returns ErrRoleNameTaken or ErrRoleKeyTaken on a
@@ -131,9 +133,9 @@ func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// HideRole is DeleteRole for a role with many assignments. After it, only HiddenRole and
-// the methods that take assignments find the role or its assignments. The deletion is
-// the id of the deletion's event.
+// HideRole is DeleteRole for a role with many assignments. After HideRole, only
+// HiddenRole finds the role, and only the methods that delete the assignments of a role
+// find its assignments. The argument deletion is the id of the event of the deletion.
 func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) {
 	ok, err := t.updateVersioned(hideRole, r.ID, r.Version, " "+r.ID.String(), deletion)
 	return t.invalidateIf(ok, err, t.tenant)

@@ -58,8 +58,8 @@ func (t *Tx) ServiceAccountsByID(ids []rolecall.ServiceAccountID) ([]rolecall.Se
 	return among(t, selectServiceAccounts, "r.id", ids, serviceAccountDest)
 }
 
-// ServiceAccounts returns a page of the service accounts that q selects, in bounded
-// work.
+// ServiceAccounts returns a page of the service accounts that q selects. It reads a
+// bounded number of rows.
 func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[rolecall.ServiceAccount], error) {
 	l := &listing[rolecall.ServiceAccount]{
 		tx: t, table: "service_accounts", columns: serviceAccountColumns, dest: serviceAccountDest,

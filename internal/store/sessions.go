@@ -46,7 +46,7 @@ const (
 
 	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
 
-	// countWithoutFactor also returns how many sessions it has read.
+	// countWithoutFactor also returns the number of sessions that the statement has read.
 	countWithoutFactor = `select count(distinct case when second_factor = 0 and expires_at > $1 and last_used_at > $2 and authenticated_at > $3 then user_id end), count(*)
 		from (
 			select user_id, second_factor, expires_at, last_used_at, authenticated_at from sessions
@@ -101,8 +101,8 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }
 
-// TouchSession writes the time of the last use, unless the stored time is less than
-// TouchInterval older.
+// TouchSession writes the time of the last use. It writes nothing if the stored time is
+// less than TouchInterval before the new one.
 func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)
@@ -124,7 +124,8 @@ func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, s
 }
 
 // ConfirmGeneration records that a client has sent this generation of the session's
-// token. It retires the previous generation and deletes those that are more than 100 older.
+// token. It retires the previous generation and deletes the generations that are more
+// than 100 older.
 func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time) {
 	t.q.Exec(updateGeneration, generation, t.tenant, id)
 	t.q.Exec(retireToken, at, t.tenant, id, generation-1)
@@ -132,7 +133,7 @@ func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolec
 	t.invalidate(id)
 }
 
-// ConfirmSession writes when the user re-authenticated in the session, and reports
+// ConfirmSession stores the time of a re-authentication in the session, and reports
 // whether the session exists.
 func (t *Tx) ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, error) {
 	ok, err := t.changed(confirmSession, at, t.tenant, id)
@@ -180,7 +181,8 @@ func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolec
 	return ended, err
 }
 
-// Sessions returns a page of the sessions that q selects, in bounded work.
+// Sessions returns a page of the sessions that q selects. It reads a bounded number of
+// rows.
 func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session], error) {
 	used, began := q.Settings.SessionsSince(q.Now)
 	l := &listing[rolecall.Session]{
@@ -229,10 +231,10 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4 and s.authenticated_at > $5
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
-// SignInSummary returns how the user can sign in, or ErrNotFound. The keys are those of
-// the buckets that count attempts with passwords and with second factors. A separate
-// statement reads these counters, because they belong to no tenant and can be on another
-// server.
+// SignInSummary returns the summary of the user's credentials and sessions, or
+// ErrNotFound. The keys are those of the buckets that count attempts with passwords and
+// with second factors. A separate statement reads these counters, because they belong to
+// no tenant and can be on another server.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
 	used, began := settings.SessionsSince(now)

@@ -61,8 +61,8 @@ type Effects struct {
 	Mailed      bool             // the outbox has new mail
 }
 
-// Store runs functions in transactions of one tenant. The zero tenant has no rows. Its
-// transactions use the tables of the whole instance.
+// Store runs functions in transactions of one tenant. The zero tenant has no rows.
+// Transactions of the zero tenant use the tables that belong to the whole instance.
 type Store struct {
 	db       Database
 	onUpdate func(Effects)
@@ -85,8 +85,8 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx)
 // When Update has returned nil, the data that fn has read is durable, like the data that
 // it wrote.
 //
-// A method of Tx without a result can run after fn has returned. Update then returns its
-// error.
+// The statement of a method of Tx without a result can run after fn has returned. If the
+// statement fails, Update returns the error.
 func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
 	var effects Effects
 	err := s.db.Update(ctx, tenant, func(q Querier) error {
@@ -106,8 +106,8 @@ func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(
 // Ready returns nil if the database answers and this program supports its schema.
 func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
 
-// Nested returns a Database whose transactions are part of tx, which commits them
-// together. A failed Update does not undo its own writes.
+// Nested returns a Database whose transactions are part of tx. The commit of tx commits
+// all of them. A failed Update of this Database does not undo its own writes.
 func Nested(tx *Tx) Database { return nested{tx.q} }
 
 type nested struct{ q Querier }

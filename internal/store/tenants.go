@@ -93,7 +93,8 @@ func (t *Tx) DeletedTenant(name string, now rolecall.Time) (tenant rolecall.Tena
 	return tenant, err
 }
 
-// setPurge sets PurgeAt and UpdatedAt of a deleted tenant as it was read.
+// setPurge sets PurgeAt and UpdatedAt of a deleted tenant. The column updated_at of a
+// deleted tenant contains the time of the purge.
 func setPurge(t *rolecall.Tenant) {
 	if t.Status == rolecall.TenantDeleted {
 		t.PurgeAt, t.UpdatedAt = t.UpdatedAt, t.UpdatedAt.Add(-rolecall.TenantRestorable)

@@ -93,8 +93,8 @@ func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rol
 	return tombstonesOf(rows), err
 }
 
-// Tombstones returns a page of the tombstones that q selects, the newest deletion
-// first, in bounded work.
+// Tombstones returns a page of the tombstones that q selects, the newest deletion first.
+// It reads a bounded number of rows.
 func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error) {
 	if q.Within.IsNowhere() {
 		return rolecall.Page[rolecall.Tombstone]{}, nil

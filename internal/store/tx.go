@@ -21,16 +21,18 @@ func NewTx(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant, new(
 
 // invalidate records that cached copies of the object with the id are stale, in this
 // process and in all others. A new row needs no invalidation, because it is in no cache.
-// Only the name of a tenant can be cached as unknown.
+// The only exception is the name of a tenant, because a cache can contain the name as
+// unknown.
 func (t *Tx) invalidate(id [16]byte) {
 	t.invalidateHere(id)
 	t.q.Announce(id)
 }
 
-// invalidateHere records that cached copies are stale in this process. That is enough
-// for the time of the last use: a process with an older time reads it again before it
-// writes its own. It is also enough for names, which other processes cache for less than
-// a second.
+// invalidateHere records that cached copies are stale in this process. That is enough for
+// two changes. The first is the time of the last use: a process with an older time in its
+// cache reads the stored time before it writes a new one. The second is the creation or
+// the restore of a tenant, because other processes cache an unknown tenant name for less
+// than a second.
 func (t *Tx) invalidateHere(id [16]byte) {
 	if t.effects != nil { // otherwise this is a View, and the write fails
 		t.effects.Invalidated = append(t.effects.Invalidated, id)
@@ -52,8 +54,8 @@ func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {
 	return changed, err
 }
 
-// row runs a statement that returns at most one row and scans it into dest. Without a
-// row, it returns ErrNotFound.
+// row runs a statement that returns at most one row and scans it into dest. It returns
+// ErrNotFound if the statement returns no row.
 func (t *Tx) row(query string, args []any, dest ...any) error {
 	n, err := t.q.Query(query, args, func(scan func(dest ...any) error) error { return scan(dest...) })
 	if err == nil && n == 0 {

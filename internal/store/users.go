@@ -65,7 +65,7 @@ func (t *Tx) UserByID(id rolecall.UserID) (u rolecall.User, err error) {
 	return u, err
 }
 
-// UsersByID returns the users that exist, in no particular order.
+// UsersByID returns the users with these ids that exist, in no particular order.
 func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
 	return among(t, selectUsers, "r.id", ids, userDest)
 }
@@ -156,8 +156,8 @@ func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 	return hash, err
 }
 
-// Departments returns up to 200 departments of users, sorted by key, in bounded work.
-// The spelling of each is that of its oldest user.
+// Departments returns up to 200 departments of users, sorted by key. It reads a bounded
+// number of rows. The spelling of each is that of its oldest user.
 func (t *Tx) Departments() (list []string, err error) {
 	_, err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
 		var department string
@@ -168,7 +168,7 @@ func (t *Tx) Departments() (list []string, err error) {
 	return list, err
 }
 
-// The letters that mark the member of a user from which a word is.
+// The letters that mark the member of a user that contains a word.
 const (
 	memberOfName   = "n"
 	memberOfEmail  = "e"
@@ -211,9 +211,9 @@ func (w words) rows() words {
 	return slices.Compact(rows)
 }
 
-// beginnings returns a bit set of the beginnings of the words, similar to a Bloom
-// filter. A user with words that begin with some texts has all bits of these texts.
-// Other users rarely have all of them.
+// beginnings returns a bit set of the beginnings of the words, similar to a Bloom filter.
+// A user whose words begin with the search words has all bits of the search words. Other
+// users rarely have all of these bits.
 func (w words) beginnings() (bits int64) {
 	const letters = 4 // per word; more letters would set too many bits
 	for _, word := range w {
