@@ -114,9 +114,9 @@ var serviceAccountActions = []action{
 	{"delete", DeleteServiceAccount, nil},
 }
 
-// UserActions returns the actions that the principal may perform on the user with
-// the assignments. An action can still fail, because of the last owner or of a
-// concurrent change.
+// UserActions returns the actions that the principal may perform on the user with the
+// assignments. A returned action can still fail, because the user is the last owner or
+// was changed concurrently.
 func UserActions(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) []string {
 	actions := []string{}
 	for m := range rolecall.AllUserMembers.All() {
@@ -147,7 +147,8 @@ func ServiceAccountActions(p *Principal, account *rolecall.ServiceAccount, assig
 	return actions
 }
 
-// readsSomeMember requires the permission to read a member of some user.
+// readsSomeMember requires the permission to read at least one member of at least one
+// user.
 func readsSomeMember(p *Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Reads(m).IsNowhere() {
@@ -157,7 +158,8 @@ func readsSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersRead)
 }
 
-// updatesSomeMember requires the permission to change a member of some user.
+// updatesSomeMember requires the permission to change at least one member of at least one
+// user.
 func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Updates(m).IsNowhere() {
@@ -167,8 +169,8 @@ func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersUpdate)
 }
 
-// seesUsersOrOwnRecord requires a permission that makes some user visible.
-// Without one, sessions and API tokens can still read their user.
+// seesUsersOrOwnRecord requires a permission that makes at least one user visible.
+// Sessions and API tokens without such a permission can still read their own user.
 func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID && p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)
@@ -208,8 +210,8 @@ func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rol
 	return nil
 }
 
-// keepsDemandedFactor prevents users from removing a second factor if the tenant
-// requires one of them.
+// keepsDemandedFactor prevents users from removing their own second factors if the tenant
+// requires a second factor of them.
 func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
 		return rolecall.ErrFactorDemanded

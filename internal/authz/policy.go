@@ -7,21 +7,22 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Effect is how an operation changes access. Each operation declares one, and the
-// need for step-up follows from it. If several fit, it declares the first of them.
+// Effect is how an operation changes access. Each operation declares one, and the need
+// for step-up follows from it. If several effects apply, the operation declares the one
+// that is listed first.
 type Effect string
 
 // The effects on access.
 const (
-	// Grants gives a user or program permissions, a way to sign in or a credential,
-	// or changes one. Changes of tenant settings belong here, because they decide
-	// how users sign in.
+	// Grants adds or changes permissions, a way to sign in or a credential of a user or a
+	// program. Changes of tenant settings belong here, because they decide how users sign
+	// in.
 	Grants Effect = "grants"
 	// Removes revokes access that the same caller cannot simply restore: a user, a
 	// role, an assignment, a second factor.
 	Removes Effect = "removes"
-	// Ends suspends, signs out, revokes or withdraws. It needs no step-up, because
-	// it must be quick.
+	// Ends suspends an account or a tenant, ends sessions, revokes a token or withdraws
+	// an invitation. Such operations need no step-up, because they must be quick.
 	Ends Effect = "ends"
 	// Proves gives access only to the sender, who authenticates in the same request
 	// with a password, a code, a passkey or a link.
@@ -36,32 +37,32 @@ const (
 // rule denies every caller.
 type Policy struct {
 	Effect      Effect
-	Public      bool // works without a session
-	Operators   bool // only with an operator key, outside of tenants
-	SessionOnly bool // only with a session, not with an API token or an operator key
+	Public      bool // the operation works without a session
+	Operators   bool // only callers with an operator key, outside of tenants
+	SessionOnly bool // only callers with a session, not with an API token or an operator key
 
-	anyone     bool                // every caller
+	anyone     bool                // every caller is allowed
 	permission rolecall.Permission // the permission that the caller needs
-	tenantWide bool                // the permission is needed in the whole tenant: its object is not a user
-	self       bool                // users need no permission for themselves in a session
+	tenantWide bool                // the caller needs the permission in the whole tenant, because the object is not a user
+	self       bool                // users with a session need no permission for operations on themselves
 	also       func(p *Principal, subject rolecall.UserID) error
 	// instead replaces the permission in policies that do not depend on a single
-	// one.
+	// permission.
 	instead func(p *Principal, subject rolecall.UserID) error
 	needs   string // replaces the permission in the text of Requirements
 
-	ownInSession bool // users can perform it on themselves only with a session
-	notSuspended bool // not on suspended users
+	ownInSession bool // users can perform the operation on themselves only with a session
+	notSuspended bool // the operation is rejected for suspended users
 	outranks     bool // see RequireOutranks
 	takesOver    bool // see RequireTakeOver
 	grantsRole   bool // the service method calls RequireGrantable for the role
-	// object is evaluated last.
+	// object is an additional rule for the loaded user. It is evaluated last.
 	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
 }
 
-// StepsUp reports whether the operation needs a recent sign-in or re-authentication.
-// A policy without a declared effect does. Operator keys have no session and need
-// none.
+// StepsUp reports whether the operation needs a recent sign-in or re-authentication. This
+// is also true for a policy without a declared effect. RequireRecent checks the age only
+// for sessions, so callers with a token or an operator key need no step-up.
 func (o *Policy) StepsUp() bool {
 	if o.Public || o.Operators {
 		return false
@@ -153,9 +154,9 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	return nil
 }
 
-// reach returns the reach in which the principal holds the permission of the policy.
-// Without a permission it returns Nowhere, because wildcards would cover the zero
-// permission.
+// reach returns the reach in which the principal holds the permission of the policy. For
+// a policy without a permission, it returns Nowhere, because wildcards would cover the
+// zero permission.
 func (o *Policy) reach(p *Principal) rolecall.Reach {
 	if o.permission == (rolecall.Permission{}) {
 		return rolecall.Nowhere()

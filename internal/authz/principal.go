@@ -160,16 +160,16 @@ func (p *Principal) Size() int {
 	return size
 }
 
-// allows reports whether the API token, if any, includes the permission. The
-// principal must hold it too.
+// allows reports whether the API token covers the permission. It is true without a token.
+// The principal must also hold the permission.
 func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
-// Reach returns the reach in which the principal holds the permission. One of
-// Rolecall's own permissions that is not about users has the reach Everywhere or
-// Nowhere. The reach of roles:read is the users whose assignments it allows to read;
-// with any reach it also allows to read the roles.
+// Reach returns the reach in which the principal holds the permission. For Rolecall's own
+// permissions that are not about users, the reach is Everywhere or Nowhere. The reach of
+// roles:read contains the users whose assignments the principal may read. With any reach,
+// roles:read also allows the principal to read all roles.
 func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	if !p.allows(permission) {
 		return rolecall.Nowhere()
@@ -187,9 +187,9 @@ func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// MissingFor returns the first of the permissions that the principal does not hold
-// in the whole reach until the given time, and whether one is missing. With grants,
-// the permissions that the principal may grant count too.
+// MissingFor returns the first of the permissions that the principal does not hold in the
+// whole reach until the given time, and whether one is missing. If grants is true, the
+// permissions that the principal may only grant count as held.
 func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) (rolecall.Permission, bool) {
 	for _, permission := range permissions {
 		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
@@ -228,15 +228,15 @@ func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time,
 	return rolecall.UnionOf(covered)
 }
 
-// Reads returns the users whose member m the principal may read.
+// Reads returns the reach with the users whose member m the principal may read.
 func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads[m] }
 
-// Updates returns the users whose member m the principal may change.
+// Updates returns the reach with the users whose member m the principal may change.
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
-// Visible returns the users that are visible to the principal: all users in the
-// reach of any permission on users except users:restore. The principal's own user is also visible, but
-// not included.
+// Visible returns the reach with the users that are visible to the principal: all users
+// in the reach of any permission on users except users:restore. The principal's own user
+// is also visible, but the reach need not contain it.
 func (p *Principal) Visible() rolecall.Reach { return p.visible }
 
 // Sees reports whether the user is visible to the principal.
@@ -275,7 +275,7 @@ func (p *Principal) ReadsEverything() bool {
 type Grant struct {
 	Permission rolecall.Permission
 	Reach      rolecall.Reach
-	Roles      []rolecall.Role // the roles that give it; only in an overview
+	Roles      []rolecall.Role // the roles that give the permission; only in the result of GrantsOf
 }
 
 // Grants returns the permissions of the principal, without duplicates and sorted by

@@ -112,7 +112,7 @@ func TestReachOfAPermission(t *testing.T) {
 		name  string
 		held  []holds
 		asked string
-		want  string // everywhere, nowhere, or departments
+		want  string // "everywhere", "nowhere", or names of departments
 	}{
 		{"nothing held", nil, "users:read", "nowhere"},
 		{"everywhere", []holds{{permissions: "users:read"}}, "users.email:read", "everywhere"},

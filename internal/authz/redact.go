@@ -6,7 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// RedactEvents removes the data from the events that the principal may not read.
+// RedactEvents removes from the events all data that the principal may not read.
 func RedactEvents(p *Principal, events []rolecall.Event) error {
 	for i := range events {
 		redactOrigin(p, &events[i])
@@ -17,22 +17,21 @@ func RedactEvents(p *Principal, events []rolecall.Event) error {
 	return nil
 }
 
-// redactOrigin removes the address, the session and the API token from events of
-// other actors, unless the principal may read all events. It keeps them in the
-// principal's own events and in anonymous ones, such as a failed sign-in to the own
-// account.
+// redactOrigin removes the address, the session and the API token from events of other
+// actors, unless the principal may read all events. It keeps them in the principal's own
+// events and in anonymous ones, such as a failed sign-in to the principal's account.
 func redactOrigin(p *Principal, e *rolecall.Event) {
 	if e.Actor.Type == rolecall.ActorAnonymous || e.Actor.ID == p.User.ID || p.Reach(rolecall.EventsRead).IsEverywhere() {
 		return
 	}
 	e.Source, e.Actor.Token = "", rolecall.APITokenID{}
-	if e.Type != rolecall.EventSessionEnded { // here it is the session that ended
+	if e.Type != rolecall.EventSessionEnded { // in this event, the session is the one that ended, and is kept
 		e.SessionID = rolecall.SessionID{}
 	}
 }
 
-// redactValues removes the values from the event that the principal may not read,
-// and records the permission that each needs.
+// redactValues removes from the event all values that the principal may not read. For
+// each of them, it records the permission that allows reading it.
 func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
