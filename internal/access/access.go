@@ -24,12 +24,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Options are what a process needs besides its database.
+// Options are the settings and dependencies of a Service besides its database.
 type Options struct {
 	Clock      func() rolecall.Time // nil: the system clock
 	Passwords  *secret.Passwords
-	Forbidden  secret.Words     // do not add strength to a new password
-	Breached   *secret.Breached // cannot be a new password; nil: not checked
+	Forbidden  secret.Words     // words that do not count toward the strength of a new password
+	Breached   *secret.Breached // leaked passwords, which are rejected as new passwords; nil: not checked
 	Keys       *secret.Keys
 	Passkeys   *passkey.RelyingParty // nil: passkeys are unavailable without a domain
 	Logger     *slog.Logger
@@ -39,8 +39,8 @@ type Options struct {
 	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
 }
 
-// Service is the database with its mechanisms. It is safe for concurrent use. Its
-// memory has no state that other nodes need.
+// Service is the database with its mechanisms. It is safe for concurrent use. It keeps no
+// state in memory that other nodes need.
 type Service struct {
 	Store        *store.Store
 	Now          func() rolecall.Time
@@ -92,7 +92,8 @@ func (s *Service) updated(effects store.Effects) {
 const maxUnfinished = 100
 
 // Unfinished makes a background task continue the deletion of the tenant's data. The
-// database records the remaining work: if the process ends, the next purge does it.
+// database records the remaining work: if the process ends, the next purge continues the
+// deletion.
 func (s *Service) Unfinished(tenant rolecall.TenantID) {
 	select {
 	case s.unfinished <- tenant:
@@ -140,15 +141,16 @@ const SettleTime = time.Minute
 // row. Then the service method returns ErrUnavailable.
 const MaxRetries = 100
 
-// Caller is the principal of a request, with what events record about the request.
+// Caller is the principal of a request, with the data about the request that events
+// record.
 type Caller struct {
 	*authz.Principal
 	RequestID string
 	Source    string // the client's address
 }
 
-// Anonymous is the sender of a request without a principal, such as a sign-in. The tenant may
-// not exist.
+// Anonymous is the sender of a request without a principal, such as a sign-in. The tenant
+// of the request possibly does not exist.
 type Anonymous struct {
 	Tenant     rolecall.Tenant
 	TenantName string
@@ -189,8 +191,8 @@ func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n i
 	return s.idempotency.Create(ctx, owner, key, n)
 }
 
-// Refused records that the caller was refused an operation for the reason, a
-// problem code.
+// Refused records that the operation on the subject was denied to the caller, with the
+// code of the returned problem.
 func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code string) {
 	s.Refusals.Count(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
 }

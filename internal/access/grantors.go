@@ -6,9 +6,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// IsStillAuthorized reports whether the policy still allows the user or service account that
-// sent a link to send it to this user. Since then, the user may have got more
-// permissions, or the grantor fewer. Operators, whose id is zero here, always may.
+// IsStillAuthorized reports whether the policy still allows the sender of a link to send
+// the link to the user with the id. The sender by is a user or a service account. Since
+// the link was sent, the user may have got more permissions, or the sender may have lost
+// some. A zero by means an operator, who is always authorized.
 func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
 	if by.IsZero() {
 		return true, nil

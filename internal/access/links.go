@@ -7,9 +7,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RequestLink prepares an Update that mails a link to another user. It must be the
-// first call in the Update, so that parallel ones lock the rows in the same order.
-// It returns ErrTooManyMails above the limit of the tenant, and the errors of
+// RequestLink prepares an Update that mails a link to another user. It must be the first
+// call in the Update, so that concurrent Updates lock the rows in the same order. It
+// returns ErrTooManyMails above the limit of the tenant, and the errors of
 // LockCredential.
 func (s *Service) RequestLink(tx *store.Tx, c Caller) error {
 	if err := LockCredential(tx, c); err != nil {

@@ -36,7 +36,8 @@ func (s *Service) TenantNamed(ctx context.Context, name string) (tenant rolecall
 	return tenant, err
 }
 
-// OnUser runs fn on the user of the address in the named tenant.
+// OnUser runs fn in a transaction of the named tenant. It passes the user who has the
+// address to fn.
 func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(*store.Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
 	tenant, err := s.TenantNamed(ctx, tenantName)
 	if err != nil {

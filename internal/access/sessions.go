@@ -6,10 +6,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EndSessions ends all sessions of the user except one, which may be zero. It writes
-// an event for each, as a copy of like with its own type and reason. It also voids
-// the links that were requested in these sessions, and all pending changes of the
-// user's address.
+// EndSessions ends all sessions of the user except the session with the id except, which
+// may be zero. It writes an event for each ended session. The event is a copy of like
+// with another type and the given reason. It also voids the links that were requested in
+// these sessions, and all pending changes of the user's address.
 func EndSessions(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
 	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
 	ended, err := tx.DeleteSessions(user, except)

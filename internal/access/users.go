@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Notify mails the user that a credential was changed. The text what says which,
-// such as "the password was changed".
+// Notify mails the user that a credential was changed. The text what describes the
+// change, such as "the password was changed".
 func (s *Service) Notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string, from Browser) error {
 	return s.Outbox.Enqueue(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what, Client: from.Client, Source: from.Source,
