@@ -1,5 +1,5 @@
-// Package audit has the subjects and values of events, and the counter that combines
-// refusals into few events. It may import the store.
+// Package audit has the subjects and values of events, and a counter that combines many
+// refused requests into few events. It may import the store.
 package audit
 
 import (

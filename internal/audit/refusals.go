@@ -16,10 +16,10 @@ const Interval = time.Second
 
 // The maximum number of events for the refusals of one interval on one node.
 const (
-	mostSubjects     = 3      // subjects with a separate event, per caller and operation
-	mostCallerEvents = 10     // events per caller, with different operations
-	mostTenantEvents = 50     // events per tenant, and per reason of failed sign-ins
-	mostRefusals     = 10_000 // events of all tenants
+	mostSubjects     = 3      // maximum number of subjects with a separate event, per caller and operation
+	mostCallerEvents = 10     // maximum number of events per caller, with different operations
+	mostTenantEvents = 50     // maximum number of events per tenant, and per reason of failed sign-ins
+	mostRefusals     = 10_000 // maximum number of events of all tenants
 )
 
 // The reasons of events that combine several operations or callers.
@@ -28,9 +28,9 @@ const (
 	severalCallers    = "several callers"
 )
 
-// refusalCounter counts refusals in memory until they are written. It turns a flood
-// of refusals into few events, and a request costs the same whether or not its
-// subject exists.
+// refusalCounter counts refused requests in memory until their events are written. It
+// turns a flood of refused requests into few events. A request costs the same whether or
+// not its subject exists.
 type refusalCounter struct {
 	mu      sync.Mutex
 	pending map[refusalKey]refusal
@@ -51,16 +51,15 @@ type refusal struct {
 	source string // source of the first refusal
 }
 
-// widerKey is a key that replaces more specific ones when more than most of them are
-// pending.
+// widerKey is a less specific key. When most keys that it can replace are pending,
+// further refusals are counted under it.
 type widerKey struct {
 	refusalKey
 	most int
 }
 
-// wider returns the keys that can replace the key, the narrowest first. Anonymous
-// callers are not distinguished and have few reasons, so their events lose only the
-// subject.
+// wider returns the keys that can replace the key, the narrowest first. Anonymous callers
+// are counted together and have few reasons, so a wider key omits only their subject.
 func (k refusalKey) wider() []widerKey {
 	operation := k
 	operation.subject = rolecall.UserID{}
@@ -94,8 +93,8 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
 }
 
-// Flush writes the refusals since the last Flush. It keeps refusals that it cannot
-// write for the next Flush.
+// Flush writes events for the refusals since the last Flush. If a write fails, the next
+// Flush tries it again.
 func (r *Refusals) Flush(ctx context.Context) error {
 	var failures []error
 	for tenant, counted := range r.counter.drain() {
@@ -130,7 +129,8 @@ func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	return event
 }
 
-// add adds refusals to the pending ones, also those that could not be written.
+// add adds counted refusals to the pending refusals. Flush also uses it to add refusals
+// whose write has failed.
 func (c *refusalCounter) add(counted map[refusalKey]refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,8 +156,8 @@ func (c *refusalCounter) add(counted map[refusalKey]refusal) {
 	}
 }
 
-// choose returns the key under which a refusal is counted: the exact one, or a wider
-// one above the limits.
+// choose returns the key under which a refusal is counted. It is the given key, or a
+// wider key if a limit of events is reached.
 func (c *refusalCounter) choose(key refusalKey) refusalKey {
 	for _, w := range key.wider() {
 		if _, ok := c.pending[key]; ok {
