@@ -99,13 +99,14 @@ func admit(tx *store.Tx, id rolecall.UserID) error {
 	return rolecall.ErrWrongCredentials // deleted at the same time
 }
 
-// entry is an authenticated user, and how startSession creates the session.
+// entry is the input of startSession: an authenticated user and the properties of the
+// sign-in.
 type entry struct {
 	user         rolecall.UserID
 	password     string             // the stored hash, to which the known-device token is bound
-	counted      []rolecall.Counted // the attempt, refunded when the session is created
+	counted      []rolecall.Counted // the buckets of the counted attempt, which is refunded when the session is created
 	secondFactor bool               // a second factor was verified
-	isNewBrowser bool               // without a known-device token of the account, so the user is notified by mail
+	isNewBrowser bool               // the browser sent no known-device token of the account, so the user gets a mail
 	// prepare runs in the transaction that writes the session. It locks the user by
 	// admit and returns their current state.
 	prepare func(*store.Tx) (rolecall.User, error)

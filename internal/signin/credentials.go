@@ -14,10 +14,10 @@ import (
 // with a change of the password.
 const passwordChanged = "password changed"
 
-// setPassword sets a password without a verification of the old one: by a mailed
-// link or by an operator. Perhaps an attacker was signed in, so the user's sessions,
-// links and API tokens end too. A pending user gets no notice, because they set
-// their first password. The argument before is the user before the change.
+// setPassword sets a password without a verification of the old one: by a mailed link or
+// by an operator. An attacker may be signed in, so setPassword also ends the user's
+// sessions, links and API tokens. A pending user gets no notice, because this is the
+// user's first password. The argument before is the user before the change.
 func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event, from access.Browser) error {
 	tx.SetPassword(before.ID, hash, s.now())
 	if err := revokeAccess(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
@@ -39,9 +39,9 @@ func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *ro
 	return s.access.Notify(tx, tenant, before, "the password was changed", from)
 }
 
-// recordRevoked writes an event for each revoked API token of the user, as a copy of
-// like with its own type, values and reason. It also voids the links that were
-// requested with the token.
+// recordRevoked writes an event for each revoked API token of the user, as a copy of like
+// with another type, the values of the token and the reason. It also voids the links that
+// were requested with the tokens.
 func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
 		access.VoidLinks(tx, token.ID)
@@ -70,8 +70,8 @@ func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, chan
 }
 
 // revokeAccess revokes the access to the user's account that does not need the new
-// credentials: all sessions except one, which may be zero, the invitation and all
-// one-time tokens.
+// credentials. It ends all sessions except the session with the id except, which may be
+// zero. It deletes the invitation and all one-time tokens.
 func revokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
 	tx.DeleteAllOneTimeTokens(user)
 	if _, err := tx.DeleteInvitationOf(user); err != nil {
@@ -107,8 +107,8 @@ func wrongOwn(pointer string) error {
 	return rolecall.FieldErrors{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
 }
 
-// ChangePassword changes the caller's password and ends their other sessions. It
-// returns a new known-device token, because those of the old password become
+// ChangePassword changes the caller's password and ends their other sessions. It returns
+// a new known-device token, because tokens that were issued under the old password become
 // invalid. It returns ErrValidation, ErrTooManyAttempts and ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, password string) (device string, err error) {
 	if err := s.access.CheckNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {

@@ -40,8 +40,8 @@ func (m *deviceToken) isStale(hash string) bool {
 	return !bytes.Equal(m.Password, secret.Digest([]byte(hash)))
 }
 
-// currentDevice is like device, and returns nil if the password has changed since
-// then. The caller knows the hash.
+// currentDevice is like device, but also returns nil if the token is stale. The argument
+// hash is the stored hash of the account's password.
 func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *deviceToken {
 	if token := s.device(a, email); token != nil && !token.isStale(hash) {
 		return token

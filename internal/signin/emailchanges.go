@@ -119,10 +119,10 @@ func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.Use
 	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
 }
 
-// noticeEmailChange notifies the user's current address that a new one was
-// requested, whether or not another user has it. A change of the spelling only sends
-// no notice, because the link goes to the same mailbox. A pending user gets no
-// notice either, because the current address is not confirmed yet.
+// noticeEmailChange notifies the user's current address that a new one was requested,
+// whether or not another user has it. If the addresses differ only in spelling, no notice
+// is sent, because the link goes to the same mailbox. A pending user gets no notice
+// either, because the current address is not confirmed yet.
 func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.User, email string) error {
 	if rolecall.EmailKey(email) == u.EmailKey() || u.Status == rolecall.UserPending {
 		return nil
@@ -197,8 +197,9 @@ func ownSession(tx *store.Tx, presented []secret.Token, user rolecall.UserID) (r
 	return rolecall.SessionID{}, nil
 }
 
-// changing returns the user and the new address of an unexpired email change token.
-// If another user requested the change, this user must still be allowed to.
+// changing returns the user and the new address of an unexpired email change token. If
+// another user requested the change, the other user must still be allowed to change the
+// address.
 func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (user rolecall.User, email string, err error) {
 	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
 	if ok, err := access.Found(err); err != nil {

@@ -55,8 +55,9 @@ func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, e
 	return TOTPSecret{made.Base32(), made.URI(c.Tenant.DisplayName, c.User.Email)}, err
 }
 
-// ConfirmTOTP activates the pending secret if the code is valid. With a first factor
-// it returns recovery codes. It returns ErrValidation and ErrTooManyAttempts.
+// ConfirmTOTP activates the pending secret if the code is valid. If the caller has no
+// recovery codes, it also creates and returns them. It returns ErrValidation and
+// ErrTooManyAttempts.
 func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string) (codes []secret.RecoveryCode, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
@@ -89,8 +90,8 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string)
 	return codes, err
 }
 
-// wrongOwnCode returns the error for a wrong code of a signed-in user. A 401 would
-// look as if the session had ended.
+// wrongOwnCode returns the error for a wrong code of a signed-in user. It is not a 401,
+// because clients would take a 401 as the end of the session.
 func wrongOwnCode() error {
 	return rolecall.FieldErrors{{Pointer: "/code", Code: "wrong", Detail: "must be the current code of the authenticator app that you are adding"}}.Err()
 }
@@ -132,8 +133,8 @@ func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.E
 	return s.access.Notify(tx, c.Tenant.ID, &c.User, name+" was "+what, c.Browser())
 }
 
-// factorAdded is factorChanged for a new factor. It returns new recovery codes if
-// the caller has none left.
+// factorAdded is factorChanged for a new factor. If left, the number of the caller's
+// recovery codes, is zero, it creates and returns new recovery codes.
 func (s *Service) factorAdded(tx *store.Tx, c access.Caller, event *rolecall.Event, left int) ([]secret.RecoveryCode, error) {
 	err := s.factorChanged(tx, c, event)
 	if err != nil || left > 0 {

@@ -24,8 +24,8 @@ func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Ma
 	return err
 }
 
-// sessionNotices is how many session notices of one kind a user gets per hour, so
-// that a caller with stolen credentials cannot flood the mailbox.
+// sessionNotices is the maximum number of session notices of one kind that a user gets
+// per hour, so that a caller with stolen credentials cannot flood the mailbox.
 const sessionNotices = 3
 
 // notifyOfSession mails the user about the session, up to sessionNotices per hour.

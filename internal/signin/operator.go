@@ -54,8 +54,8 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 }
 
 // SetEmail changes the user's address, ends all their sessions and notifies the old
-// address. A change of the spelling only sends no notice. It returns ErrNotFound,
-// ErrValidation and ErrEmailTaken.
+// address. If the addresses differ only in spelling, no notice is sent. It returns
+// ErrNotFound, ErrValidation and ErrEmailTaken.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err

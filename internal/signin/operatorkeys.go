@@ -19,8 +19,9 @@ import (
 // cachedOperators is the maximum number of operator keys in the cache of a process.
 const cachedOperators = 1000
 
-// operatorCache caches operator keys by hash. The entry under the zero hash answers
-// whether keys exist: it holds the first stored key, or the zero key if no key exists.
+// operatorCache caches operator keys by hash. The entry under the zero hash records
+// whether any operator key exists: it contains the first stored key, or the zero key if
+// no key exists.
 type operatorCache = otter.Cache[[32]byte, *operatorEntry]
 
 // operatorEntry is immutable except for touching.
@@ -76,9 +77,9 @@ func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source strin
 	return authz.NewOperatorPrincipal(rolecall.Tenant{}, key, s.now()), nil
 }
 
-// operatorIn returns the operator of the key in the tenant. The tenant may be
-// suspended, because operators suspend and resume tenants. A tenant that the key
-// cannot access does not exist for it.
+// operatorIn returns the operator of the key in the tenant. The tenant may be suspended,
+// because operators suspend and resume tenants. For a tenant that the key cannot access,
+// operatorIn returns the same ErrUnauthenticated as for an unknown tenant.
 func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*authz.Principal, error) {
 	key, err := s.operatorKey(ctx, token, source)
 	if err != nil {

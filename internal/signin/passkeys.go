@@ -51,8 +51,8 @@ func (s *Service) challenge(purpose string, c access.Caller) secret.Token {
 	return s.keys.Challenge(purpose, s.now().Add(challengeLifetime), c.Tenant.ID.String(), c.User.ID.String())
 }
 
-// NewPasskey is a created passkey. With a first factor it has recovery codes, which
-// are shown once.
+// NewPasskey is a created passkey. It has new recovery codes if the user had no recovery
+// codes. The codes are shown once.
 type NewPasskey struct {
 	rolecall.Passkey
 	RecoveryCodes []secret.RecoveryCode

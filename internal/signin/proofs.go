@@ -20,13 +20,13 @@ type Proof struct {
 }
 
 // consume consumes a verified proof, in the transaction of the operation that needs it.
-// It returns ErrWrongCode if the proof was consumed already. With a first factor it
-// returns recovery codes.
+// It returns ErrWrongCode if the proof was consumed already. If it enrols the user's
+// first factor, it returns new recovery codes.
 type consume func(tx *store.Tx) ([]secret.RecoveryCode, error)
 
 // verifyProof verifies the proof. The returned function consumes it. It returns
 // ErrWrongCode if the proof is not a second factor of the user. A passkey must have
-// assertedPasskey the challenge.
+// signed the challenge.
 func (s *Service) verifyProof(c access.Caller, q *pendingSignIn, p Proof, challenge secret.Token) (consume, error) {
 	switch {
 	case p.Passkey != nil:

@@ -69,8 +69,8 @@ func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (consu
 	return func(*store.Tx) error { return nil }, challenge, err
 }
 
-// ownFailure turns the ErrWrongCode of a signed-in user into ErrValidation. A 401
-// would look as if the session had ended.
+// ownFailure turns the ErrWrongCode of a signed-in user into ErrValidation. Clients would
+// take a 401 as the end of the session.
 func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 	if !errors.Is(err, rolecall.ErrWrongCode) {
 		return err

@@ -24,10 +24,10 @@ const (
 	challengeTries = 5
 )
 
-// Challenge is the second step of a sign-in, after the right password.
+// Challenge asks for the second factor of a sign-in, after the password was verified.
 type Challenge struct {
 	Problem   *rolecall.Error         // how the API reports it: ErrSecondFactorRequired or ErrEnrolmentRequired
-	Token     string                  // secret; the answer must contain it
+	Token     string                  // secret that the client must send with the second factor
 	Methods   []rolecall.FactorMethod // the accepted methods
 	PublicKey []byte                  // PublicKeyCredentialRequestOptionsJSON; nil without passkeys
 }

@@ -111,8 +111,8 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 	})
 }
 
-// confirm records the first use of a successor. From now on, the previous token
-// works only for the grace period.
+// confirm records the first use of a token that a refresh has created. Afterwards, the
+// previous token works only for the grace period.
 func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token secret.Token, e *principalEntry) (*principalEntry, error) {
 	err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		tx.ConfirmGeneration(e.principal.Session.ID, e.token.Generation, s.now())
