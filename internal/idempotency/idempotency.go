@@ -1,6 +1,7 @@
-// Package idempotency makes creates safe to retry: one idempotency key, one effect.
-// It has the stored keys, the mutex of requests with the same key, and the limit of
-// keys per user. It may import the store and secret.
+// Package idempotency makes requests that create an object safe to retry: requests with
+// the same idempotency key create one object. It has the stored keys, the mutex of
+// requests with the same key, and the limit of keys per user. It may import the store and
+// secret.
 package idempotency
 
 import (
@@ -21,7 +22,8 @@ const (
 	// defaultKeyLimit is the maximum number of stored keys per user.
 	defaultKeyLimit = 100_000
 
-	// attempts is how often a create is tried while other requests hold its key.
+	// attempts is the maximum number of times that a create is tried while other requests
+	// hold its key.
 	attempts = 100
 )
 
@@ -57,14 +59,14 @@ type Creation struct {
 	Tenant    rolecall.TenantID // the tenant to write to; zero: that of the owner
 }
 
-// Keys runs each create once per key. It is safe for concurrent use.
+// Keys runs each create once per idempotency key. It is safe for concurrent use.
 type Keys struct {
 	store   *store.Store
 	now     func() rolecall.Time
 	limit   int
 	running keyedMutex
-	// budgets has the number of keys that each user may still store before they are
-	// counted again. So most creates need no count.
+	// budgets has the number of keys that each user may still store before the user's
+	// stored keys are counted again. So most creates do not count the keys.
 	budgets *otter.Cache[rolecall.UserID, *atomic.Int64]
 }
 
@@ -155,7 +157,8 @@ func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKe
 	return &first, nil
 }
 
-// Recreated returns value, or the stored result if first is a replay.
+// Recreated returns value, or the stored result if first is not nil, which means a
+// replay.
 func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(rolecall.AnyID) T) (Created[T], error) {
 	switch {
 	case first == nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-func TestARepeatWaitsForTheFirst(t *testing.T) {
+func TestARepeatedRequestWaitsForTheFirstOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m keyedMutex
 		_, unlock, err := m.lock(t.Context(), "a")
@@ -33,7 +33,7 @@ func TestARepeatWaitsForTheFirst(t *testing.T) {
 	})
 }
 
-func TestARepeatDoesNotWaitForever(t *testing.T) {
+func TestARepeatedRequestDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m keyedMutex
 		_, unlock, err := m.lock(t.Context(), "a")
