@@ -13,14 +13,15 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// A process sees its own changes immediately, and those of other processes within a
-// second: either it is notified of them, or it does not use older entries.
+// A process sees its own changes immediately, and the changes of other processes within a
+// second. Either the database notifies it of these changes, or it does not use cache
+// entries that are older.
 const (
 	watchedLifetime   = time.Minute
 	unwatchedLifetime = 800 * time.Millisecond // the rest of the second is for the request that reads again
 
 	// watchTimeout is how long after the last message from the database a process still
-	// relies on being notified. One message may be late.
+	// assumes that it receives all notifications. One message may be late.
 	watchTimeout = 500 * time.Millisecond
 )
 
@@ -111,6 +112,6 @@ func (t *Table) Lag(now rolecall.Time) time.Duration {
 	return now.Sub(rolecall.Time(t.caughtUp.Load()))
 }
 
-// IsWatching reports whether this process is notified of changes by other processes.
-// A clock that was set back ends that, too.
+// IsWatching reports whether this process is notified of changes by other processes. It
+// is also false if the clock was set back by more than watchTimeout.
 func (t *Table) IsWatching(now rolecall.Time) bool { return t.Lag(now).Abs() < watchTimeout }

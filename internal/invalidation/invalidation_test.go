@@ -73,7 +73,7 @@ func TestLifetimeOfAnEntry(t *testing.T) {
 	}
 }
 
-// failing is a database that cannot be watched twice in a row.
+// failing is a database whose Watch fails the first two times.
 type failing struct {
 	store.Database
 	calls int

@@ -7,8 +7,8 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Load returns the entry of the cache under the key if it is current. Otherwise it reads
-// and caches the entry. It runs one read at a time for each key.
+// Load returns the cached entry of the key if the function current accepts it. Otherwise
+// it calls read and caches the result. It runs one read at a time for each key.
 func Load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], key K, current func(E) bool, read func(context.Context, K) (E, error)) (E, error) {
 	for {
 		own := false

@@ -13,10 +13,9 @@ const (
 	retryLast  = 5 * time.Second
 )
 
-// Watch receives the changes of other processes until ctx ends. The function watch
-// passes them to the table until it fails; Watch then calls it again after a delay.
-// Until that succeeds, entries are used for less than a second, which only costs
-// more reads.
+// Watch receives the changes of other processes until ctx ends. The function watch passes
+// them to the table until it fails; Watch then calls it again after a delay. Until a call
+// succeeds, cache entries are used for less than a second. The only effect is more reads.
 func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, log *slog.Logger) {
 	for failures := 0; ; failures++ {
 		before := t.caughtUp.Load()
@@ -25,7 +24,7 @@ func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, lo
 			return
 		}
 		log.WarnContext(ctx, "lost notifications of changes by other processes; reading the database more often until they return", "error", err)
-		if t.caughtUp.Load() != before { // it worked for some time
+		if t.caughtUp.Load() != before { // the watch received changes before it failed
 			failures = 0
 		}
 		longest := min(retryFirst<<min(failures, 10), retryLast)
