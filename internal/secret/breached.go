@@ -3,7 +3,7 @@ package secret
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1" // lists of leaked passwords use it; it protects nothing here
+	"crypto/sha1" // lists of leaked passwords use SHA-1; it protects no secret here
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -140,7 +140,7 @@ func parseBreached(prefix, line string) (hash [sha1.Size]byte, count string, err
 
 // BreachedWriter writes the file that NewBreached reads.
 type BreachedWriter struct {
-	Hashes  int64 // written so far
+	Hashes  int64 // number of hashes written so far
 	last    [sha1.Size]byte
 	written *bufio.Writer
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// challengeHead is the length of the first part of a challenge in bytes: 8 bytes of expiry
-// and 8 random bytes. The rest is half of their MAC.
+// challengeHead is the length of the first part of a challenge in bytes: 8 bytes of
+// expiry and 8 random bytes. The rest of the challenge is half of the MAC of the first
+// part.
 const challengeHead = 16
 
 // Challenge returns a token that VerifyChallenge accepts until it expires, for the same purpose

@@ -42,8 +42,8 @@ func TestAPITokenHashIncludesPrefixAndChecksum(t *testing.T) {
 // by another implementation of CRC-32.
 var apiTokenSeeds = map[string]bool{
 	knownAPIToken: true,
-	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf400m7I9": true,  // a checksum of few digits
-	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf4m7I9":   false, // which are not left out
+	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf400m7I9": true,  // a checksum with leading zeros
+	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf4m7I9":   false, // leading zeros of the checksum are required
 	knownOperatorKey:                      false,
 	"":                                    false,
 	"rc_":                                 false,
@@ -52,7 +52,7 @@ var apiTokenSeeds = map[string]bool{
 	"rc_" + string(knownToken):            false,
 	"rc_" + string(knownToken) + "0Syauv": false,
 	"rc_" + string(knownToken) + "0syauu": false,
-	"rc_" + string(knownToken) + "41IIi4": false, // that of the operator key
+	"rc_" + string(knownToken) + "41IIi4": false, // the checksum of the operator key
 	"Rc_" + string(knownToken) + "0Syauu": false,
 	" " + knownAPIToken:                   false,
 	knownAPIToken + "\n":                  false,

@@ -18,11 +18,11 @@ type Passwords struct {
 	cost    Parameters
 	limiter *limiter.Limiter
 	hashed  atomic.Uint64
-	dummy   passwordHash // verified for users without a password
+	dummy   passwordHash // verified instead of the missing hash of a user without a password
 }
 
-// NewPasswords returns Passwords that hash at the cost, at most slots passwords at once,
-// with at most queue more waiting.
+// NewPasswords returns Passwords with the cost. At most slots passwords are hashed at the
+// same time, and at most queue other passwords wait.
 func NewPasswords(cost Parameters, slots, queue int) *Passwords {
 	return &Passwords{
 		cost:    cost,

@@ -13,7 +13,8 @@ import (
 // cheap is a cost that keeps tests fast.
 var cheap = Parameters{Time: 1, MemoryKiB: 64, Threads: 1}
 
-// From the test suite of the reference implementation of Argon2 (phc-winner-argon2).
+// The hashes are from the test suite of the reference implementation of Argon2
+// (phc-winner-argon2).
 func TestVerifyKnownAnswers(t *testing.T) {
 	passwords := NewPasswords(cheap, 1, 0)
 	for _, test := range []struct {
@@ -103,7 +104,7 @@ func TestHashesAreLimited(t *testing.T) {
 	for range slots {
 		<-entered
 	}
-	for passwords.limiter.Active() < slots+queue { // the rest are on their way into the queue
+	for passwords.limiter.Active() < slots+queue { // waits until the other goroutines are in the queue
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func FuzzParseHash(f *testing.F) {
 	})
 }
 
-// Releases are built without build tags, so they have the default cost.
+// Release builds have no build tags, so they use the cost that this test checks.
 func TestTheDefaultCostIsTheOneThatOWASPRecommends(t *testing.T) {
 	if full := (Parameters{Time: 2, MemoryKiB: 19 * 1024, Threads: 1}); CheapHashes || DefaultParameters != full {
 		t.Errorf("the default cost is %+v, want %+v", DefaultParameters, full)

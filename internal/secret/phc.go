@@ -77,7 +77,7 @@ func parseHash(phc string) (passwordHash, error) {
 	return h, err
 }
 
-// of returns the hash of the password with the same salt and cost.
+// of returns the hash of the password with the salt and the cost of h.
 func (h *passwordHash) of(password []byte) []byte {
 	return argon2.IDKey(password, h.salt, h.Time, h.MemoryKiB, h.Threads, uint32(len(h.sum)))
 }
@@ -86,7 +86,7 @@ func (h *passwordHash) matches(password []byte) bool {
 	return subtle.ConstantTimeCompare(h.of(password), h.sum) == 1
 }
 
-// weaker reports whether a new hash at cost p would be harder to guess.
+// weaker reports whether h is cheaper to guess than a new hash with the cost p.
 func (h *passwordHash) weaker(p Parameters) bool {
 	return h.Time < p.Time || h.MemoryKiB < p.MemoryKiB || h.Threads < p.Threads || len(h.salt) < saltBytes || len(h.sum) < hashBytes
 }

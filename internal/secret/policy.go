@@ -21,12 +21,12 @@ const productName = "Rolecall"
 // PasswordMax is the maximum length of a password, in code points after NFC.
 const PasswordMax = 1024
 
-// CheckPassword returns a field error's code and sentence if the password is too easy
-// to guess: it is shorter than the minimum of code points after NFC, it is common, or
-// fewer than 8 code points are left when the forbidden words, the name of this service
-// and the words of the known texts are taken out of it. The known texts are what others
-// know about the user, such as the name and the address. Both results are empty for a
-// good password.
+// CheckPassword returns a field error's code and sentence if the password is too easy to
+// guess: it is shorter than the minimum of code points after NFC, it is common, or fewer
+// than 8 code points are left when the forbidden words, the name of this service and the
+// words of the known texts are taken out of it. The known texts are data of the user that
+// others know, such as the name and the address. Both results are empty for a good
+// password.
 func CheckPassword(password string, minimum int, forbidden Words, known ...string) (code, detail string) {
 	if !utf8.ValidString(password) {
 		return "encoding", "must be valid UTF-8"
@@ -60,10 +60,11 @@ const (
 	longestCommon = 40 // code points of the longest common password
 )
 
-// fewestLeft returns how many code points of the folded password are left after predictable
-// pieces are removed, in the way that leaves the fewest. The words are such pieces. With
-// common, so are common passwords, repetitions of an earlier part of the password, and
-// sequences of neighboring keys.
+// fewestLeft removes predictable pieces from the folded password and returns the number
+// of code points that are left. Of all ways to remove pieces, it uses the way that leaves
+// the fewest code points. The words are predictable pieces. If common is true, so are
+// common passwords, repetitions of an earlier part of the password, and sequences of
+// neighboring keys.
 func fewestLeft(password string, common bool, words ...Words) int {
 	longest := 0
 	if common {
@@ -72,12 +73,12 @@ func fewestLeft(password string, common bool, words ...Words) int {
 	for _, w := range words {
 		longest = max(longest, w.longest)
 	}
-	var at []int // where each code point begins, and the end
+	var at []int // the offset of each code point, and of the end
 	for i := range password {
 		at = append(at, i)
 	}
 	at = append(at, len(password))
-	least := make([]int, len(at)) // least[i]: the fewest left of the first i code points
+	least := make([]int, len(at)) // least[i] is the smallest number of code points left of the first i code points
 	for i := range least {
 		least[i] = i
 	}

@@ -20,7 +20,7 @@ func TestCheckPassword(t *testing.T) {
 		{strings.Repeat("🐎🔋📎", 4) + "staple", ""},
 		{"", "length"},
 		{"fourteen chars", "length"},
-		{"e\u0301e\u0301 fourteenth", "length"}, // composed before it is counted
+		{"e\u0301e\u0301 fourteenth", "length"}, // normalized to NFC before the code points are counted
 		{strings.Repeat("x1y2z3w4 ", 114), "length"},
 		{"fifteen chars \xff", "encoding"},
 		{"passwordpassword", "common"},

@@ -19,7 +19,7 @@ const RecoveryCodes = 10
 
 const (
 	recoveryBytes      = 16
-	olderRecoveryBytes = 10 // of codes from earlier versions, which still work
+	olderRecoveryBytes = 10 // length of codes from earlier versions, which still work
 	recoveryGroup      = 4  // digits
 )
 
@@ -69,7 +69,7 @@ func ParseRecoveryCode(s string) (RecoveryCode, bool) {
 	digits := strings.Map(asCrockford, strings.ToLower(s))
 	raw, err := recoveryText.DecodeString(digits)
 	if err != nil || len(raw) != recoveryBytes && len(raw) != olderRecoveryBytes || recoveryText.EncodeToString(raw) != digits {
-		return "", false // the comparison refuses a last digit with unused bits set
+		return "", false // the comparison rejects a last digit in which unused bits are set
 	}
 	return recoveryCodeOf(raw), true
 }

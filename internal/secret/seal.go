@@ -13,12 +13,12 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// ErrSealed is the error of a text that no key has sealed for this purpose and with this
-// associated data.
+// ErrSealed is the error for a text that cannot be decrypted: none of the keys has sealed
+// it for this purpose and with this associated data.
 var ErrSealed = errors.New("not sealed here")
 
-// Keys are the secrets of an instance. The current one seals and signs. Previous ones only
-// open and verify.
+// Keys are the secrets of an instance. The current one seals and signs. Previous keys
+// only open and verify.
 type Keys struct{ secrets [][]byte }
 
 // NewKeys returns the keys of secrets. Each has at least 32 random bytes.
@@ -30,8 +30,8 @@ func NewKeys(current []byte, previous ...[]byte) *Keys {
 	return k
 }
 
-// Fingerprints returns a text of each key that identifies it and does not reveal it, the
-// current key first.
+// Fingerprints returns a fingerprint of each key, the current key first. A fingerprint
+// identifies the key and does not reveal it.
 func (k *Keys) Fingerprints() [][]byte {
 	var all [][]byte
 	for _, secret := range k.secrets {
@@ -61,8 +61,9 @@ func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
 	return nil, ErrSealed
 }
 
-// Renew seals the text again if a previous key has sealed it, so that the previous key can
-// be removed. It returns a text of the current key, and one that cannot be opened, unchanged.
+// Renew seals the text again if a previous key has sealed it, so that the previous key
+// can be removed. It returns the text unchanged if the current key has sealed it, or if
+// no key can open it.
 func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
 	if _, err := NewKeys(k.secrets[0]).Open(purpose, sealed, associated); err == nil {
 		return sealed
@@ -74,8 +75,9 @@ func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
 	return k.Seal(purpose, plaintext, associated)
 }
 
-// MAC returns the HMAC-SHA256 of the parts under the current key for the purpose. Different
-// parts never give the same input: each part is preceded by its length.
+// MAC returns the HMAC-SHA256 of the parts under the current key for the purpose.
+// Different parts never give the same input to the hash, because each part is preceded by
+// its length.
 func (k *Keys) MAC(purpose string, parts ...string) []byte {
 	mac := hmac.New(sha256.New, derive(k.secrets[0], purpose))
 	for _, part := range parts {
@@ -110,7 +112,7 @@ func ETag(representation []byte) string {
 func derive(secret []byte, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, "rolecall "+purpose, chacha20poly1305.KeySize)
 	if err != nil {
-		panic(err) // only for a key longer than HKDF can make
+		panic(err) // HKDF fails only for a longer key than it can derive
 	}
 	return key
 }
@@ -120,7 +122,7 @@ func derive(secret []byte, purpose string) []byte {
 func newAEAD(key []byte) cipher.AEAD {
 	aead, err := chacha20poly1305.NewX(key)
 	if err != nil {
-		panic(err) // only for a key that is not 32 bytes
+		panic(err) // fails only for a key that does not have 32 bytes
 	}
 	return aead
 }

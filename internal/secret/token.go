@@ -8,8 +8,8 @@ import (
 
 const tokenBytes = 32
 
-// text is the encoding of tokens and sealed texts. It is strict, so that each has exactly
-// one form.
+// text is the encoding of tokens and sealed texts. The decoder is strict, so that each
+// token or text has exactly one form.
 var text = base64.RawURLEncoding.Strict()
 
 // Token is a bearer token: 256 random bits as 43 base64url characters. A token for a program

@@ -3,7 +3,7 @@ package secret
 import (
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" // RFC 6238 and every authenticator app use it; it is safe in an HMAC
+	"crypto/sha1" // RFC 6238 and every authenticator app use SHA-1; it is safe in an HMAC
 	"crypto/subtle"
 	"encoding/base32"
 	"encoding/binary"
@@ -43,7 +43,7 @@ func (t TOTP) Base32() string { return base32.StdEncoding.EncodeToString(t) }
 func (t TOTP) URI(issuer, account string) string {
 	parameters := url.Values{"secret": {t.Base32()}, "issuer": {issuer}}
 	label := url.PathEscape(strings.ReplaceAll(issuer, ":", " ")) + ":" + url.PathEscape(account)
-	return "otpauth://totp/" + label + "?" + strings.ReplaceAll(parameters.Encode(), "+", "%20") // apps do not all know + as a space
+	return "otpauth://totp/" + label + "?" + strings.ReplaceAll(parameters.Encode(), "+", "%20") // some apps do not decode + as a space
 }
 
 // Step returns the step that the code belongs to. It returns false if the code is wrong, or
@@ -52,7 +52,7 @@ func (t TOTP) URI(issuer, account string) string {
 func (t TOTP) Step(code string, at rolecall.Time, used int64) (step int64, ok bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	now := at.Std().Unix() / int64(totpPeriod/time.Second)
-	for s := now - totpDrift; s <= now+totpDrift; s++ { // every step, so that the duration reveals nothing
+	for s := now - totpDrift; s <= now+totpDrift; s++ { // the loop compares with every step, so that its duration reveals nothing
 		if subtle.ConstantTimeCompare([]byte(code), []byte(t.Code(s))) == 1 && s > used {
 			step, ok = s, true
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// RFC 6238, appendix B: its codes have eight digits, of which the last six are ours.
+// The vectors are from RFC 6238, appendix B. Its codes have eight digits. The codes of
+// Rolecall are the last six of them.
 func TestTOTPVectors(t *testing.T) {
 	secret := TOTP("12345678901234567890")
 	for at, code := range map[int64]string{
@@ -21,7 +22,7 @@ func TestTOTPVectors(t *testing.T) {
 	}
 }
 
-// RFC 4226, appendix D.
+// The vectors are from RFC 4226, appendix D.
 func TestHOTPVectors(t *testing.T) {
 	for step, want := range strings.Fields("755224 287082 359152 969429 338314 254676 287922 162583 399871 520489") {
 		if got := TOTP("12345678901234567890").Code(int64(step)); got != want {

@@ -103,7 +103,8 @@ func TestEightCharactersOutsideOfWordsAreRequired(t *testing.T) {
 	forbidden := words(t, "swordfish", "xyzzy", "plugh")
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(rapid.SampledFrom([]string{"Swordfish", "XYZZY", "plugh", "Lovelace", "ADA", "example"}), 1, 8).Draw(t, "words")
-		// No word has one of these characters, and no two of them are neighbors.
+		// None of the words contains one of these characters, and no two of these
+		// characters are neighboring keys.
 		others := []rune("1Q7V4J0Z5T")[:rapid.IntRange(0, 10).Draw(t, "others")]
 		for _, other := range others {
 			i := rapid.IntRange(0, len(pieces)).Draw(t, "at")
