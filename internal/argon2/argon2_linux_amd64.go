@@ -10,7 +10,7 @@ import (
 
 const (
 	argon2id = 2
-	slices   = 4   // of a pass; lanes wait for each other after each
+	slices   = 4   // number of slices of a pass; all lanes finish a slice before the next slice begins
 	words    = 128 // of a block
 )
 
@@ -40,7 +40,8 @@ func IDKey(password, salt []byte, passes, memoryKiB uint32, threads uint8, lengt
 	return h.key(length)
 }
 
-// hash is a computation. Names and formulas are those of RFC 9106, section 3.2.
+// hash is one computation of Argon2id. Names and formulas are those of RFC 9106, section
+// 3.2.
 type hash struct {
 	blocks                       []block
 	passes, lanes, lane, segment uint32 // lane and segment are lengths in blocks
@@ -73,7 +74,7 @@ func (h *hash) begin(password, salt []byte, memoryKiB, length uint32) {
 
 // fill computes the blocks of one lane in one slice.
 func (h *hash) fill(pass, slice, lane uint32) {
-	independent := pass == 0 && slice < slices/2 // of the password
+	independent := pass == 0 && slice < slices/2 // the block references are independent of the password
 	var addresses, in, zero block
 	in = block{uint64(pass), uint64(lane), uint64(slice), uint64(len(h.blocks)), uint64(h.passes), argon2id}
 	next := func() {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A vector of the reference implementation.
+// The vector is from the reference implementation.
 func TestIDKeyOfTheReference(t *testing.T) {
 	got := IDKey([]byte("password"), []byte("somesalt"), 2, 65536, 1, 32)
 	if want := "09316115d5cf24ed5a15a31a3ba326e5cf32edc24702987c02b6566f61913cf7"; hex.EncodeToString(got) != want {
@@ -18,7 +18,7 @@ func TestIDKeyOfTheReference(t *testing.T) {
 	}
 }
 
-func TestIDKeyEqualsThatOfTheLibrary(t *testing.T) {
+func TestIDKeyEqualsTheKeyOfXCrypto(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		password := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "password")
 		salt := rapid.SliceOfN(rapid.Byte(), 0, 80).Draw(t, "salt")
@@ -33,7 +33,7 @@ func TestIDKeyEqualsThatOfTheLibrary(t *testing.T) {
 	})
 }
 
-// Hashes of different sizes at once use each other's memory.
+// Concurrent hashes of different sizes reuse each other's memory.
 func TestIDKeyAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 8 {

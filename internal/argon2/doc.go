@@ -1,7 +1,8 @@
 // Package argon2 computes Argon2id (RFC 9106) as golang.org/x/crypto/argon2 does, but
-// with AVX2 and with memory that is used again. A hash under load takes 55 % of the
-// processor time that it takes there (ADR 0042). Processors without AVX2, and systems
-// other than Linux on amd64, use that package.
+// with AVX2 and with memory that consecutive hashes reuse. Under load, a hash takes 55 %
+// of the processor time of golang.org/x/crypto/argon2 (ADR 0042). On processors without
+// AVX2, and on systems other than Linux on amd64, this package calls
+// golang.org/x/crypto/argon2.
 package argon2
 
 import "golang.org/x/crypto/argon2"

@@ -18,7 +18,7 @@ type memory struct {
 	free  [][]byte
 }
 
-// take returns memory for n blocks, with any content.
+// take returns memory for n blocks. The content of the memory is undefined.
 func (m *memory) take(n int) ([]block, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,13 +36,14 @@ func (m *memory) take(n int) ([]block, error) {
 		if mapped, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
 			return nil, err
 		}
-		_ = unix.Madvise(mapped, unix.MADV_HUGEPAGE) // it works without, a little slower
+		_ = unix.Madvise(mapped, unix.MADV_HUGEPAGE) // an error is ignored: without huge pages, a hash is only a little slower
 	}
 	m.taken++
 	return unsafe.Slice((*block)(unsafe.Pointer(&mapped[0])), n), nil
 }
 
-// give takes back what take returned, and unmaps all memory if no hash is computed.
+// give returns the blocks of a take for reuse. It unmaps all memory if no other hash is
+// in progress.
 func (m *memory) give(blocks []block) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
