@@ -10,8 +10,8 @@ import (
 // Limiter is a semaphore with a bounded queue. It is safe for concurrent use.
 type Limiter struct {
 	slots   chan struct{}
-	limit   int64        // of operations that run or wait
-	active  atomic.Int64 // operations that run or wait
+	limit   int64        // maximum number of operations that run or wait
+	active  atomic.Int64 // number of operations that run or wait
 	maxWait time.Duration
 }
 
