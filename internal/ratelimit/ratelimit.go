@@ -48,8 +48,9 @@ type Limiter struct {
 	keys         *secret.Keys
 	invalidation *invalidation.Table
 	now          func() rolecall.Time
-	// full caches until when buckets are full. Further attempts on a full bucket
-	// write nothing, so the limits also bound the growth of the table of attempts.
+	// full caches the full buckets and the times until which they are full. Attempts on a
+	// full bucket write no rows, so the limits also bound the growth of the table of
+	// attempts.
 	full *otter.Cache[string, fullBucket]
 }
 
@@ -110,8 +111,9 @@ func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted
 	return counted, err
 }
 
-// refusal returns the error of the first full bucket, or nil. Each wait is how long
-// the bucket stays full. The time to wait in the error is the longest of them.
+// refusal returns the error of the first full bucket, or nil. Each element of waits is
+// the time for which the bucket at the same index stays full. If the Full member of the
+// bucket is nil, refusal returns ErrTooManyAttempts with the longest of these times.
 func refusal(buckets []rolecall.Bucket, waits []time.Duration) error {
 	longest := slices.Max(waits)
 	if longest <= 0 {
@@ -132,8 +134,9 @@ func (l *Limiter) Uncount(ctx context.Context, counted []rolecall.Counted) error
 	})
 }
 
-// CountIn counts in the bucket within the transaction and returns an error above its
-// limit. The error rolls the transaction back, so refused attempts are not counted.
+// CountIn counts an attempt in the bucket within the transaction. Above the limit of the
+// bucket, it returns the error full with the time to wait. The error rolls the
+// transaction back, so refused attempts are not counted.
 func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, l.now())
 	if err == nil && counted[0].Count > bucket.Limit {

@@ -6,9 +6,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// SignIn returns the counters of sign-in attempts from unknown devices: of the
-// account and the source, of the account, and of the source. Attempts in an unknown
-// tenant are counted by its name, so that they cost the same.
+// SignIn returns the counters of sign-in attempts from unknown devices: of the account
+// and the source, of the account, and of the source. Attempts in an unknown tenant are
+// counted by the name of the tenant, so that they cost the same.
 func (l *Limiter) SignIn(tenantName, account, source string) []rolecall.Bucket {
 	network := NetworkOf(source)
 	return []rolecall.Bucket{
