@@ -26,9 +26,9 @@ scenario("a new reader sees times in their own zone, without a second load", asy
   assert.equal(await zoneCookie(page), "Africa/Nairobi");
   await page.goto("/console/demo/events");
   assert.equal(count.pages, 3);
-  const time = page.locator(".table-events td > time").first();
+  const time = page.locator(".event-time").first();
   const iso = await time.getAttribute("datetime");
-  assert.equal(await time.innerText(), `${inZone(iso, "Africa/Nairobi")} EAT`);
+  assert.equal(await time.innerText(), inZone(iso, "Africa/Nairobi").slice(-5));
   assert.match(await time.getAttribute("title"), /^\w+, \d+ \w+ \d{4}, \d\d:\d\d:\d\d EAT \(Africa\/Nairobi\) = \d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC$/);
   await page.getByText("Time zone: Africa/Nairobi", { exact: true }).waitFor();
   await page.getByLabel("Before").fill("2000-01-01");
@@ -105,6 +105,6 @@ scenario("without scripts, times are in UTC and say so", async (page) => {
   await signedIn(page);
   await page.goto("/console/demo/events");
   await page.getByText("Time zone: UTC", { exact: true }).waitFor();
-  const time = page.locator(".table-events td > time").first();
-  assert.equal(await time.innerText(), `${inZone(await time.getAttribute("datetime"), "UTC")} UTC`);
+  const time = page.locator(".event-time").first();
+  assert.equal(await time.innerText(), inZone(await time.getAttribute("datetime"), "UTC").slice(-5));
 }, { javaScriptEnabled: false, timezoneId: "Africa/Nairobi" });
