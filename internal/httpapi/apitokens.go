@@ -57,8 +57,8 @@ func newTokenBody(t *rolecall.APIToken) tokenBody {
 	return tokenBody{t.ID, t.Name, t.Permissions, t.CreatedBy, t.CreatedAt, t.ExpiresAt, t.LastUsedAt}
 }
 
-// newTokenBodyWithSecret is a new API token. Its secret is shown once: a repeated request
-// is answered with secretWithheld.
+// newTokenBodyWithSecret is a new API token with its secret. Only the first response has the
+// secret. The response to a repeated request has secretWithheld instead.
 type newTokenBodyWithSecret struct {
 	tokenBody
 	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no secret. Absent otherwise."`

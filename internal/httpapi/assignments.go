@@ -56,8 +56,8 @@ func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in 
 	return operation.Response[operation.NoContent]{}, s.directory.UnassignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role)
 }
 
-// assignmentDraft describes a new assignment. Without members, it has no limits: the whole tenant, and
-// no expiry.
+// assignmentDraft describes a new assignment. An empty draft means the whole tenant, without
+// expiry.
 type assignmentDraft struct {
 	Reach     reachDraft     `json:"reach" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires, in the future. Null for never."`

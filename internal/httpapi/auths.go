@@ -57,8 +57,8 @@ func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionReque
 	return operation.Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
 }
 
-// currentSession is the caller with the caller's permissions. Permissions in some departments are a
-// separate member, so that a client that ignores the reach fails closed.
+// currentSession is the caller with the permissions of the caller. Permissions that are limited to
+// some departments are in a separate member, so that a client that ignores the reach fails closed.
 type currentSession struct {
 	Tenant            currentTenant         `json:"tenant" doc:"The tenant of the request."`
 	Principal         currentPrincipal      `json:"principal" doc:"The caller. An API token of a user acts as that user."`
@@ -86,8 +86,8 @@ type scopedPermission struct {
 	Reach      reachBody           `json:"reach" doc:"The departments for whose users the caller has the permission."`
 }
 
-// newCurrentSession returns the caller. A program has no session. Its user has the name only, unless
-// the program acts as a user.
+// newCurrentSession returns the body for the caller. For API tokens and operator keys, the body has
+// no session, and its user has only the name unless the token acts as a user.
 func newCurrentSession(p *authz.Principal) currentSession {
 	everywhere, scoped := p.Grants()
 	readable, assignments := rolecall.AllUserMembers, p.Assignments
@@ -133,8 +133,8 @@ func (s *Server) signedIn(signIn *signin.SignIn) operation.Response[signInBody] 
 	}}
 }
 
-// sessionCookies gives the browser the session of the sign-in and its known-device token. The
-// session is the last cookie, because some clients keep only the last one.
+// sessionCookies returns a function that sets the session cookie and the known-device cookie of the
+// sign-in. The session cookie is the last one, because some clients keep only the last cookie.
 func (s *Server) sessionCookies(signIn *signin.SignIn) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := signIn.Principal
@@ -144,7 +144,7 @@ func (s *Server) sessionCookies(signIn *signin.SignIn) func(w http.ResponseWrite
 	}
 }
 
-// setDevice makes the browser a known one for the account.
+// setDevice sets the cookie that makes the browser a known device of the account.
 func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant rolecall.TenantID, token string) {
 	if token != "" {
 		s.site.SetDevices(w, r, s.signin.KeptDevices(tenant, token, web.Devices(r)), signin.DeviceLifetime)
@@ -154,7 +154,7 @@ func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant roleca
 // clearSession removes the session from the browser.
 func (s *Server) clearSession(w http.ResponseWriter, _ *http.Request) { s.site.ClearSession(w) }
 
-// challengeProblem returns the problem with the challenge, nil without one.
+// challengeProblem returns the problem with the challenge. It returns nil if the challenge is nil.
 func challengeProblem(c *signin.Challenge) *operation.Problem {
 	if c == nil {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// TestAnswersSayWhatOpens calls every operation without a credential. It also calls the operations that
-// accept bearer tokens with an invalid one.
-func TestAnswersSayWhatOpens(t *testing.T) {
+// TestResponsesNameTheAcceptedSchemes calls every operation without a credential. It also calls the
+// operations that accept bearer tokens with an invalid token.
+func TestResponsesNameTheAcceptedSchemes(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()
 	for _, op := range everyOperation {
@@ -32,8 +32,8 @@ func TestAnswersSayWhatOpens(t *testing.T) {
 	}
 }
 
-// TestAnswersSayWhyABearerDoesNotDo is of the errors of RFC 6750, 3.1.
-func TestAnswersSayWhyABearerDoesNotDo(t *testing.T) {
+// TestResponsesNameTheErrorOfABearerToken checks the error codes of RFC 6750, 3.1.
+func TestResponsesNameTheErrorOfABearerToken(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()
 	expires := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)

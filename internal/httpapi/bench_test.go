@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// sink is a ResponseWriter that keeps nothing, so that a benchmark measures the
-// edge and not a recorder.
+// sink is a ResponseWriter that discards the response, so that a benchmark does not measure a
+// recorder.
 type sink struct{ header http.Header }
 
 func (s *sink) Header() http.Header         { return s.header }
@@ -38,12 +38,12 @@ func BenchmarkSession(b *testing.B) {
 	benchmarkGet(b, func(*testServer) string { return "/auths/session" })
 }
 
-// BenchmarkUser includes the store's read.
+// BenchmarkUser measures reading one user, including the read of the store.
 func BenchmarkUser(b *testing.B) {
 	benchmarkGet(b, func(s *testServer) string { return "/users/" + s.ownerID })
 }
 
-// BenchmarkUserPage is the encoding of a page of 50 users.
+// BenchmarkUserPage measures the encoding of a page of 50 users.
 func BenchmarkUserPage(b *testing.B) {
 	department, now := "Sales", rolecall.Time(1_700_000_000_123_456)
 	users := make([]rolecall.User, rolecall.DefaultLimit)
@@ -64,7 +64,7 @@ func BenchmarkUserPage(b *testing.B) {
 	b.SetBytes(int64(len(out)))
 }
 
-// BenchmarkUserList is a page of users with the store's read.
+// BenchmarkUserList measures a page of users, including the read of the store.
 func BenchmarkUserList(b *testing.B) {
 	benchmarkGet(b, func(*testServer) string { return "/users?limit=50" })
 }

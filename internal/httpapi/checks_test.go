@@ -27,7 +27,7 @@ func TestChecksComeInTheOrderOfTheContract(t *testing.T) {
 	unknown := "/users/00000000-0000-7000-8000-000000000000"
 	nobody := "session=" + string(secret.NewToken())
 
-	// Each request is wrong in everything that comes later, too.
+	// The cases are in the order of the checks. Each request also fails all later checks.
 	for _, test := range []struct {
 		name, cookie, method, path, body string
 		headers                          []string
@@ -152,7 +152,7 @@ func TestPathsHaveOneSpelling(t *testing.T) {
 	}
 }
 
-// sendPath sends a GET by the owner with the path just as it is written.
+// sendPath sends a GET request of the owner. It does not normalize or encode the path.
 func (s *testServer) sendPath(path string) reply {
 	return s.send(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.url, "http://"), Opaque: path}, Header: http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}})
 }
@@ -220,7 +220,7 @@ func TestTenantHeader(t *testing.T) {
 	}
 }
 
-// strip returns the body without what differs between any two requests.
+// strip returns the body without the parts that differ between two equal requests.
 func strip(r reply) string {
 	return strings.ReplaceAll(r.body, r.Header.Get("X-Request-Id"), "")
 }
@@ -428,7 +428,7 @@ func TestLogAndMetrics(t *testing.T) {
 	}
 }
 
-func TestDeadlineAndClientGone(t *testing.T) {
+func TestDeadlineAndDisconnectedClient(t *testing.T) {
 	s := newTestServer(t)
 	edge := New(s.node.Access, s.node.Directory, s.node.SignIn, web.New(web.Options{Deadline: time.Nanosecond, Logger: slog.New(slog.DiscardHandler)}), Options{})
 	r := httptest.NewRequest("GET", "/users/"+s.ownerID, nil)

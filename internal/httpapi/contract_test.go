@@ -37,8 +37,7 @@ var loadContract = sync.OnceValues(func() (*contract, error) {
 	return &contract{router, schemas}, err
 })
 
-// checkContract fails the test if the answer of a documented operation is not a
-// documented one.
+// checkContract fails the test if the response of an operation does not match the OpenAPI document.
 func checkContract(t testing.TB, base string, r reply) {
 	t.Helper()
 	path, inside := strings.CutPrefix(r.Request.URL.Path, base)

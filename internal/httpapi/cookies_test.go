@@ -10,8 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// loginSetting signs the owner in with the request headers and returns the cookies
-// that the answer sets.
+// loginSetting signs the owner in with the request headers, and returns the cookies that the
+// response sets.
 func (s *testServer) loginSetting(headers ...string) []*http.Cookie {
 	s.t.Helper()
 	r := s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+ownerPassword+`"}`, headers...)
@@ -63,7 +63,7 @@ func TestAKnownDeviceCookieOfTheOldNameIsReadAndReplaced(t *testing.T) {
 		if got := cookieNames(s.loginSetting("Cookie", "__Host-rolecall_device="+cookies[1].Value)); len(got) != 2 {
 			t.Errorf("the next sign-in sets %q", got)
 		}
-		for range 10 { // which fills the limit of the source for other browsers
+		for range 10 { // these failures reach the limit of this source for unknown browsers
 			expectProblem(t, s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"wrong"}`), 401, "wrong-credentials")
 		}
 		expectProblem(t, s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+ownerPassword+`"}`), 429, "too-many-attempts")

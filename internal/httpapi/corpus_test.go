@@ -18,7 +18,7 @@ import (
 // last class, the server refuses text that is not Unicode, and values that are nested too deeply. It
 // accepts numbers of any size.
 
-// notJSON returns values that no document may hold.
+// notJSON returns texts that are not valid JSON.
 func notJSON() []string {
 	values := strings.Split("- + +1 ++1 --1 -01 -00 00 012 -012 01.5 1. -1. .1 -.1 . -. 0.e1 1.e3 1.e+3 1e 1E 1e+ 1e- 1e1.5 1ee2 1e+-2 0e 0E+ 1.5e "+
 		"1.0.0 1.5.2 1+2 1-2 0x1F 0b1 0o7 1_000 1a 1e1a -a -1x １ ٣ ∞ ½ 1,5:2 NaN -NaN nan Infinity -Infinity +Infinity inf "+
@@ -45,7 +45,8 @@ func notJSON() []string {
 		"[1 true]", "[1 2]", "1 2", `"a" "b"`, "[] []", "{} {}", "- 1", "1 .5", "1 e5", "tr ue", "{\"a\" 1}", "[1\n,\n2\n,\n]")
 }
 
-// notUnicode returns texts that are no UTF-8 or no scalar values.
+// notUnicode returns texts that are not valid UTF-8, or that have code points that are not Unicode
+// scalar values.
 func notUnicode() []string {
 	texts := []string{
 		"\xc0\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80", // overlong
@@ -59,7 +60,7 @@ func notUnicode() []string {
 	return texts
 }
 
-// isJSONText returns values that every document may hold.
+// isJSONText returns texts that are valid JSON.
 func isJSONText() []string {
 	values := strings.Split("0 -0 1 -1 123 0.5 -0.5 1e1 1E1 1e+1 1E+1 1e-1 0e1 0e+1 1.5e3 123.456e78 20e1 0.4e0066999999999999999999 -1e+9999 1.5e+9999 123e-10000000 "+
 		"100000000000000000000 -123123123123123123123123123123 "+strings.Repeat("9", 5000)+" 0."+strings.Repeat("1", 5000)+" true false null [] {} [[]] [{}] [null] [1,true,null,\"a\"] {\"\":0} {\"a\":{}} {\"a\":[]} "+
@@ -76,8 +77,8 @@ func isJSONText() []string {
 	return append(values, " [ ] ", "\t1\r\n", "[\n1\n,\n2\n]", "{\r\"a\"\r:\r1\r}", `"a b"`, strings.Repeat("[", 30)+strings.Repeat("]", 30), `"`+strings.Repeat("a", 60_000)+`"`)
 }
 
-// judged sends the document to every operation that reads a body, and fails unless
-// each refuses it with the status.
+// judged sends the document to every operation with a body, and fails the test unless each response
+// has the status.
 func (s *testServer) judged(document string, status int) {
 	s.t.Helper()
 	for _, op := range everyOperation {
@@ -97,8 +98,8 @@ func (s *testServer) pathOf(op *operation.Operation) string {
 	return strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID, "{passkeyId}", "AAAA", "{name}", operatedTenant).Replace(op.Path)
 }
 
-// quietServer is a test server that logs nothing, with a check at the end that the
-// test had no effect.
+// quietServer returns a test server that logs nothing. At the end of the test, it checks that the
+// test changed no data.
 func quietServer(t *testing.T) *testServer {
 	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
@@ -111,7 +112,7 @@ func quietServer(t *testing.T) *testServer {
 	return s
 }
 
-func TestWhatIsNoJSONIsRefusedByEveryOperation(t *testing.T) {
+func TestEveryOperationRefusesInvalidJSON(t *testing.T) {
 	s := quietServer(t)
 	for _, value := range notJSON() {
 		s.judged(value, http.StatusBadRequest)
@@ -130,7 +131,7 @@ func TestWhatIsNoJSONIsRefusedByEveryOperation(t *testing.T) {
 	}
 }
 
-func TestWhatIsJSONIsReadByEveryOperation(t *testing.T) {
+func TestEveryOperationReadsValidJSON(t *testing.T) {
 	s := quietServer(t)
 	for _, value := range isJSONText() {
 		s.judged(`{"unknown":`+value+`}`, http.StatusUnprocessableEntity)
@@ -150,7 +151,7 @@ func TestWhatIsJSONIsReadByEveryOperation(t *testing.T) {
 
 // If a body repeats a member, the check and the operation could use different values. A member with
 // different capitals is a different member.
-func TestMembersAreGivenOnceAndAsTheyAreSpelled(t *testing.T) {
+func TestDuplicateAndMisspelledMembersAreRefused(t *testing.T) {
 	s := quietServer(t)
 	schemas := Document().Components.Schemas.Map()
 	for _, op := range everyOperation {

@@ -35,7 +35,7 @@ func decode[In any](t *testing.T, id, body string) (In, error) {
 	return value.Interface().(In), err
 }
 
-func TestPatchTellsAbsentFromNull(t *testing.T) {
+func TestPatchDistinguishesAbsentFromNull(t *testing.T) {
 	in, err := decode[updateUserRequest](t, "UsersController_updateUser", `{"department":null,"metadata":{"a":null,"b":"x"}}`)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 // pagePaths are the pages for people.
 var pagePaths = []string{"/docs", "/docs/operations/UsersController_createUser", "/docs/permissions", "/docs/events", "/problems", "/problems/last-owner"}
 
-// atBase returns an edge that is reached at the base path. Its pages need no
-// service.
+// atBase returns a server with the base path. It has no service, because the documentation pages
+// need none.
 func atBase(t *testing.T, base string) *Server {
 	t.Helper()
 	publicURL, err := url.Parse("https://id.example.com" + base)
@@ -31,7 +31,7 @@ func atBase(t *testing.T, base string) *Server {
 	return New(nil, nil, nil, web.New(web.Options{PublicURL: publicURL, Logger: slog.New(slog.DiscardHandler)}), Options{})
 }
 
-// fetch asks the edge for a page; headers are name, value, name, value.
+// fetch sends a GET request for the page. The headers are alternating names and values.
 func fetch(edge *Server, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -104,7 +104,7 @@ func TestNoOtherPageKeepsAWindowOfADocument(t *testing.T) {
 	}
 }
 
-func TestPagesAreAskedForAnewAndTheirFilesNever(t *testing.T) {
+func TestPagesAreRevalidatedAndTheirFilesAreCached(t *testing.T) {
 	edge := atBase(t, "")
 	paths := map[string]string{"/docs": "no-cache", "/openapi.yaml": "public, max-age=300"}
 	for _, target := range loaded.FindAllStringSubmatch(fetch(edge, "/docs").Body.String(), -1) {
@@ -197,7 +197,8 @@ func TestProblemsAreListedOnceByStatus(t *testing.T) {
 	}
 }
 
-// TestEachProblemSaysWhatToDo expects at least two sentences: the cause, and what to do.
+// TestEachProblemSaysWhatToDo checks that each explanation has at least two sentences: the cause
+// and a remedy.
 func TestEachProblemSaysWhatToDo(t *testing.T) {
 	for _, known := range catalogue {
 		if !strings.HasSuffix(known.Detail, ".") || !strings.Contains(known.Detail, ". ") {

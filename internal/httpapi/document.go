@@ -12,7 +12,8 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// version is the version of the contract. Within a major version, nothing is removed or changed.
+// version is the version of the API contract. Within a major version, no part of the contract is
+// removed or changed.
 const version = "1.0.0"
 
 // Document returns the contract as an OpenAPI 3.1 document. It is generated from the same table as
@@ -49,7 +50,7 @@ func YAML() ([]byte, error) { return Document().YAML() }
 func loadExamples() map[string]operation.Example {
 	var all map[string]operation.Example
 	if err := json.Unmarshal(openapi.Examples, &all); err != nil {
-		panic("httpapi: the examples of the document: " + err.Error()) // a test reads them
+		panic("httpapi: the examples of the document: " + err.Error()) // cannot happen: a test reads the examples
 	}
 	return all
 }

@@ -90,8 +90,8 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 	}
 }
 
-// TestDocumentSuitsCodeGenerators checks what the code that generators write must have to
-// compile: distinct names of types and methods, and no end of a comment in a text.
+// TestDocumentSuitsCodeGenerators checks two conditions under which generated code compiles: types
+// and methods have distinct names, and no text ends a comment.
 func TestDocumentSuitsCodeGenerators(t *testing.T) {
 	document := Document()
 	seen := map[string]bool{}
@@ -155,7 +155,7 @@ func TestEveryErrorOfTheNounsIsInTheCatalogue(t *testing.T) {
 	}
 }
 
-func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
+func TestBodiesAcceptWhatTheDocumentDescribes(t *testing.T) {
 	readers := bodyReaders()
 	schemas := Document().Components.Schemas.Map()
 	for name, read := range readers {

@@ -111,7 +111,7 @@ func newEventBody(e *rolecall.Event) eventBody {
 	return body
 }
 
-// optionalText is a text. The empty text is null in JSON.
+// optionalText is a text. If it is empty, its JSON is null.
 type optionalText string
 
 // AppendJSON appends the text, or null if it is empty.

@@ -136,7 +136,7 @@ func TestUnknownValuesOfFilters(t *testing.T) {
 	}
 }
 
-func TestWalkOfEvents(t *testing.T) {
+func TestPagesOfEventsHaveEachEventOnce(t *testing.T) {
 	s := newTestServer(t)
 	for i := range 5 {
 		s.as(s.owner, "POST", "/roles", fmt.Sprintf(`{"name":"Role %d"}`, i), "Idempotency-Key", fmt.Sprint(i))

@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// eventsIntroduction is what docs/events.md says before its table of types.
+// eventsIntroduction is the part of docs/events.md before the table of event types.
 const eventsIntroduction = `# Events
 
 A change writes an event in its own transaction. ` + "`GET /events`" + ` lists the events of the tenant, and ` + "`GET /users/{id}/events`" + ` those about one user, the newest first.

@@ -23,7 +23,7 @@ import (
 
 var writeExamples = flag.Bool("examples", false, "write an example for each operation of the OpenAPI document that has none, from the requests of all tests")
 
-// recorded are the examples of a run of the tests, by the ids of the operations.
+// recorded has the examples that the tests of this run recorded, by operation id.
 var recorded = struct {
 	sync.Mutex
 	examples map[string]operation.Example
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// saveExamples adds the recorded examples to the committed ones. Those stay as they are:
-// to record one anew, delete it first.
+// saveExamples adds the recorded examples to the committed ones. It does not replace a committed
+// example. To record one again, delete it first.
 func saveExamples() error {
 	maps.Copy(recorded.examples, loadExamples())
 	text, err := json.MarshalIndent(recorded.examples, "", "  ")
@@ -51,8 +51,8 @@ func saveExamples() error {
 	return os.WriteFile("../../openapi/examples.json", append(text, '\n'), 0o644)
 }
 
-// secretTexts are the forms of secrets, and what examples show instead: texts of the same
-// form that no scanner takes for a secret.
+// secretTexts are patterns of secrets, with their replacements in examples. A replacement has the
+// same format as the secret, but secret scanners do not report it.
 var secretTexts = []struct {
 	form    *regexp.Regexp
 	instead string
@@ -71,7 +71,7 @@ func withoutSecrets(document []byte) json.RawMessage {
 	return document
 }
 
-// recordExample keeps the first request to each operation that succeeded, and its answer.
+// recordExample records the first successful request to each operation, and its response.
 func recordExample(r *http.Request, answer reply) {
 	if !*writeExamples || answer.StatusCode >= http.StatusMultipleChoices || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 		return
@@ -98,8 +98,7 @@ func recordExample(r *http.Request, answer reply) {
 	}
 }
 
-// TestExamplesOfTheDocument sends requests that the other tests do not send, for the
-// examples.
+// TestExamplesOfTheDocument records examples of operations that the other tests do not call.
 func TestExamplesOfTheDocument(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()
@@ -166,8 +165,8 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	operator("POST", "/globex/restore", `{"reason":"It was deleted by mistake"}`)
 }
 
-// TestExamplesOfSecondFactors sends the requests of an authenticator app, recovery codes and
-// passkeys, for the examples.
+// TestExamplesOfSecondFactors records examples of the operations on authenticator apps, recovery
+// codes and passkeys.
 func TestExamplesOfSecondFactors(t *testing.T) {
 	s := newTestServer(t)
 	device := passkeytest.New(passkeyOrigin)
@@ -232,8 +231,8 @@ func TestExamplesOfSecondFactors(t *testing.T) {
 	send(http.StatusOK, "/auths/login/enrolment", object(map[string]any{"challenge": challenge("grace@example.com")}))
 }
 
-// TestExamplesOfMailedLinks follows the links of a password reset and of a change of
-// address, for the examples.
+// TestExamplesOfMailedLinks records examples of the operations that accept the mailed links of a
+// password reset and of an address change.
 func TestExamplesOfMailedLinks(t *testing.T) {
 	for path, complete := range map[string]func(s *testServer, token string) reply{
 		"/auths/password-resets": func(s *testServer, token string) reply {
@@ -255,8 +254,8 @@ func TestExamplesOfMailedLinks(t *testing.T) {
 	}
 }
 
-// TestExamplesMatchTheDocument checks that each example belongs to an operation, which
-// reads its request, and that each body has an example.
+// TestExamplesMatchTheDocument checks that each example belongs to an operation, that the operation
+// accepts its request, and that each body of the document has an example.
 func TestExamplesMatchTheDocument(t *testing.T) {
 	examples := loadExamples()
 	readers := bodyReaders()
@@ -269,7 +268,7 @@ func TestExamplesMatchTheDocument(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if *writeExamples { // this test has read the examples from before the rewrite
+	if *writeExamples { // the loaded examples are older than the written ones
 		return
 	}
 	for _, op := range everyOperation {

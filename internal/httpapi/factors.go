@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// proofBody is the proof of a second factor. At most one of the members is used.
+// proofBody is the proof of a second factor. At most one of the members is set.
 type proofBody struct {
 	Code         string     `json:"code" doc:"Six digits from the authenticator app."`
 	RecoveryCode string     `json:"recoveryCode" doc:"An unused recovery code."`
@@ -25,7 +25,7 @@ func (b *proofBody) proof() signin.Proof {
 	return signin.Proof{Code: b.Code, RecoveryCode: b.RecoveryCode, Passkey: b.Passkey}
 }
 
-// count returns how many of the members are used.
+// count returns the number of members that are set.
 func (b *proofBody) count() (n int) {
 	for _, is := range []bool{b.Code != "", b.RecoveryCode != "", b.Passkey != nil} {
 		if is {
@@ -66,7 +66,8 @@ type beginEnrolmentRequest struct {
 	Body      beginEnrolmentBody
 }
 
-// enrolmentBody is the proof for the enrolment of a second factor: a code of the secret, or a passkey.
+// enrolmentBody is the proof for the enrolment of a second factor: a code of the new authenticator
+// app, or a new passkey.
 type enrolmentBody struct {
 	totpSecretBody
 	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"Options for navigator.credentials.create. Absent if passkeys are not available."`
@@ -264,8 +265,8 @@ func newPasskey(key *rolecall.Passkey) passkeyBody {
 	return passkeyBody{key.ID, key.Name, key.CreatedAt, key.LastUsedAt}
 }
 
-// newPasskeyBody is a new passkey. Recovery codes are shown once: a repeated request is
-// answered with secretWithheld.
+// newPasskeyBody is a new passkey. Only the first response has the recovery codes. The response to
+// a repeated request has secretWithheld instead.
 type newPasskeyBody struct {
 	passkeyBody
 	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no recovery codes. Absent otherwise."`

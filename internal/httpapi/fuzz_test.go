@@ -66,8 +66,8 @@ func textsOf(v reflect.Value) map[string]string {
 	return texts
 }
 
-// FuzzBodies checks that the decoder reads the same values as the library, accepts documented members
-// only, and that each refusal has a location.
+// FuzzBodies checks that the decoder reads the same values as the JSON library, that it accepts
+// only documented members, and that each field error has a location.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range append(bodySeeds,
 		`{"name":"Night shift","key":"night","description":null,"permissions":["users:read"],"grants":["shop/*:*"]}`,
@@ -184,8 +184,8 @@ func FuzzRequests(f *testing.F) {
 // operatedTenant is the tenant that fuzzed operator requests may change.
 const operatedTenant = "operated"
 
-// operate makes the keys by which fuzzed requests are an operator's, and a tenant for
-// them.
+// operate creates the operator keys of fuzzed requests, and the tenant that these requests may
+// change. The first key is for all tenants, and the second key only for this tenant.
 func (s *testServer) operate() {
 	s.t.Helper()
 	owner := rolecall.UserDraft{Email: ownerEmail, Name: "Olga Operated"}
@@ -243,7 +243,7 @@ func isToken(text string) bool {
 	})
 }
 
-// handled sends the request to the server.
+// handled passes the request to the server and returns the response.
 func (s *testServer) handled(request *http.Request, body string) reply {
 	request = request.Clone(s.t.Context())
 	request.Body = io.NopCloser(strings.NewReader(body))

@@ -94,7 +94,7 @@ func hostileBodies(schema *huma.Schema, size int) iter.Seq2[string, string] {
 	}
 }
 
-// placed returns a document with the value at the pointer and no other values.
+// placed returns a JSON document that has only the value at the pointer.
 func placed(pointer, value string) string {
 	names := strings.Split(pointer, "/")[1:]
 	for _, name := range slices.Backward(names) {
@@ -138,8 +138,8 @@ func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	}
 }
 
-// TestHostileBodiesReachTheReaders checks that every hostile body is refused for its content, so that
-// a decoder has read it.
+// TestHostileBodiesReachTheReaders checks that each hostile body is refused because of its content.
+// This proves that a decoder has read the body.
 func TestHostileBodiesReachTheReaders(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()

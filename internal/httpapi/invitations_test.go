@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// mailed returns the token of the only mail that waits and has one.
+// mailed returns the token in the waiting mail. Exactly one waiting mail must have a token.
 func (s *testServer) mailed(t *testing.T) string {
 	t.Helper()
 	var tokens []string
@@ -123,7 +123,7 @@ func TestWhatInvitationsAskFor(t *testing.T) {
 	}
 }
 
-func TestPasswordOfOnesOwn(t *testing.T) {
+func TestUsersChangeTheirOwnPassword(t *testing.T) {
 	s := newTestServer(t)
 	eve, _ := s.member("eve", []string{"users:read"})
 	other := s.signIn("eve@example.com", ownerPassword)

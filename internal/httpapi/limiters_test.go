@@ -28,8 +28,8 @@ func (s *testServer) shed(t *testing.T, limiter string) float64 {
 // limiterLabels are the names of the limiters in the metrics.
 var limiterLabels = map[web.Limiter]string{web.WorkLimiter: "work", web.SessionLimiter: "session", web.PasswordLimiter: "password"}
 
-// TestFullLimiter fills each limiter in turn. Its operations are refused without an effect. The
-// operations of other limiters and the health checks still succeed.
+// TestFullLimiter fills one limiter after the other. While a limiter is full, its operations are
+// refused without an effect. The operations of other limiters and the health checks still succeed.
 func TestFullLimiter(t *testing.T) {
 	s := newTestServer(t)
 	const none = web.Limiter(-1)
@@ -71,14 +71,15 @@ func TestFullLimiter(t *testing.T) {
 			t.Errorf("%d requests were refused in the limiter %s, and %v counted", refused, name, shed)
 		}
 	}
-	for _, op := range operations { // the refused requests had no effect, so they succeed now
+	for _, op := range operations { // with free slots, the same requests succeed, because the refused ones had no effect
 		if r := s.as(s.owner, op.method, op.path, op.body, "Idempotency-Key", "shed"); r.StatusCode != op.well || r.Header.Get("Idempotent-Replayed") != "" {
 			t.Errorf("%s %s answered %d after all: %s", op.method, op.path, r.StatusCode, r.body)
 		}
 	}
 }
 
-// TestEveryHashIsInThePasswordLimiter checks that no operation hashes passwords outside of the limiter.
+// TestEveryHashIsInThePasswordLimiter checks that only operations in the password limiter hash
+// passwords.
 func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
 	for _, op := range operations {
 		hashes := false

@@ -24,7 +24,7 @@ type acceptedBody struct {
 	Detail string `json:"detail" doc:"What happens next, as a sentence for users."`
 }
 
-// requestPasswordReset answers the same whether or not a user has the address.
+// requestPasswordReset sends the same response for known and unknown addresses.
 func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *requestPasswordResetRequest) (operation.Response[acceptedBody], error) {
 	err := s.signin.RequestPasswordReset(ctx, in.Anonymous, in.Body.Email)
 	return operation.Response[acceptedBody]{Body: acceptedBody{
@@ -52,8 +52,8 @@ func (s *Server) sendPasswordReset(ctx context.Context, c access.Caller, in *inv
 	return operation.Response[passwordResetBody]{Body: passwordResetBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
-// passwordResetBody confirms that a user was sent a link to choose a new password. A repeated
-// request for an erased user gets the id only.
+// passwordResetBody confirms that the user was mailed a link to choose a new password. If the user
+// was erased, the response to a repeated request has only the id.
 type passwordResetBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
@@ -70,8 +70,8 @@ func (s *Server) requestEmailChange(ctx context.Context, c access.Caller, in *re
 	return operation.Response[emailChangeBody]{Body: emailChangeBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
-// emailChangeBody confirms that a link was sent to a new address. A repeated request for an erased
-// user gets the id only.
+// emailChangeBody confirms that a link was mailed to the new address. If the user was erased, the
+// response to a repeated request has only the id.
 type emailChangeBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
@@ -99,8 +99,8 @@ type newPasswordBody struct {
 	Password string `json:"password" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. It must have at least passwordMinimum characters, and must not be easy to guess."`
 }
 
-// parseToken returns the token of a link. It returns the error invalid for a text that cannot be a
-// token, as for an unknown token.
+// parseToken returns the token of a link. For a text that is not well-formed, it returns the error
+// invalid, which is also the error for an unknown token.
 func parseToken(text string, invalid error) (secret.Token, error) {
 	token, ok := secret.ParseToken(text)
 	if !ok {

@@ -10,16 +10,15 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// The most series of this package that a node exposes: those of an idle one, and those
-// of one that has answered every operation with every class of status. The second
-// figure is in docs/operations.md.
+// The maximum numbers of series of this package: of an idle node, and of a node that has responded
+// to every operation with every class of status. The second number is in docs/operations.md.
 const (
 	mostIdleSeries = 100
 	mostSeries     = 3_000
 )
 
-// series returns how many series the server exposes, as lines of its metrics, and how many
-// of them count requests by status.
+// series returns the number of series that the server exposes (lines of its metrics), the number of
+// series that count requests by status, and the operations that have metrics.
 func (s *testServer) series() (n, answered int, operations map[string]bool) {
 	s.t.Helper()
 	families, err := s.registry.Gather()
@@ -67,10 +66,10 @@ func TestMetricsAreFew(t *testing.T) {
 			t.Errorf("%s has no metrics after a request", route.Label)
 		}
 	}
-	// The worst case: each of them was answered with each class of status.
+	// The worst case: each operation has responded with each of the four classes of status.
 	n += len(seen)*4 - answered
-	// And a page of the console for every operation, which is more than there are.
-	const histogram, statuses = 8 + 3, 4 // buckets, with the last one, the sum and the count
+	// An upper limit for the console: one page per operation. The console has fewer pages.
+	const histogram, statuses = 8 + 3, 4 // a histogram has 8 buckets, +Inf, sum and count
 	n += len(operations) * (histogram + statuses)
 	if n > mostSeries {
 		t.Errorf("after all operations there are %d series, want at most %d", n, mostSeries)

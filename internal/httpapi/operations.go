@@ -12,7 +12,7 @@ import (
 
 type problems = []*rolecall.Error
 
-// operations are the operations for tenants. The other ones are operatorOperations.
+// operations are the operations for tenants. Those for operators are in operatorOperations.
 var operations = slices.Concat(userOperations, roleOperations, tenantOperations, exportOperations)
 
 // userOperations are those on users and invitations.

@@ -128,7 +128,7 @@ func TestRoleFromCreationToDeletion(t *testing.T) {
 	expectProblem(t, s.as(s.owner, "GET", "/roles/"+id, ""), 404, "not-found")
 }
 
-func TestWalkOfAList(t *testing.T) {
+func TestPagesOfAListHaveEachItemOnce(t *testing.T) {
 	s := newTestServerWith(t, web.Options{PublicURL: &url.URL{Scheme: "http", Host: "localhost", Path: "/rolecall/"}})
 	for i := range 7 {
 		body := fmt.Sprintf(`{"email":"u%d@example.com","name":"User %d"}`, i, i)
@@ -138,7 +138,7 @@ func TestWalkOfAList(t *testing.T) {
 	}
 	var names []string
 	path, cursors := "/rolecall/users?limit=3&sort=-name&q=u+example&count=true", []string{}
-	s.url = strings.TrimSuffix(s.url, "/rolecall") // the links in the responses contain the base path
+	s.url = strings.TrimSuffix(s.url, "/rolecall") // s.url without the base path, because the links in the responses contain it
 	for pages := 0; path != ""; pages++ {
 		if pages > 20 {
 			t.Fatal("the walk does not end")
@@ -268,7 +268,7 @@ func TestSuspendedUsersAreTurnedAway(t *testing.T) {
 	expectProblem(t, s.as(s.owner, "POST", "/users/"+id+"/suspend", `{"reason":5}`), http.StatusUnprocessableEntity, rolecall.ErrValidation.Code)
 }
 
-// flipped returns the text with another first character.
+// flipped returns the text with its first character replaced by another one.
 func flipped(text string) string {
 	if text[0] == 'A' {
 		return "B" + text[1:]

@@ -84,9 +84,9 @@ func (s *Server) servesOperators(r *http.Request) bool {
 	return !s.apart || web.IsOperatorListener(r)
 }
 
-// isOperated reports whether the paths of operators are served: on this listener, and only if an
-// operator key exists. If the store fails, they are served too, so that the operation reports the
-// failure.
+// isOperated reports whether the operator operations are served: only if this listener serves
+// operators and an operator key exists. It also returns true if the store fails, so that the
+// operation reports the failure.
 func (s *Server) isOperated(r *http.Request) bool {
 	if !s.servesOperators(r) {
 		return false
@@ -137,8 +137,8 @@ func (d *tenantDraft) Check() rolecall.FieldErrors {
 	return draft.Check()
 }
 
-// createdTenant is a new tenant with the invitation of its owner. The link is returned once. The
-// owner needs it if no mail server is configured.
+// createdTenant is a new tenant with the invitation of its owner. Only the first response has the
+// invitation link. If no mail server is configured, send this link to the owner.
 type createdTenant struct {
 	Tenant     tenantBody      `json:"tenant" doc:"The new tenant."`
 	Owner      userBody        `json:"owner" doc:"The first owner."`

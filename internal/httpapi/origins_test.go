@@ -19,7 +19,7 @@ func newSharedServer(t *testing.T) *testServer {
 	})
 }
 
-// hostileOrigins look like an allowed one and are not.
+// hostileOrigins are similar to an allowed origin, but are not allowed.
 var hostileOrigins = []string{
 	"null",
 	"https://evil.example",
@@ -43,7 +43,7 @@ var hostileOrigins = []string{
 	"https://аpp.example.com",
 }
 
-// corsHeaders returns the names of all headers that share an answer.
+// corsHeaders returns the names of the CORS headers in h.
 func corsHeaders(h http.Header) []string {
 	var names []string
 	for name := range h {

@@ -63,7 +63,7 @@ func (s *Server) page(path, label string, handle func(w http.ResponseWriter, r *
 }
 
 // securityLifetime is the lifetime of a security.txt. RFC 9116 recommends less than a year. The
-// expiry moves on by one day each day.
+// expiry date is recomputed each day.
 const securityLifetime = 90 * 24 * time.Hour
 
 // showSecurityContact writes the security.txt with the contact for vulnerabilities (RFC 9116).
@@ -77,13 +77,13 @@ func (s *Server) showSecurityContact(w http.ResponseWriter, r *http.Request) err
 	return nil
 }
 
-// respondTagged answers with the content under its entity tag, or with 304 if the client
-// has it.
+// respondTagged sends the content with its entity tag. If the client already has this version, it
+// sends 304 without content.
 func respondTagged(w http.ResponseWriter, r *http.Request, content []byte, contentType, caching string) {
 	web.RespondTagged(w, r, content, contentType, caching, secret.ETag(content))
 }
 
-// live reports that the process is running.
+// live handles the liveness check: it always responds that the process is running.
 func live(w http.ResponseWriter, r *http.Request) error {
 	operation.RespondJSON(w, r, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil
@@ -96,7 +96,7 @@ var (
 	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"}
 )
 
-// docs serves the pages for people and the files that they load.
+// docs serves the HTML documentation pages and the files that they load.
 type docs struct {
 	server    *Server
 	templates *template.Template
@@ -173,7 +173,7 @@ func (d *docs) showEvents(w http.ResponseWriter, r *http.Request) error {
 
 func (d *docs) listProblems(w http.ResponseWriter, r *http.Request) error {
 	v := view{Here: "problems", Title: "Problems"}
-	for _, known := range catalogue { // it is sorted by status
+	for _, known := range catalogue { // the catalogue is sorted by status
 		problem := viewProblem(known)
 		if last := len(v.Statuses) - 1; last < 0 || v.Statuses[last].Status != problem.Status {
 			v.Statuses = append(v.Statuses, statusView{Status: problem.Status, Reason: problem.Reason})
@@ -206,7 +206,8 @@ func viewProblem(known *rolecall.Error) problemView {
 	return problemView{Code: known.Code, Detail: known.Detail, Status: status, Reason: http.StatusText(status)}
 }
 
-// show writes a page. Clients must revalidate it, so that it never names files of another version.
+// show writes a page. Clients must revalidate the page, so that a cached page does not link to
+// files of another version.
 func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view) error {
 	v.Base = d.server.site.Base
 	w.Header()["Permissions-Policy"] = web.NoFeatures
@@ -252,7 +253,7 @@ func (r *readiness) result(ctx context.Context) error {
 	if !r.checked.IsZero() && time.Since(r.checked) < readyFor {
 		return r.err
 	}
-	// The result is for other requests too, so a client who leaves does not end the check.
+	// Other requests use the result too, so the check continues if this client disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin)
 	defer cancel()
 	r.err = r.check(ctx)

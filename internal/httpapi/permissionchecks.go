@@ -61,8 +61,8 @@ func (p permissionValue) AppendJSON(b []byte) []byte {
 	return wire.AppendText(b, rolecall.Permission(p).String())
 }
 
-// check answers 204 if the caller holds the permission, for back ends and the auth hooks
-// of proxies.
+// check responds with 204 if the caller has the permission. Back ends and the auth hooks of proxies
+// use it.
 func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (operation.Response[operation.NoContent], error) {
 	var department *string
 	if in.Department != "" {
@@ -78,8 +78,8 @@ type checkAllBody struct {
 	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check."`
 }
 
-// permissionCheck is a check whether the caller has the permission: for the department, or in the
-// whole tenant if the department is nil.
+// permissionCheck is one permission to check: in the department, or in the whole tenant if the
+// department is nil.
 type permissionCheck struct {
 	Permission permissionValue `json:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
 	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
@@ -118,19 +118,19 @@ func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value
 	}
 }
 
-// checkResult is the answer to one check.
+// checkResult is the result of one check.
 type checkResult struct {
 	Permission permissionValue `json:"permission" doc:"The permission that was checked."`
 	Department *departmentText `json:"department" doc:"The department of the check."`
 	Allowed    bool            `json:"allowed" doc:"Whether the caller has the permission: for the department, or in the whole tenant for a check without a department."`
 }
 
-// checkResults are the answers to the checks, in their order.
+// checkResults are the results of the checks, in the order of the request.
 type checkResults struct {
 	Results []checkResult `json:"results" doc:"One result for each check."`
 }
 
-// checkAll is check for up to checksMax permissions.
+// checkAll is like check, for up to checksMax permissions.
 func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {
 	results := make([]checkResult, len(in.Body.Checks))
 	for i, asked := range in.Body.Checks {

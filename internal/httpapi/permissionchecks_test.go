@@ -153,7 +153,7 @@ func faultsOf(t interface{ Fatalf(string, ...any) }, r reply) []rolecall.FieldEr
 	return problem.Errors
 }
 
-func TestManyChecksSayEverythingThatIsWrong(t *testing.T) {
+func TestManyChecksReportAllFieldErrors(t *testing.T) {
 	s := newTestServer(t)
 	repeated := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{"permission":"shop/a:b"},`, n), ",") }
 	for body, want := range map[string]string{

@@ -50,7 +50,7 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 	}
 }
 
-// needsHead begins the table of what each operation needs.
+// needsHead is the head of the table with the requirements of each operation.
 const needsHead = "| operation | what it needs |\n|---|---|\n"
 
 // needsTable returns the requirements of each operation's policy, as rows of a Markdown table.
@@ -64,12 +64,12 @@ func needsTable() string {
 	return b.String()
 }
 
-// renderMarkdown turns the part of Markdown that docs/permissions.md is written
-// in into HTML: headings, paragraphs, lists of one line an item, fenced code and
-// tables. The error names a line that is anything else.
+// renderMarkdown renders the subset of Markdown that docs/permissions.md uses as HTML: headings,
+// paragraphs, lists with one line per item, fenced code and tables. The error names the first line
+// with other Markdown.
 func renderMarkdown(source string) (string, error) {
 	var b strings.Builder
-	open := "" // the element that the lines belong to
+	open := "" // the HTML element that is not closed yet
 	enter := func(element string) {
 		if open == element {
 			return
@@ -130,7 +130,7 @@ func renderMarkdown(source string) (string, error) {
 	}
 	enter("")
 	rendered := b.String()
-	for _, left := range []string{"{{", "**", "]("} { // the first would begin an action of a template
+	for _, left := range []string{"{{", "**", "]("} { // {{ would begin a template action; the others are Markdown that was not rendered
 		if strings.Contains(rendered, left) {
 			return "", fmt.Errorf("%s is left over", left)
 		}
@@ -147,8 +147,8 @@ var (
 	emphasis    = regexp.MustCompile(`\*([^*]+)\*`)
 )
 
-// renderRow renders a line of a table: the first is its head, the second the
-// rule below that.
+// renderRow renders a line of a table. Line 0 is the head, and line 1 is the delimiter below the
+// head.
 func renderRow(line string, row int) string {
 	if row == 1 {
 		return "<tbody>\n"
@@ -170,8 +170,8 @@ func renderRow(line string, row int) string {
 	return b.String()
 }
 
-// renderInline renders what stands within a line. What is code is left alone by
-// the other marks.
+// renderInline renders the inline marks of a text: code, links and emphasis. It does not change the
+// text within code.
 func renderInline(text string) string {
 	var b strings.Builder
 	for text != "" {

@@ -178,7 +178,7 @@ func newAccessBody(c access.Caller, a *directory.Access, permission rolecall.Per
 	return body
 }
 
-// accessPage is a page of those who have a permission.
+// accessPage is a page of the users and service accounts that have a permission.
 type accessPage struct{ operation.Page[accessBody] }
 
 func (p *accessPage) HiddenMembers() string {
@@ -191,7 +191,7 @@ func (p *accessPage) HiddenMembers() string {
 	return names(rolecall.AllUserMembers &^ readable)
 }
 
-// roleOperations are those on roles and on the permissions that they give.
+// roleOperations are the operations on roles and on the permissions of roles.
 var roleOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/roles", ID: "RolesController_listRoles", Summary: "List roles",

@@ -33,7 +33,7 @@ func boundsOf(s *huma.Schema) (bounds []int) {
 // with the constants that the rules use.
 func TestBoundsInTagsAreTheConstants(t *testing.T) {
 	name := []int{rolecall.UserNameMin, rolecall.UserNameMax}
-	want := map[string][]int{ // by the member, or by schema and member
+	want := map[string][]int{ // keys: name of the member, or schema and member
 		"checks":         {checksMax},
 		"department":     {rolecall.DepartmentMin, rolecall.DepartmentMax},
 		"departments":    {1, rolecall.ReachDepartmentsMax, rolecall.DepartmentMin, rolecall.DepartmentMax},
@@ -62,7 +62,7 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 	}
 	compared := 0
 	for schema, s := range Document().Components.Schemas.Map() {
-		if s.AdditionalProperties != false { // a response
+		if s.AdditionalProperties != false { // the schema is of a response
 			continue
 		}
 		for member, m := range s.Properties {

@@ -18,7 +18,7 @@ import (
 
 // Options configure the API.
 type Options struct {
-	// OperatorsApart serves operators only on the listener of operators.
+	// OperatorsApart serves the operator operations only on the separate listener for operators.
 	OperatorsApart bool
 	// SecurityContact is the URI for reports of vulnerabilities: mailto:, https: or tel:. If it is
 	// empty, there is no security.txt.
@@ -76,7 +76,7 @@ func (s *Server) route(operations []*operation.Operation) {
 	s.router.Handle(operators, s.isOperated)
 }
 
-// fail answers with the problem of the error. At the root, it sends a browser to the console.
+// fail sends the problem for the error. At the root path, it redirects browsers to the console.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	atRoot := r.URL.Path == "/" || strings.TrimSuffix(r.URL.Path, "/") == s.site.Base
 	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -88,7 +88,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.site.RespondProblem(w, r, err)
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Policies returns the policies of the operations for tenants, by their ids.
@@ -136,8 +136,9 @@ type holder interface {
 	rolecall.User | rolecall.ServiceAccount
 }
 
-// match returns the precondition of a service method: the ETag of the value, as the caller may read
-// it, is one of the header. It returns nil without the header.
+// match returns a precondition for a service method. It is true if the header contains the ETag of
+// the stored value, computed from the members that the caller may read. It returns nil without the
+// header.
 func match[T any](m operation.IfMatch, tag func(*T) string) directory.Match[T] {
 	if !m.Given {
 		return nil

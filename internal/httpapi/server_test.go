@@ -33,8 +33,7 @@ const (
 	passkeyOrigin = "https://example.com"
 )
 
-// testServer is the edge over a real service and store, with a tenant and its
-// owner.
+// testServer is the API over a real service and store, with one tenant and its owner.
 type testServer struct {
 	t        testing.TB
 	site     *web.Site
@@ -104,7 +103,7 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	return s
 }
 
-// lockedBuffer is a log that many goroutines write.
+// lockedBuffer is a log buffer that is safe for concurrent writes.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -122,13 +121,13 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// reply is an answer with its body read.
+// reply is a response and its body.
 type reply struct {
 	*http.Response
 	body string
 }
 
-// setSession returns the line that sets the session cookie, which is the last one.
+// setSession returns the last Set-Cookie line, which sets the session cookie.
 func (r reply) setSession() string {
 	lines := r.Header.Values("Set-Cookie")
 	if len(lines) == 0 {
@@ -150,8 +149,8 @@ func (s *testServer) in(t testing.TB) *testServer {
 	return &c
 }
 
-// request sends a request; headers are name, value, name, value. The tenant
-// header is set unless it is among them.
+// request sends a request. The headers are alternating names and values. It adds the tenant header
+// unless the headers contain it.
 func (s *testServer) request(method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	var content io.Reader
@@ -214,8 +213,8 @@ func (s *testServer) signIn(email, password string) string {
 	return r.sessionCookie()
 }
 
-// member returns the cookie and id of a new user who holds the permissions, with
-// a reach if departments are named.
+// member creates a user with the permissions, and returns the session cookie and the id. With
+// departments, the permissions are limited to these departments.
 func (s *testServer) member(name string, permissions []string, departments ...string) (cookie, id string) {
 	s.t.Helper()
 	user := s.as(s.owner, "POST", "/users", `{"email":"`+name+`@example.com","name":"`+name+` Member","department":"Sales"}`, "Idempotency-Key", name)
@@ -236,7 +235,7 @@ func (s *testServer) member(name string, permissions []string, departments ...st
 	return s.signIn(name+"@example.com", ownerPassword), user.id(s.t)
 }
 
-// document returns the body as JSON.
+// document returns the decoded JSON body.
 func (r reply) document(t testing.TB) map[string]any {
 	t.Helper()
 	var document map[string]any
@@ -252,7 +251,7 @@ func (r reply) id(t testing.TB) string {
 	return id
 }
 
-// faults returns the places and codes of a problem's errors.
+// faults returns the locations and codes of the field errors in the problem.
 func (r reply) faults(t testing.TB) string {
 	t.Helper()
 	var problem struct {
@@ -268,7 +267,8 @@ func (r reply) faults(t testing.TB) string {
 	return strings.Join(faults, "; ")
 }
 
-// expectProblem checks everything that a problem must have.
+// expectProblem fails the test unless the response is a complete problem document with the status
+// and the code.
 func expectProblem(t *testing.T, r reply, status int, code string) {
 	t.Helper()
 	if r.StatusCode != status || r.Header.Get("Content-Type") != "application/problem+json" {

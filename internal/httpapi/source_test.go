@@ -30,7 +30,7 @@ func TestRequestIDIsTakenFromTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
-// What counts against a source must not be moved to another by a forged header.
+// A client cannot use a forged header to move its failed sign-ins to another source address.
 func TestForgedSourceDoesNotMoveTheLimit(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -42,7 +42,7 @@ func TestForgedSourceDoesNotMoveTheLimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newTestServerWith(t, web.Options{TrustedProxies: test.trusted})
-			const tries = 30 // more than an account may fail from one source
+			const tries = 30 // more failures than the limit of an account from one source
 			var last reply
 			for i := range tries {
 				last = s.request("POST", "/auths/login", `{"email":"nobody@example.com","password":"wrong"}`, "X-Forwarded-For", "192.0.2."+strconv.Itoa(i))

@@ -105,7 +105,7 @@ func TestWholeNumbersInOtherSpellings(t *testing.T) {
 	}
 }
 
-func TestWhoSeesAndChangesTheTenant(t *testing.T) {
+func TestPermissionsToReadAndChangeTheTenant(t *testing.T) {
 	s := newTestServer(t)
 	reader, _ := s.member("reader", []string{"tenant:read"})
 	writer, _ := s.member("writer", []string{"tenant:update"})

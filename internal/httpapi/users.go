@@ -146,7 +146,7 @@ type userBody struct {
 	deletedAt rolecall.Time // zero unless the user is deleted
 }
 
-// shownUser has the members of a user that are shown.
+// shownUser has the members of a user that a response can have.
 type shownUser struct {
 	rolecall.User
 	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Absent except in a list of deleted users."`
@@ -263,8 +263,8 @@ func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *list
 	return operation.Response[userPage]{Body: userPage{CountedPage: operation.CountedPage[userBody]{Page: body.Body}}, Next: page.Next}, nil
 }
 
-// besidesDeleted returns a field error for each filter that a list of deleted users does not support.
-// Deleted users are indexed by their time of deletion only.
+// besidesDeleted returns a field error for each filter that the list of deleted users does not
+// support. This list is indexed only by the time of deletion.
 func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 	for _, given := range []struct {
 		parameter string
@@ -332,8 +332,8 @@ func (s *Server) endUserSessions(ctx context.Context, c access.Caller, in *userR
 	return s.sessionsEnded(in.ID == c.Session.UserID), err
 }
 
-// sessionsEnded returns the response to the end of sessions. The browser loses its cookie if
-// its own session is one of them.
+// sessionsEnded returns the response after sessions were ended. If isOwn is true, the session of
+// the request ended too, and the response clears its cookie.
 func (s *Server) sessionsEnded(isOwn bool) operation.Response[operation.NoContent] {
 	if !isOwn {
 		return operation.Response[operation.NoContent]{}

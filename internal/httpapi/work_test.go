@@ -21,14 +21,14 @@ const (
 	mostRatio = 6
 )
 
-// hostileSize is the environment variable that makes a test only send the bodies. The test runs itself
-// that way to get a coverage profile.
+// hostileSize is the name of an environment variable. If it is set, the test only sends the hostile
+// bodies. The test runs itself as a subprocess with this variable to get a coverage profile.
 const hostileSize = "ROLECALL_TEST_HOSTILE_SIZE"
 
-// TestLinearWorkForEveryBody compares how often each block of code runs for the
-// hostile bodies of both sizes. The counts are those of coverage profiles: they are
-// exact, and need no clock. Loops of the standard library are not among them;
-// TestLinearMemoryForEveryBody sees those that copy.
+// TestLinearWorkForEveryBody compares how often each block of code runs for the small and the large
+// hostile bodies. The counts come from coverage profiles, so they are exact and do not depend on
+// time. They do not include loops of the standard library. TestLinearMemoryForEveryBody detects
+// those loops if they copy data.
 func TestLinearWorkForEveryBody(t *testing.T) {
 	if size, err := strconv.Atoi(os.Getenv(hostileSize)); err == nil {
 		s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -55,7 +55,7 @@ func TestLinearWorkForEveryBody(t *testing.T) {
 	}
 	s := newTestServer(t)
 	s.operate()
-	few := 0 // runs that depend on the time, such as those that check a cached principal
+	few := 0 // tolerance for blocks whose count depends on the time, such as checks of a cached principal
 	for range s.hostileRequests(smallBody) {
 		few += 10
 	}
@@ -81,7 +81,7 @@ func blocksRun(t *testing.T, program string, size int) map[string]int {
 		t.Fatal(err)
 	}
 	blocks := map[string]int{}
-	for line := range strings.Lines(string(text)) { // file:from,to statements runs
+	for line := range strings.Lines(string(text)) { // format of a line: file:from,to statements runs
 		fields := strings.Fields(line)
 		if len(fields) != 3 {
 			continue
@@ -95,13 +95,13 @@ func blocksRun(t *testing.T, program string, size int) map[string]int {
 	return blocks
 }
 
-// TestLinearMemoryForEveryBody compares how many bytes each hostile body of both sizes
-// makes the edge allocate.
+// TestLinearMemoryForEveryBody compares how many bytes the server allocates for the small and the
+// large hostile bodies.
 func TestLinearMemoryForEveryBody(t *testing.T) {
 	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
 	before := s.bytesAllocated(2 * smallBody)
-	const some = 1 << 20 // bytes that refill the pools after the garbage collector has emptied them
+	const some = 1 << 20 // tolerance for pools that the garbage collector has emptied
 	for what, allocated := range s.bytesAllocated(2 * largeBody) {
 		if allocated > mostRatio*before[what]+some {
 			t.Errorf("%s: %d bytes are allocated for a body of %d, and %d for one of %d", what, before[what], 2*smallBody, allocated, 2*largeBody)
