@@ -94,7 +94,8 @@ func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.E
 	return "Session, " + bearer
 }
 
-// beyondToken are the problems that a token with more permissions can avoid.
+// beyondToken lists the codes of problems that a token with more permissions avoids. Their
+// responses have the error insufficient_scope (RFC 6750, 3.1).
 var beyondToken = []string{
 	rolecall.ErrPermissionDenied.Code, rolecall.ErrFieldNotReadable.Code, rolecall.ErrOutsideReach.Code, rolecall.ErrBeyondOwnPermissions.Code,
 }

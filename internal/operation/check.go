@@ -28,7 +28,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if err != nil {
 		return err
 	}
-	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // refused without a look-up, so it does not wait for a limiter
+	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // this refusal reads no store, so the request does not wait for a limiter
 		return unauthenticated(op)
 	}
 	if err := q.Enter(op.Limiter); err != nil {
@@ -69,7 +69,8 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if takes.sessions != nil {
 		*fieldOf[[]secret.Token](in, takes.sessions) = sent.sessions
 	}
-	// Without a session cookie, an anonymous request about its sessions needs no tenant.
+	// An operation that only uses the presented sessions needs no tenant if the request has no
+	// session cookie.
 	if takes.anonymous != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
 		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.anonymous(r, sent.sessions); err != nil {
 			return err
@@ -79,7 +80,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	return err
 }
 
-// checkFraming runs the checks that need the header only.
+// checkFraming runs the checks that need only the header of the request, and not its body.
 func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if r.ContentLength > web.MaxBody {
 		return web.ErrContentTooLarge
@@ -205,6 +206,6 @@ func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []by
 // fingerprint returns a hash that distinguishes requests with the same idempotency key. It covers the
 // operation, the ids in the path and the canonical JSON of the body.
 func fingerprint(op *Operation, u *url.URL, body []byte) []byte {
-	ids := strings.ToLower(u.Path) // a UUID is the same in either case
+	ids := strings.ToLower(u.Path) // upper-case and lower-case spellings of a UUID are equal
 	return secret.Digest([]byte(op.Method+" "+op.Path), []byte(ids), canonicalJSON(body))
 }

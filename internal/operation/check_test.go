@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAKeyIsBoundToThePath sends the same key and body for two service accounts.
+// TestAKeyIsBoundToThePath sends the same idempotency key and body to the paths of two service
+// accounts.
 func TestAKeyIsBoundToThePath(t *testing.T) {
 	op := &Operation{Method: http.MethodPost, Path: "/service-accounts/{id}/tokens"}
 	fingerprint := func(path string) string {

@@ -12,7 +12,8 @@ type tags struct {
 	list  []string // quoted; weak tags begin with W/
 }
 
-// readTags reads the list.
+// readTags parses the text of the header into the tags. It returns the code and the detail of the
+// field error, or empty texts.
 func readTags(into *tags, text string) (code, detail string) {
 	const what = `must be * or a list of entity tags such as "abc"`
 	text = strings.Trim(text, " \t")
@@ -58,7 +59,7 @@ func cutTag(text string) (tag, rest string, ok bool) {
 // Matches reports whether the tag is in the list, by the strong comparison: weak tags never match.
 func (t tags) Matches(tag string) bool { return t.any || slices.Contains(t.list, tag) }
 
-// matchesWeakly is Matches by the weak comparison, for If-None-Match.
+// matchesWeakly is like Matches, but uses the weak comparison. If-None-Match needs it.
 func (t tags) matchesWeakly(tag string) bool {
 	return t.any || slices.ContainsFunc(t.list, func(own string) bool { return strings.TrimPrefix(own, "W/") == tag })
 }

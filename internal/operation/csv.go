@@ -15,7 +15,8 @@ const (
 	csvType  = "text/csv"
 )
 
-// csvEndpoint is the endpoint of a handler whose table is the response.
+// csvEndpoint is the endpoint of a handler that returns a table. The response is the table as a CSV
+// file.
 type csvEndpoint[API, In any] struct {
 	handler func(api API, ctx context.Context, c access.Caller, in *In) (*rolecall.Table, error)
 	input   *Input

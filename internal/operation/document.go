@@ -55,7 +55,7 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 		},
 		Tags: c.Tags,
 	}
-	for _, op := range operations { // requests first, because a schema that requests and responses share must be that of the request
+	for _, op := range operations { // requests first: if a request and a response share a schema, the schema of the request applies
 		if body := op.Input().Body; body != nil {
 			d.requests.component(body.Type)
 		}
@@ -78,7 +78,7 @@ func exampleOf(value json.RawMessage) any {
 // describer creates the operations of the document and the components that they share.
 type describer struct {
 	contract          *Contract
-	requests, answers Schemas // with the same components
+	requests, answers Schemas // both fill the same map of components
 	parameters        map[string]*huma.Param
 	headers           map[string]*huma.Param
 	responses         map[string]*huma.Response
@@ -238,13 +238,13 @@ func (d *describer) schema(p *parameter) *huma.Schema {
 	case reflect.Bool:
 		return boolean(false)
 	case reflect.String:
-		longest, _ := strconv.Atoi(p.field.Tag.Get("maxLength")) // readerOf has read it
+		longest, _ := strconv.Atoi(p.field.Tag.Get("maxLength")) // readerOf has validated the number
 		return Bounded(1, longest)
 	}
 	return uuid()
 }
 
-// security returns the names of the accepted security schemes. One of them is enough.
+// security returns the names of the accepted security schemes. A request needs only one of them.
 func (o *Operation) security() []string {
 	switch {
 	case o.Policy.Public:
@@ -264,7 +264,7 @@ func tenantParameter() *huma.Param {
 	}
 }
 
-// answer returns the description of a success.
+// answer returns the description of a successful response.
 func (d *describer) answer(o *Operation, about string, headers []string) *huma.Response {
 	r := &huma.Response{Description: about, Headers: d.headersNamed(headers...)}
 	if t := o.Endpoint.answer(); t != nil {
@@ -273,8 +273,8 @@ func (d *describer) answer(o *Operation, about string, headers []string) *huma.R
 	return r
 }
 
-// ProblemsByStatus returns all problems of the operation by status, in the order of the catalogue:
-// its own problems, and those that follow from its input.
+// ProblemsByStatus returns all problems of the operation by status, in the order of the catalogue.
+// It includes the declared problems of the operation, and the problems that its input can cause.
 func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rolecall.Error {
 	all := slices.Clone(o.Problems)
 	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
@@ -348,7 +348,7 @@ func (d *describer) problems(o *Operation, status int, errors []*rolecall.Error)
 	})
 }
 
-// headersAbout describes the headers of responses.
+// headersAbout has the descriptions of response headers, by name.
 var headersAbout = map[string]string{
 	"X-Request-Id":        "ID of the request, which is also in the log and in events.",
 	"ETag":                "Strong entity tag of the body. It depends on the members that the caller may read.",

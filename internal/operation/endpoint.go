@@ -21,11 +21,11 @@ type Response[T any] struct {
 	Status     int // 0 for the first status of the operation
 	Body       T
 	Location   string                                       // path of the resource that was created
-	Replayed   bool                                         // the response repeats that of an earlier request with the same idempotency key
-	Next       *rolecall.Position                           // where the next page begins; nil on the last page
+	Replayed   bool                                         // the result is that of an earlier request with the same idempotency key
+	Next       *rolecall.Position                           // position at which the next page begins; nil on the last page
 	Problem    *Problem                                     // replaces the rest of the response; nil for a success
 	Cookies    func(w http.ResponseWriter, r *http.Request) // sets cookies; nil for none
-	NameCaller bool                                         // X-Auth-User and X-Auth-Tenant name the caller
+	NameCaller bool                                         // sends X-Auth-User and X-Auth-Tenant with the caller
 }
 
 // Problem is a result that the response reports as a problem, although the handler succeeded.
@@ -37,7 +37,8 @@ type Problem struct {
 // NoContent is the body of a response without a body.
 type NoContent struct{}
 
-// redacted is a body without the members that the caller may not read.
+// redacted is a body that leaves out the members that the caller may not read. HiddenMembers names
+// them.
 type redacted interface{ HiddenMembers() string }
 
 // taggedBody is a body that has an ETag, unless the caller may read no member of it.
@@ -46,7 +47,7 @@ type taggedBody interface{ HasTag() bool }
 // cursorBody is the body of a page of a list.
 type cursorBody interface{ setNextCursor(cursor string) }
 
-// Endpoint is a handler of any types.
+// Endpoint is a handler with its input and output types erased.
 type Endpoint interface {
 	// takes returns the compiled input type of the handler.
 	takes() *Input

@@ -30,8 +30,8 @@ import (
 type Input struct {
 	typ                 reflect.Type
 	path, query, header []*parameter
-	Body                *reflect.StructField // the field Body; nil if no body is read
-	decoder             *wire.Decoder        // of the body
+	Body                *reflect.StructField // the field Body; nil if the operation has no body
+	decoder             *wire.Decoder        // decodes the body
 
 	// The indexes of fields that this package uses. An index is nil if the input type has no
 	// such field.
@@ -114,7 +114,7 @@ func (in *Input) user(v reflect.Value) rolecall.UserID {
 // parameterFaults are the field errors of the parameters of a request.
 type parameterFaults struct {
 	malformed rolecall.FieldErrors
-	unknown   rolecall.FieldErrors // unknown values of parameters with a fixed set of values
+	unknown   rolecall.FieldErrors // values outside of the fixed set of a parameter
 }
 
 // readParameters reads path, query and header into the value.
@@ -184,7 +184,7 @@ func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string)
 	}
 }
 
-// checkedBody is a body with rules that its types do not express.
+// checkedBody is a body with rules that its struct tags do not express.
 type checkedBody interface{ Check() rolecall.FieldErrors }
 
 // timedBody is a checkedBody whose rules depend on the time.
@@ -192,7 +192,7 @@ type timedBody interface {
 	Check(now rolecall.Time) rolecall.FieldErrors
 }
 
-// restricted is an input whose body has members that need a permission.
+// restricted is an input with a body. Setting some members of the body needs a permission.
 type restricted interface {
 	MayDecode(c access.Caller, member string, value jsontext.Value) error
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// accepts reports whether the Accept lines allow the media type. The most specific media range decides (RFC
-// 9110, 12.5.1). Without a range, everything is allowed.
+// accepts reports whether the lines of the Accept header allow the media type. The most specific
+// media range decides (RFC 9110, 12.5.1). Without any range, every media type is allowed.
 func accepts(lines []string, mediaType string) bool {
 	group, _, _ := strings.Cut(mediaType, "/")
 	specificity, accepted, ranges := 0, false, 0
@@ -39,7 +39,7 @@ func accepts(lines []string, mediaType string) bool {
 // isJSON reports whether the Content-Type is JSON in UTF-8. For a PATCH, it can also be a merge
 // patch.
 func isJSON(contentType string, patch bool) bool {
-	if contentType == "application/json" { // what nearly every client sends
+	if contentType == "application/json" { // fast path: nearly every client sends this value
 		return true
 	}
 	mediaType, parameters, err := mime.ParseMediaType(contentType)

@@ -21,14 +21,14 @@ type Operation struct {
 	Method, Path string
 	ID           string // operation id; the part before Controller is the tag
 	Summary      string // imperative and short
-	Description  string // effects and limits; if it is empty, the first answer describes the operation
+	Description  string // effects and limits; if it is empty, the description of the first answer is used
 	Policy       *authz.Policy
 	Answers      Answers
 	Problems     []*rolecall.Error
 	Limiter      web.Limiter
 	Endpoint     Endpoint
-	// AnswersByDenial is true for an operation that checks a permission for its caller. Its
-	// 403 is an answer, and is not recorded as a refusal.
+	// AnswersByDenial is true for an operation that checks a permission on behalf of its caller.
+	// Its 403 is a normal result, and is not recorded as a refusal.
 	AnswersByDenial bool
 }
 
@@ -51,8 +51,8 @@ func (o *Operation) Input() *Input { return o.Endpoint.takes() }
 // AnswersJSON reports whether the operation answers with a JSON document.
 func (o *Operation) AnswersJSON() bool { return o.Endpoint.mediaType() == jsonType }
 
-// SetsSession reports whether the operation answers with the cookie of a session. A browser
-// drops that cookie if the page is on another site.
+// SetsSession reports whether the response sets a session cookie. A browser drops this cookie if
+// the page that sent the request is on another site.
 func (o *Operation) SetsSession() bool {
 	return len(o.Answers) > 0 && o.Answers[0].Status == http.StatusOK && slices.Contains(o.Answers[0].Headers, "Set-Cookie")
 }

@@ -31,13 +31,13 @@ const (
 type parameter struct {
 	in       place
 	name     string
-	key      string // of a header: the form in which net/http keeps its name
+	key      string // of a header: its name in the canonical form of net/http
 	required bool   // the request is malformed without it
 	index    []int  // of the field
 	field    reflect.StructField
 	read     readFunc
-	values   []string // the known values, if their set is fixed; read is called with one of them
-	unknown  string   // the detail of the field error for another value
+	values   []string // the known values, if their set is fixed; read is called only with a known value
+	unknown  string   // the detail of the field error for an unknown value
 }
 
 // readFunc reads the text of a parameter into its field. It returns the code and the detail of the
@@ -134,7 +134,7 @@ func readerOf(f reflect.StructField) readFunc {
 			if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil {
 				return "format", "must be a UUID"
 			}
-			if isFilter && v.IsZero() { // it would filter nothing
+			if isFilter && v.IsZero() { // a zero value means no filter
 				return "format", "must not be the nil UUID"
 			}
 			return "", ""
@@ -209,7 +209,7 @@ type (
 	IfMatch struct{ tags }
 	// IfNoneMatch is the If-None-Match header.
 	IfNoneMatch struct{ tags }
-	// Touch states whether the request counts as a use of the session, which is the default.
+	// Touch states whether the request counts as a use of the session. By default, it does.
 	Touch struct{ isOff bool }
 	// TenantName is the name of a tenant.
 	TenantName string

@@ -96,8 +96,8 @@ func TestEntityTags(t *testing.T) {
 	}
 }
 
-// FuzzTags checks that what is read as a list of tags can be written and read
-// again as the same list.
+// FuzzTags checks that a parsed list of entity tags can be written, and that parsing the written
+// list gives the same tags.
 func FuzzTags(f *testing.F) {
 	seeds := []string{`*`, `"a"`, `"a", W/"b"`, `"`, `W/`, `"a",,"b"`}
 	if len(seeds) == 0 {
@@ -117,8 +117,8 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-// FuzzKey checks that a key is the same in both of its forms, and nothing but
-// visible ASCII.
+// FuzzKey checks that the bare form and the quoted form of an idempotency key give the same key,
+// and that a key has only visible ASCII characters.
 func FuzzKey(f *testing.F) {
 	for _, text := range []string{"abc", `"abc"`, `"a\"b\\c"`, `a"b`, `"`, `""`, `"\`, "a b", "schlüssel", strings.Repeat("k", 255)} {
 		f.Add(text)
@@ -164,8 +164,9 @@ func listOf[In any]() Endpoint {
 	})
 }
 
-// FuzzQuery checks that a query which is taken leads on to a next page by the same
-// walk, and that a refusal names a parameter.
+// FuzzQuery checks that the link to the next page repeats each accepted query: the server accepts
+// the link as a query of the same list. It also checks that each field error has a code and a
+// detail.
 func FuzzQuery(f *testing.F) {
 	for _, query := range []string{
 		"", "limit=50&sort=-name&count=true", "q=ada+l&status=active", "email=a%40b.c&department=S%C3%A4les", "externalId=%00", "limit=0&limit=1",

@@ -10,9 +10,10 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// The patterns of texts in the document. They use only features that the regular expressions of all
-// languages have, so they have no classes of Unicode. They cannot express blank characters outside
-// of Latin-1. The descriptions state the rule.
+// The patterns of texts in the OpenAPI document. They use only features that the regular
+// expressions of all languages have, so they have no Unicode classes. For this reason, the patterns
+// cannot exclude texts of blank characters outside of Latin-1. The descriptions of the members
+// state this rule.
 const (
 	// visibleText matches texts with a visible character and without control characters.
 	visibleText = `^[ \xa0\xad]*[^\x00-\x20\x7f-\xa0\xad][^\x00-\x1f\x7f-\x9f]*$`
@@ -48,8 +49,8 @@ func permissionPattern(hasWildcards bool) string {
 	if hasWildcards {
 		part, wildcard, anyField = `(\*|`+permissionPart+`)`, `|\*`, `(\.\*)?`
 	}
-	actions := map[string][]string{} // of a resource
-	fields := map[string][]string{}  // actions of a field of users
+	actions := map[string][]string{} // by resource
+	fields := map[string][]string{}  // actions by field of users
 	for _, p := range rolecall.OwnPermissions() {
 		actions[p.Resource] = append(actions[p.Resource], p.Action)
 		actions[`\*`] = append(actions[`\*`], p.Action)

@@ -62,7 +62,7 @@ func (s *Runner) get() *buffers {
 
 // release returns the buffers to the pool.
 func (s *Runner) release(b *buffers) {
-	clear(b.body) // it may hold a password
+	clear(b.body) // the body may contain a password
 	*b = buffers{body: keep(b.body), answer: keep(b.answer)}
 	s.buffers.Put(b)
 }

@@ -41,7 +41,7 @@ type Types struct {
 	Names map[reflect.Type]struct{ Name, About string }
 	// StandsFor maps types that encode or decode themselves to the type that has the same JSON.
 	StandsFor map[reflect.Type]reflect.Type
-	// OnlyID are the types of which callers without permission get only the id.
+	// OnlyID are the types of which callers without the permission to read them get only the id.
 	OnlyID map[reflect.Type]bool
 	// Schemas are the schemas of the other types. About is the description of a component.
 	Schemas map[reflect.Type]func(s *Schemas, about string) *huma.Schema
@@ -149,7 +149,7 @@ func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) 
 func (s *Schemas) component(t reflect.Type) *huma.Schema {
 	named := s.types.Names[t]
 	if s.components[named.Name] == nil {
-		s.components[named.Name] = &huma.Schema{} // ends a cycle
+		s.components[named.Name] = &huma.Schema{} // a placeholder, so that recursive types end
 		if own := s.types.Schemas[t]; own != nil {
 			s.components[named.Name] = own(s, named.About)
 		} else {

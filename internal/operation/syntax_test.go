@@ -70,7 +70,7 @@ func TestSyntaxIsStrict(t *testing.T) {
 	}
 }
 
-// draftRequest takes a body.
+// draftRequest is the input of an operation with the body of a new user.
 type draftRequest struct{ Body rolecall.UserDraft }
 
 func draftOf(body string) (rolecall.UserDraft, error) {
