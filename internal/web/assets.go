@@ -11,9 +11,9 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Asset is a file that is the same for all clients. It is an http.Handler.
+// Asset is a static file: each client gets the same content. It is an http.Handler.
 type Asset struct {
-	// Path is where the asset is served, below the base.
+	// Path is the URL path of the asset, relative to the base of the site.
 	Path string
 
 	contentType string
@@ -32,9 +32,9 @@ func newRepresentation(content []byte) representation {
 	return representation{content, secret.ETag(content)}
 }
 
-// NewAsset returns the file with the name below the folder. Its path changes with its
-// content, so that browsers may keep it forever. If it is large enough, it is compressed when
-// the first client accepts that.
+// NewAsset returns an asset with the name in the folder. Its path changes with its content, so
+// browsers may cache the asset without a time limit. A large asset is compressed when the first
+// client accepts compression.
 func NewAsset(folder, name, contentType string, content []byte) *Asset {
 	stored := newRepresentation(content)
 	suffix := path.Ext(name)
@@ -44,14 +44,14 @@ func NewAsset(folder, name, contentType string, content []byte) *Asset {
 		caching:     "public, max-age=31536000, immutable",
 		plain:       stored,
 	}
-	if len(content) >= gzipFrom && suffix != ".woff2" { // which is compressed already
+	if len(content) >= gzipFrom && suffix != ".woff2" { // woff2 files are already compressed
 		a.gzipped = compressLater(content)
 	}
 	return a
 }
 
-// NewDocument returns a file at a path that does not change. It is compressed when the
-// first client accepts that.
+// NewDocument returns an asset whose path does not depend on its content. It is compressed when the
+// first client accepts compression.
 func NewDocument(path, contentType string, content []byte) *Asset {
 	plain := newRepresentation(content)
 	return &Asset{
@@ -65,7 +65,7 @@ func compressLater(content []byte) func() representation {
 	return sync.OnceValue(func() representation { return newRepresentation(compress(content)) })
 }
 
-// ServeHTTP answers with the content, compressed if the client accepts that.
+// ServeHTTP sends the content. The content is compressed if the client accepts compression.
 func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sent := a.plain
 	if a.gzipped != nil {
@@ -79,8 +79,8 @@ func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	RespondTagged(w, r, sent.content, a.contentType, a.caching, sent.tag)
 }
 
-// RespondTagged answers with the content under its entity tag, or with 304 if the client
-// has it.
+// RespondTagged sends the content with its entity tag. If the client already has this version, it
+// sends 304 without content.
 func RespondTagged(w http.ResponseWriter, r *http.Request, content []byte, contentType, caching, tag string) {
 	h := w.Header()
 	h["Content-Type"] = []string{contentType}
@@ -94,7 +94,7 @@ func RespondTagged(w http.ResponseWriter, r *http.Request, content []byte, conte
 	Respond(w, r, http.StatusOK, content)
 }
 
-// isKnown reports whether If-None-Match has the entity tag, which has no comma in it.
+// isKnown reports whether If-None-Match contains the entity tag. The tag must not contain a comma.
 func isKnown(tag, ifNoneMatch string) bool {
 	if strings.Trim(ifNoneMatch, " \t") == "*" {
 		return true
@@ -107,11 +107,11 @@ func isKnown(tag, ifNoneMatch string) bool {
 	return false
 }
 
-// compress returns the content compressed as well as possible.
+// compress returns the content as gzip with the best compression level.
 func compress(content []byte) []byte {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	_, _ = w.Write(content)                               // a buffer takes everything
+	_, _ = w.Write(content)                               // a write to a bytes.Buffer does not fail
 	_ = w.Close()
 	return b.Bytes()
 }

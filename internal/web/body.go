@@ -8,7 +8,8 @@ import (
 // ReadBody appends the body of the request to b. It returns an *http.MaxBytesError if
 // the body is larger than MaxBody.
 func ReadBody(r *http.Request, b []byte) ([]byte, error) {
-	// Only its own ResponseWriter lets net/http end the connection of a body that is too large.
+	// net/http closes the connection after a body that is too large only if MaxBytesReader gets the
+	// original ResponseWriter.
 	body := http.MaxBytesReader(RequestOf(r).response.ResponseWriter, r.Body, MaxBody)
 	for {
 		if len(b) == cap(b) {

@@ -8,8 +8,9 @@ const clientLength = 100
 // naming is a part of a User-Agent header and its display name.
 type naming struct{ part, words string }
 
-// browsers are the parts of User-Agent headers that name browsers. A browser whose header
-// also names another browser comes before that one.
+// browsers are the parts of User-Agent headers that name browsers, in the order in which they are
+// searched. The headers of some browsers also name other browsers, so such a browser comes before
+// these others.
 var browsers = []naming{
 	{"Edg/", "Edge"}, {"EdgA/", "Edge"}, {"EdgiOS/", "Edge"}, {"Edge/", "Edge"},
 	{"OPR/", "Opera"}, {"OPiOS/", "Opera"}, {"OPT/", "Opera"}, {"Opera/", "Opera"},
@@ -19,7 +20,8 @@ var browsers = []naming{
 	{"MSIE ", "Internet Explorer"}, {"Trident/", "Internet Explorer"}, {"Safari/", "Safari"},
 }
 
-// systems are in such an order too: Android also names Linux, and the iPhone names a Mac.
+// systems are the parts of User-Agent headers that name operating systems, in the order in which
+// they are searched. The headers of Android also name Linux, and those of iPhones also name a Mac.
 var systems = []naming{
 	{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"iPod", "iPod"},
 	{"CrOS", "ChromeOS"}, {"Macintosh", "macOS"}, {"Mac OS X", "macOS"}, {"FreeBSD", "FreeBSD"}, {"OpenBSD", "OpenBSD"}, {"Linux", "Linux"},

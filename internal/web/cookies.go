@@ -13,7 +13,7 @@ import (
 
 // The names of the cookies in the contract.
 const (
-	SessionCookie = "session" // without the prefix that it may have
+	SessionCookie = "session" // without the optional __Host- prefix
 	deviceCookie  = "rolecall_device"
 )
 
@@ -24,8 +24,8 @@ const consoleCookie = "console-"
 // 4.1.3.2).
 const hostPrefix = "__Host-"
 
-// cookies are the names and attributes of the cookies. They depend on the configuration only, and not
-// on the connection, because a proxy may have opened it.
+// cookies are the names and attributes of the cookies. They depend only on the configuration. The
+// connection is not considered, because a proxy may end TLS before it.
 type cookies struct {
 	session, device     string // names
 	console             string // beginning of the name
@@ -58,9 +58,9 @@ func newCookies(o *Options) cookies {
 	return c
 }
 
-// SetSession sets the session cookie for the lifetime. The path of the cookie is the root, also if
+// SetSession sets the session cookie for the lifetime. The path of the cookie is the root, even if
 // the service has a base path. A narrower path would not protect the cookie from other pages of the
-// host, and other services on the host can use the cookie to identify the user.
+// host. Other services on the host can use the cookie to identify the user.
 func (s *Site) SetSession(w http.ResponseWriter, session secret.Token, lifetime time.Duration) {
 	addCookie(w.Header(), s.cookies.session, string(session), lifetime, s.cookies.ofSession)
 }
@@ -92,12 +92,12 @@ func (s *Site) ConsoleTenants(r *http.Request) (tenants []string) {
 	return tenants
 }
 
-// SetDevices replaces the known-device tokens of the browser. A cookie under the name
-// without the prefix is removed.
+// SetDevices replaces the known-device tokens of the browser. It also removes an older cookie whose
+// name lacks the prefix.
 func (s *Site) SetDevices(w http.ResponseWriter, r *http.Request, tokens []string, lifetime time.Duration) {
 	c := &s.cookies
 	if c.device != deviceCookie && len(r.CookiesNamed(deviceCookie)) > 0 {
-		addCookie(w.Header(), deviceCookie, "", 0, c.ofSession) // it had the domain of the session
+		addCookie(w.Header(), deviceCookie, "", 0, c.ofSession) // the older cookie had the same domain as the session cookie
 	}
 	addCookie(w.Header(), c.device, strings.Join(tokens, betweenDevices), lifetime, c.ofDevice)
 }
@@ -105,8 +105,8 @@ func (s *Site) SetDevices(w http.ResponseWriter, r *http.Request, tokens []strin
 // betweenDevices separates the known-device tokens of several accounts.
 const betweenDevices = "."
 
-// Devices returns the known-device tokens of the request's cookies. A cookie under
-// the name without the prefix is read too, so that browsers stay known.
+// Devices returns the known-device tokens in the cookies of the request. It also reads older
+// cookies whose names lack the prefix, so that these browsers stay known.
 func Devices(r *http.Request) (tokens []string) {
 	for _, name := range []string{hostPrefix + deviceCookie, deviceCookie} {
 		for _, cookie := range r.CookiesNamed(name) {

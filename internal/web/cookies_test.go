@@ -38,7 +38,7 @@ func TestSessionCookies(t *testing.T) {
 	}
 }
 
-// FuzzTokens checks that only well-formed tokens come out of any cookie line.
+// FuzzTokens checks that every token that is read from an arbitrary cookie line is well-formed.
 func FuzzTokens(f *testing.F) {
 	seeds := []string{"", "session=", "session=a; session=b", "session=" + string(secret.NewToken()), `a="b;c"; session="`}
 	if len(seeds) == 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	exportsAtOnce  = 8                // exports that one process runs
-	exportsOfOne   = 2                // exports that one process runs for one tenant
+	exportsAtOnce  = 8                // exports that one process runs at a time
+	exportsOfOne   = 2                // exports that one process runs at a time for one tenant
 	exportPageTime = 15 * time.Second // for reading one part of an export
 	exportSendTime = 30 * time.Second // for sending one part to the client
 	exportTime     = 15 * time.Minute // for a whole export
@@ -28,10 +28,11 @@ var errManyExports = rolecall.ErrUnavailable.With("Too many exports are running.
 type exports struct {
 	mu      sync.Mutex
 	running int
-	of      map[string]int // by the name of the tenant
+	of      map[string]int // number of running exports by tenant name
 }
 
-// begin reports whether one more export of the tenant may run. If so, call end afterwards.
+// begin reports whether one more export of the tenant may run. If it returns true, the caller must
+// call end after the export.
 func (e *exports) begin(tenant string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,18 +56,19 @@ func (e *exports) end(tenant string) {
 	}
 }
 
-// CSV is how ServeCSV writes a table.
+// CSV is the format of a table that ServeCSV sends.
 type CSV struct {
 	Tenant string // name
-	// Mark begins the file with a byte order mark. Some spreadsheets read a file
-	// without it in another encoding than UTF-8.
+	// Mark adds a byte order mark at the beginning of the file. Without this mark, some
+	// spreadsheets do not read the file as UTF-8.
 	Mark bool
 }
 
-// ServeCSV answers with the table that open returns, as a CSV file (RFC 4180). It holds few rows in
-// memory. It extends the deadlines of the connection while the client reads, and ends when the
-// client leaves. If the table cannot be read to its end, it aborts the connection, so that the
-// client notices. It returns the error of open, and ErrUnavailable if too many exports are running.
+// ServeCSV sends the table that open returns as a CSV file (RFC 4180). It holds only a few rows in
+// memory. While the client reads, it extends the deadlines of the connection. It ends when the
+// client disconnects. If reading the table fails, it aborts the connection, so that the client does
+// not take the file for complete. It returns the error of open. If too many exports are running, it
+// returns ErrUnavailable.
 func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
 	if !s.exports.begin(format.Tenant) {
 		return errManyExports
@@ -107,13 +109,13 @@ func isTimeout(err error) bool {
 	return ok && slow.Timeout()
 }
 
-// sendTable sends the text and the rows of the table. The context of the request ends at its
-// deadline, so it uses that of the connection.
+// sendTable sends the text and the rows of the table. It uses the context of the connection,
+// because the context of the request ends at the deadline of the request.
 func (q *Request) sendTable(w http.ResponseWriter, text []byte, table *rolecall.Table) error {
 	whole, cancel := context.WithTimeout(q.Context, exportTime)
 	defer cancel()
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Time{}); err != nil { // it would end the context of the connection
+	if err := control.SetReadDeadline(time.Time{}); err != nil { // an expired read deadline would end the context of the connection
 		return err
 	}
 	for more := true; more; {
@@ -161,8 +163,8 @@ func appendCSV(b []byte, cells []string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// appendCell appends a cell. Spreadsheets calculate a cell that begins with one of =+-@, a tab or a
-// carriage return. An apostrophe before it makes it text.
+// appendCell appends a cell. Spreadsheets evaluate a cell as a formula if it begins with one of
+// =+-@, a tab or a carriage return. An apostrophe before such a cell makes it plain text.
 func appendCell(b []byte, cell string) []byte {
 	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
 		cell = "'" + cell

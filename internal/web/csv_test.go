@@ -44,7 +44,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("Ada", `a "b", c`)
 	f.Add("=1", "")
 	f.Fuzz(func(t *testing.T, one, two string) {
-		if strings.Contains(one+two, "\r") { // the reader changes line ends
+		if strings.Contains(one+two, "\r") { // encoding/csv changes \r\n to \n
 			t.Skip()
 		}
 		record, err := csv.NewReader(bytes.NewReader(appendCSV(nil, []string{one, two}))).Read()
@@ -62,7 +62,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// exporting serves the table with timeouts that are shorter than the export.
+// exporting returns a server that serves the table. Its request timeouts are shorter than the
+// export.
 func exporting(t *testing.T, format CSV, open func() (*rolecall.Table, error)) *httptest.Server {
 	t.Helper()
 	site := New(Options{Logger: slog.New(slog.DiscardHandler), Deadline: 100 * time.Millisecond})

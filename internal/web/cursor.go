@@ -13,14 +13,14 @@ const (
 	cursorVersion = 1
 )
 
-// SealCursor returns the position as an opaque text. It is valid only for the list that
-// the digest identifies, with its filters, its order and its reader.
+// SealCursor encrypts the position into a cursor. The cursor is valid only for the list that the
+// digest identifies: the same filters, order and caller.
 func SealCursor(keys *secret.Keys, at *rolecall.Position, list []byte) string {
 	return keys.Seal(cursorPurpose, appendPosition(nil, at), list)
 }
 
-// OpenCursor returns the position of a cursor. It reports whether the cursor is valid for
-// the list.
+// OpenCursor decrypts a cursor and returns its position. It returns false if the cursor is not
+// valid for the list.
 func OpenCursor(keys *secret.Keys, cursor string, list []byte) (*rolecall.Position, bool) {
 	plain, err := keys.Open(cursorPurpose, cursor, list)
 	at, ok := parsePosition(plain)

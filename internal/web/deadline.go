@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// deadline is a context that ends when the request's context ends, or at its deadline. Unlike that of
-// context.WithDeadline, its timer starts when something first waits for the end, which a
-// request that is answered from memory never does. This saves 8 of 136 thousand
-// instructions of such a request (ADR 0022).
+// deadline is a context that ends when the context of the request ends, or at its deadline.
+// context.WithDeadline starts a timer at once. Here, the timer starts only when a goroutine first
+// waits for the end. A request that is answered from memory never waits, so it needs no timer. This
+// saves 8 of 136 thousand instructions of such a request (ADR 0022).
 type deadline struct {
-	context.Context // the request's
+	context.Context // the context of the request
 	at              time.Time
 
 	mu     sync.Mutex
-	timed  context.Context // nil until something waits
+	timed  context.Context // nil until the first call that waits for the end
 	cancel context.CancelFunc
 }
 
-// Deadline returns when the request must have ended.
+// Deadline returns the time at which the context ends.
 func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
 
-// Done returns the channel that is closed at the end.
+// Done returns the channel that is closed when the context ends.
 func (d *deadline) Done() <-chan struct{} { return d.wait().Done() }
 
 // Err returns why the context ended, nil if it has not.
@@ -36,7 +36,7 @@ func (d *deadline) Err() error {
 // Value returns the value of the key. The context package calls it to detect its own context types.
 func (d *deadline) Value(key any) any { return d.running().Value(key) }
 
-// end frees the timer.
+// end stops the timer.
 func (d *deadline) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,19 +8,20 @@ import (
 	"sync"
 )
 
-// gzipFrom is the size from which compression saves a packet.
+// gzipFrom is the minimum size in bytes of a compressed page. For smaller pages, compression does
+// not save a network packet.
 const gzipFrom = 1400
 
-// gzipWriters are shared: each holds nearly a megabyte.
+// gzipWriters is a pool, because each writer holds nearly a megabyte.
 var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // the level is valid
 	return w
 }}
 
-// GzipPage returns the page compressed, and sets Content-Encoding, if the browser accepts
-// gzip and no other site had an influence on the page. The compressed length reveals
-// whether a known text is on the page too. For this reason, a page that another site links
-// to is sent as it is, and so is the response to a form, which may show secrets.
+// GzipPage compresses the page and sets Content-Encoding, if the browser accepts gzip and no other
+// site caused the request. The length of a compressed page reveals whether a known text is also on
+// the page. For this reason, GzipPage does not compress a page that another site links to. It also
+// does not compress the response to a form, which may show secrets.
 func GzipPage(w http.ResponseWriter, r *http.Request, page []byte) []byte {
 	if len(page) < gzipFrom || r.Method != http.MethodGet || !acceptsGzip(r.Header["Accept-Encoding"]) {
 		return page
@@ -31,15 +32,14 @@ func GzipPage(w http.ResponseWriter, r *http.Request, page []byte) []byte {
 	compressor, _ := gzipWriters.Get().(*gzip.Writer)
 	compressed := bytes.NewBuffer(make([]byte, 0, len(page)/2))
 	compressor.Reset(compressed)
-	_, _ = compressor.Write(page) // a buffer takes everything
+	_, _ = compressor.Write(page) // a write to a bytes.Buffer does not fail
 	_ = compressor.Close()
 	gzipWriters.Put(compressor)
 	w.Header()["Content-Encoding"] = []string{"gzip"}
 	return compressed.Bytes()
 }
 
-// acceptsGzip reports whether the Accept-Encoding lines name gzip, and not with a
-// weight of zero.
+// acceptsGzip reports whether the Accept-Encoding lines name gzip with a weight other than zero.
 func acceptsGzip(lines []string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
@@ -52,7 +52,7 @@ func acceptsGzip(lines []string) bool {
 	return false
 }
 
-// IsZeroWeight reports whether the parameters of a range hold a weight of zero.
+// IsZeroWeight reports whether the parameters of a range contain the weight zero (q=0).
 func IsZeroWeight(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(parameter), "=")

@@ -12,8 +12,8 @@ var (
 	closeConnection = []string{"close"}
 )
 
-// NoFeatures denies pages the browser features that none of them uses. Passkeys and the
-// clipboard stay allowed, as the console uses them.
+// NoFeatures is the Permissions-Policy header. It disables the browser features that no page uses.
+// Passkeys and the clipboard stay enabled, because the console uses them.
 var NoFeatures = []string{"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=(), xr-spatial-tracking=()"}
 
 // securityHeaders sets the headers that every response has.
@@ -36,15 +36,16 @@ func (s *Site) securityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// isAmbiguous reports whether a proxy may have found another end of the request. Then the
-// connection must be closed after the request (RFC 9112, 6.1). net/http does not report
-// whether a request with chunks also had a length, and it ignores chunks in HTTP/1.0.
+// isAmbiguous reports whether a proxy and this server may disagree on where the request ends. In
+// this case, the connection must be closed after the request (RFC 9112, 6.1). net/http does not
+// report whether a chunked request also had a Content-Length, and it ignores Transfer-Encoding in
+// HTTP/1.0.
 func isAmbiguous(r *http.Request) bool {
 	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }
 
-// hstsHeader returns the Strict-Transport-Security of a year. Only the operator knows
-// whether every host under the public one serves https.
+// hstsHeader returns the Strict-Transport-Security header with a lifetime of one year. Subdomains
+// are optional, because only the operator knows whether all of them serve https.
 func hstsHeader(includeSubdomains bool) []string {
 	header := "max-age=31536000"
 	if includeSubdomains {

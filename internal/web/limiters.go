@@ -12,11 +12,11 @@ import (
 	"github.com/rolecall/rolecall/internal/limiter"
 )
 
-// Limiter names a concurrency limiter. Each kind of work has its own, so that none can
-// block the others.
+// Limiter identifies a concurrency limiter. Each kind of work has a separate limiter, so that one
+// kind cannot block the others.
 type Limiter int
 
-// The concurrency limiters. Requests of no tenant, such as health checks, use none.
+// The concurrency limiters. Requests without a tenant, such as health checks, use no limiter.
 const (
 	WorkLimiter     Limiter = iota // reads, lists and changes
 	SessionLimiter                 // the session of the caller, and signing out
@@ -24,8 +24,8 @@ const (
 	limiterKinds
 )
 
-// Policy is what an operation requires of its caller. The API declares it. A page of the
-// console has the policy of the operation that it stands for.
+// Policy has the requirements of an operation on its caller. The API declares it. Each page of the
+// console has the policy of the operation that it calls.
 type Policy struct {
 	*authz.Policy
 	Limiter Limiter
@@ -35,15 +35,16 @@ type Policy struct {
 // limiterLabels name the limiters in the metrics.
 var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password"}
 
-// limiterSlots are the requests that run at once, per core: as many as the stores can serve
-// with grouped commits and all connections of a pool.
+// limiterSlots are the numbers of requests that run concurrently, per core. They are as many as the
+// stores can serve with grouped commits and all connections of a pool.
 var limiterSlots = [limiterKinds]int{
 	WorkLimiter:     32,
 	SessionLimiter:  64,
-	PasswordLimiter: 51, // one hash in progress, and hashes of one second that wait
+	PasswordLimiter: 51, // one running hash and the waiting hashes, which take about one second
 }
 
-// Waiting is cheaper than a refusal: a client waits before it can send the request again.
+// The limits of the queues. A queued request costs less than a refused one, because the client of a
+// refused request waits too and then sends the request again.
 const (
 	limiterQueue = 1024 // requests that wait, per core
 	limiterWait  = time.Second
@@ -52,7 +53,7 @@ const (
 // errOverloaded refuses a request that would have to wait too long.
 var errOverloaded = rolecall.ErrUnavailable.With("The service is overloaded. Nothing was done. Repeat the request shortly.")
 
-// workLimiter is a concurrency limiter with the error of a request that it refuses.
+// workLimiter is a concurrency limiter with the error for refused requests.
 type workLimiter struct {
 	*limiter.Limiter
 	refusal error
@@ -74,8 +75,8 @@ func newLimiters(registry prometheus.Registerer) (all [limiterKinds]workLimiter)
 	return all
 }
 
-// Enter waits for a place in the concurrency limiter. The place is for work alone: leave
-// it while the client sends the body.
+// Enter waits for a slot in the concurrency limiter. Hold the slot only during work: call Leave
+// while the client sends the body.
 func (q *Request) Enter(kind Limiter) error {
 	l := &q.site.limiters[kind]
 	if !l.Acquire(q) {
@@ -89,7 +90,7 @@ func (q *Request) Enter(kind Limiter) error {
 	return nil
 }
 
-// Leave frees the request's place in the concurrency limiter.
+// Leave frees the request's slot in the concurrency limiter.
 func (q *Request) Leave() {
 	if q.limiter != nil {
 		q.limiter.Release()
@@ -97,7 +98,8 @@ func (q *Request) Leave() {
 	}
 }
 
-// Occupy takes all places of a concurrency limiter until free is called. Tests use it.
+// Occupy takes all slots of a concurrency limiter. They stay taken until the caller calls free.
+// Tests use it.
 func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
 	slots := limiterSlots[kind] * runtime.GOMAXPROCS(0)
 	for range slots {

@@ -7,14 +7,14 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Middleware returns a handler that does something before or after the next one.
+// Middleware wraps the next handler.
 type Middleware func(next http.Handler) http.Handler
 
-// ErrorHandler answers a request that failed.
+// ErrorHandler responds to a request that failed with err.
 type ErrorHandler func(w http.ResponseWriter, r *http.Request, err error)
 
-// Handler returns the middleware of every request around next, which routes it. This is
-// the order, from the outside in.
+// Handler wraps next, the router, in the middleware of every request. The list below is in the
+// order from the outermost to the innermost middleware.
 func (s *Site) Handler(next http.Handler, onError ErrorHandler) http.Handler {
 	return chain(next,
 		s.newRequest,          // request ID, client source, deadline
@@ -25,8 +25,8 @@ func (s *Site) Handler(next http.Handler, onError ErrorHandler) http.Handler {
 	)
 }
 
-// routed returns the middleware of every request around the handler of its path. It
-// runs after the routing, so that the log and the metrics name the route.
+// routed wraps the handler of a path in further middleware. This middleware runs after the routing,
+// so that the log and the metrics name the route.
 func (s *Site) routed(next http.Handler, onError ErrorHandler) http.Handler {
 	return chain(next,
 		s.preflight,               // the OPTIONS requests of browsers
@@ -35,7 +35,7 @@ func (s *Site) routed(next http.Handler, onError ErrorHandler) http.Handler {
 	)
 }
 
-// chain returns the handler with the middleware around it, the first outermost.
+// chain wraps the handler in the middleware. The first middleware is the outermost.
 func chain(h http.Handler, all ...Middleware) http.Handler {
 	for i := len(all) - 1; i >= 0; i-- {
 		h = all[i](h)
@@ -43,7 +43,7 @@ func chain(h http.Handler, all ...Middleware) http.Handler {
 	return h
 }
 
-// recovery answers a panic as an internal error.
+// recovery handles a panic of the next handler as an internal error.
 func recovery(onError ErrorHandler) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

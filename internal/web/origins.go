@@ -34,8 +34,8 @@ func (o *origins) allow(r *http.Request) bool {
 	return ok
 }
 
-// check returns an error for a request that could change data, if a page of an origin that is not
-// allowed made it. The public origin is allowed, also behind a proxy that changes Host.
+// check returns an error if the request can change data and comes from a page of an origin that is
+// not allowed. The public origin is always allowed, even behind a proxy that changes Host.
 func (o *origins) check(r *http.Request) error {
 	if o.allow(r) {
 		return nil
@@ -43,7 +43,7 @@ func (o *origins) check(r *http.Request) error {
 	return o.checkOwn(r)
 }
 
-// checkOwn is like check, but allows no other origins.
+// checkOwn is like check, but allows only the public origin.
 func (o *origins) checkOwn(r *http.Request) error {
 	if o.own != "" && r.Header.Get("Origin") == o.own {
 		return nil
@@ -51,8 +51,8 @@ func (o *origins) checkOwn(r *http.Request) error {
 	return o.protected.Check(r)
 }
 
-// preflightAge is how long browsers may cache the answer to a preflight, in seconds. It is the maximum
-// of Chromium.
+// preflightAge is how long browsers may cache the response to a preflight request, in seconds. It
+// is the maximum of Chromium.
 const preflightAge = "7200"
 
 // The CORS headers for pages of allowed origins, shared by all responses.
@@ -65,8 +65,8 @@ var (
 	maxAge           = []string{preflightAge}
 )
 
-// crossOriginResponse lets the pages of allowed origins read the response. Without allowed
-// origins, responses do not depend on the origin.
+// crossOriginResponse sets the CORS headers that let pages of allowed origins read the response. If
+// no other origins are allowed, the headers do not depend on the origin.
 func (s *Site) crossOriginResponse(next http.Handler) http.Handler {
 	if s.origins.allowed == nil {
 		return next
@@ -90,9 +90,9 @@ func OwnPagesOnly(h http.Header) {
 	delete(h, "Access-Control-Expose-Headers")
 }
 
-// preflight answers a browser that asks whether a page of an allowed origin may send a
-// request. It allows every method on every path, so that the page can read why the request
-// itself is refused.
+// preflight responds to CORS preflight requests, by which a browser checks whether a page of an
+// allowed origin may send a request. It allows every method on every path. The page can then read
+// the error response to the actual request.
 func (s *Site) preflight(next http.Handler) http.Handler {
 	if s.origins.allowed == nil {
 		return next
@@ -111,10 +111,10 @@ func (s *Site) preflight(next http.Handler) http.Handler {
 	})
 }
 
-// CheckOrigin returns an error for a request that could change data, if a page of an origin that is not
-// allowed made it.
+// CheckOrigin returns an error if the request can change data and comes from a page of an origin
+// that is not allowed.
 func (s *Site) CheckOrigin(r *http.Request) error { return s.origins.check(r) }
 
-// CheckOwnOrigin returns an error for a request that could change data, if a page of another origin made
-// it.
+// CheckOwnOrigin returns an error if the request can change data and comes from a page of another
+// origin than the public one.
 func (s *Site) CheckOwnOrigin(r *http.Request) error { return s.origins.checkOwn(r) }

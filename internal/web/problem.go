@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// The problems of requests that are refused before the service is called.
+// The problems of requests that the middleware refuses.
 var (
 	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes. /docs lists all operations with their paths."}
 	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. Use one that the header Allow lists."}
@@ -52,8 +52,8 @@ var framingStatuses = map[string]int{
 	ErrMediaType.Code:        http.StatusUnsupportedMediaType,
 }
 
-// StatusOf returns the status of err, and the part of err that clients may read. Clients may not read
-// an error without a kind.
+// StatusOf returns the HTTP status of err, and the error that clients may read. An error without a
+// kind is internal, and clients may not read it.
 func StatusOf(err error) (int, *rolecall.Error) {
 	known, ok := errors.AsType[*rolecall.Error](err)
 	if !ok || known.Kind == rolecall.Internal {
@@ -70,7 +70,8 @@ func TitleOf(code string) string {
 	return strings.ToUpper(code[:1]) + strings.ReplaceAll(code[1:], "-", " ")
 }
 
-// statusClientClosed is logged for a request whose client has left.
+// statusClientClosed is the status in the log for a request whose client disconnected before the
+// response.
 const statusClientClosed = 499
 
 // Problem is an error as the response reports it.
@@ -82,9 +83,9 @@ type Problem struct {
 	Extension []byte // further members in JSON, each after a comma; nil for none
 }
 
-// ProblemOf returns how the response reports err, and notes the cause for the log. If the
-// status would be 5xx and the client has left, it aborts the connection. The client may
-// have closed only its sending side, and net/http would then respond with 200.
+// ProblemOf returns the problem for err, and stores the cause for the log. If the status would be
+// 5xx and the client has disconnected, it aborts the connection. The client may have closed only
+// its sending side, and net/http would then respond with 200.
 func (q *Request) ProblemOf(err error) *Problem {
 	if errors.Is(err, context.DeadlineExceeded) {
 		q.Cause, err = err, rolecall.ErrUnavailable
@@ -100,7 +101,8 @@ func (q *Request) ProblemOf(err error) *Problem {
 	return &Problem{Error: known, Status: status, Title: TitleOf(known.Code), RequestID: q.ID}
 }
 
-// successHeaders are the headers that a handler may have set before it failed.
+// successHeaders are the headers that a handler may have set before it failed. A problem does not
+// have them.
 var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}
 
 // SetHeaders removes the headers of a success and sets the headers of the problem's status.
@@ -129,20 +131,20 @@ func (p *Problem) SetHeaders(w http.ResponseWriter, r *http.Request) {
 
 var problemType = []string{"application/problem+json"}
 
-// RespondProblem answers with the problem document of err.
+// RespondProblem sends the problem document for err.
 func (s *Site) RespondProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := RequestOf(r).ProblemOf(err)
 	p.SetHeaders(w, r)
 	s.WriteProblem(w, r, p)
 }
 
-// WriteProblem answers with the problem document, without the headers of SetHeaders.
+// WriteProblem sends the problem document. It does not call SetHeaders.
 func (s *Site) WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	w.Header()["Content-Type"] = problemType
 	Respond(w, r, p.Status, s.appendProblem(nil, p, r.URL.Path))
 }
 
-// furtherFieldErrors ends the detail of a problem that does not list every field error.
+// furtherFieldErrors is appended to the detail of a problem that does not list all field errors.
 var furtherFieldErrors = fmt.Sprintf(" Only the first %d errors are listed.", rolecall.MaxFieldErrors)
 
 // appendProblem appends the problem document (RFC 9457).
@@ -202,7 +204,8 @@ func appendFieldError(b []byte, f *rolecall.FieldError) []byte {
 	return append(b, '}')
 }
 
-// shortened returns at most 200 bytes of a pointer, which has names that a client chose.
+// shortened returns at most 200 bytes of a JSON pointer. The pointer contains names that a client
+// chose, so it can be long.
 func shortened(pointer string) string {
 	if len(pointer) <= 200 {
 		return pointer

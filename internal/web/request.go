@@ -9,24 +9,24 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// Request holds the data of one request for the middleware and the handlers. It is the context of the
-// request: RequestOf returns it.
+// Request is the context of one request, with the data that the middleware and the handlers share.
+// RequestOf returns it.
 type Request struct {
 	deadline // the context
 
-	ID      string // in the log, and in X-Request-Id
+	ID      string // request id in the log and in X-Request-Id
 	Source  string // address of the client
 	Started time.Time
 
 	// Values that the handlers set for the log and the metrics.
 	Tenant    string           // name
 	Principal *authz.Principal // nil for an anonymous request
-	Cause     error            // why the request failed, if the response does not say it
+	Cause     error            // the internal error, if the response does not contain it
 
 	site     *Site
 	path     string // of the route
 	metrics  *routeMetrics
-	limiter  *workLimiter // in which the request holds a place; nil if it holds none
+	limiter  *workLimiter // the limiter in which the request holds a slot; nil without a slot
 	response response
 }
 

@@ -9,16 +9,17 @@ import (
 type response struct {
 	http.ResponseWriter
 	request *Request
-	status  int // 0 until it is written
-	bytes   int // of the body
+	status  int // 0 until WriteHeader
+	bytes   int // length of the body
 }
 
-// WriteHeader sends the status and the header. It leaves the concurrency limiter first, so that slow
-// clients hold no place. While the process drains, it also ends the connection.
+// WriteHeader sends the status and the header. It first frees the slot in the concurrency limiter,
+// so that slow clients hold no slot. While the process drains, it also closes the connection after
+// the response.
 func (w *response) WriteHeader(status int) {
 	w.request.Leave()
 	w.status = status
-	if w.request.site.draining.Load() { // read last, so that requests under way end their connections too
+	if w.request.site.draining.Load() { // checked here, so that requests in progress also close their connections
 		w.Header()["Connection"] = closeConnection
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -37,9 +38,9 @@ func (w *response) Write(b []byte) (int, error) {
 // Unwrap returns the ResponseWriter of the server (http.ResponseController).
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// chunkedFrom is the size from which net/http sends a body in chunks if the header has
-// no length. net/http sets the length of a smaller body itself, and the header map stays
-// within eight entries. A larger map is slower.
+// chunkedFrom is the size in bytes from which net/http sends a body in chunks, unless the handler
+// sets Content-Length. For a smaller body, net/http sets Content-Length. The header map then has at
+// most eight entries. A larger map is slower.
 const chunkedFrom = 2048
 
 // Respond sends the status and the whole body.

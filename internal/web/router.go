@@ -17,8 +17,8 @@ type Route struct {
 	Handler http.Handler
 }
 
-// Router serves routes. In addition, it answers OPTIONS, methods that a path does not
-// have, and unknown paths.
+// Router serves routes. It also responds to OPTIONS, to methods that a path does not support, and
+// to unknown paths.
 type Router struct {
 	// AllowSlash serves paths with a slash at the end.
 	AllowSlash bool
@@ -26,7 +26,7 @@ type Router struct {
 	site    *Site
 	onError ErrorHandler
 	mux     *http.ServeMux
-	unknown http.Handler // every path that is not served
+	unknown http.Handler // serves unknown paths
 }
 
 // NewRouter returns a router without routes.
@@ -37,8 +37,8 @@ func (s *Site) NewRouter(onError ErrorHandler) *Router {
 	return r
 }
 
-// Handle serves the routes. If isServed is not nil, the paths are unknown to requests for
-// which it returns false.
+// Handle adds the routes. If isServed is not nil and returns false for a request, the router treats
+// the path as unknown.
 func (rt *Router) Handle(routes []Route, isServed func(*http.Request) bool) {
 	resources := map[string]*resource{}
 	for _, route := range routes {
@@ -73,7 +73,7 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type resource struct {
 	routes   []measuredRoute
 	allow    []string // the Allow header
-	other    Route    // for the log of methods that the path does not have
+	other    Route    // the route in the log for a method that the path does not support
 	isServed func(*http.Request) bool
 }
 
@@ -140,9 +140,9 @@ func (res *resource) methods() []string {
 	return []string{strings.Join(append(methods, http.MethodOptions), ", ")}
 }
 
-// decodeUnreserved returns the URL with the unreserved characters of its path decoded:
-// /%75sers is /users (RFC 9110, 4.2.3). All other encoded characters stay encoded, above
-// all slashes. Encoded dots become dots, and isCanonical refuses those that lead elsewhere.
+// decodeUnreserved returns the URL with the unreserved characters of its path decoded: /%75sers
+// becomes /users (RFC 9110, 4.2.3). All other encoded characters stay encoded, in particular
+// slashes. Encoded dots are decoded too, and isCanonical refuses dotted segments.
 func decodeUnreserved(u *url.URL) *url.URL {
 	path := u.EscapedPath()
 	raw := make([]byte, 0, len(path))
@@ -151,7 +151,7 @@ func decodeUnreserved(u *url.URL) *url.URL {
 			raw = append(raw, path[i])
 			continue
 		}
-		encoded := path[i : i+3] // two digits follow, as EscapedPath checks
+		encoded := path[i : i+3] // EscapedPath guarantees two hexadecimal digits after %
 		if c, err := strconv.ParseUint(encoded[1:], 16, 8); err == nil && isUnreserved(byte(c)) {
 			raw = append(raw, byte(c))
 		} else {
@@ -162,7 +162,7 @@ func decodeUnreserved(u *url.URL) *url.URL {
 	decoded := *u
 	decoded.RawPath = string(raw)
 	if (&url.URL{Path: u.Path}).EscapedPath() == decoded.RawPath {
-		decoded.RawPath = "" // as net/url writes the usual encoding
+		decoded.RawPath = "" // RawPath is empty if the path has the default encoding
 	}
 	return &decoded
 }
@@ -172,9 +172,9 @@ func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// isCanonical reports whether the path has its one spelling: no empty, dotted or
-// needlessly encoded segment and no slash at the end. All other paths are unknown,
-// so that none reaches a second route or is redirected.
+// isCanonical reports whether the path is in its canonical spelling: without empty, dotted or
+// needlessly encoded segments, and without a slash at the end. Other spellings are unknown paths.
+// They are neither routed nor redirected.
 func isCanonical(u *url.URL) bool {
 	path := u.Path
 	if u.RawPath != "" || path == "" || path[0] != '/' || len(path) > 1 && path[len(path)-1] == '/' {
@@ -188,7 +188,7 @@ func isCanonical(u *url.URL) bool {
 	return true
 }
 
-// isCanonicalWithSlash reports whether the path is canonical but for a slash at its end.
+// isCanonicalWithSlash reports whether the path is canonical except for a slash at its end.
 func isCanonicalWithSlash(u *url.URL) bool {
 	path, ok := strings.CutSuffix(u.Path, "/")
 	return ok && u.RawPath == "" && isCanonical(&url.URL{Path: path})

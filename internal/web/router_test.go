@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The log names the tenant of the path also of requests that no route handles.
+// The log names the tenant of the path even if no route matches the request.
 func TestTheLogNamesTheTenantOfThePath(t *testing.T) {
 	var log bytes.Buffer
 	site := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -31,8 +31,8 @@ func TestTheLogNamesTheTenantOfThePath(t *testing.T) {
 	}
 }
 
-// The middleware answers a panic, and a request target or a header that is too long, on
-// every path.
+// On every path, the middleware handles panics, request targets that are too long, and headers that
+// are too long.
 func TestTheMiddlewareRefusesBeforeTheHandler(t *testing.T) {
 	site := New(Options{Logger: slog.New(slog.DiscardHandler)})
 	router := site.NewRouter(site.RespondProblem)

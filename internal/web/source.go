@@ -10,14 +10,15 @@ import (
 // proxies are the networks of trusted proxies. Forwarding headers of other peers are ignored.
 type proxies []netip.Prefix
 
-// include reports whether the address is a trusted proxy's.
+// include reports whether the address belongs to a trusted proxy.
 func (p proxies) include(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// source returns the address of the client, and whether a trusted proxy passed the request on. Each
-// proxy appends its peer at the right end of X-Forwarded-For. So the source is the right-most hop that
-// is not a trusted proxy. The client may have forged the hops to the left of it.
+// source returns the address of the client, and whether a trusted proxy forwarded the request. Each
+// proxy appends the address of its peer to the right end of X-Forwarded-For. So the client is the
+// right-most address that is not a trusted proxy. The client may have forged the addresses to the
+// left of it.
 func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	peer, ok := readHop(r.RemoteAddr)
 	if !ok {
@@ -30,7 +31,7 @@ func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	for _, line := range slices.Backward(r.Header["X-Forwarded-For"]) {
 		for _, hop := range slices.Backward(strings.Split(line, ",")) {
 			address, ok := readHop(strings.TrimSpace(hop))
-			if !ok { // an unreadable hop: the hops before it are unknown
+			if !ok { // the hop is not an address, so the hops to the left of it cannot be trusted
 				return nearest.String(), true
 			}
 			if nearest = address; !p.include(nearest) {
@@ -66,7 +67,8 @@ func passedRequestID(h http.Header) string {
 	return lines[0]
 }
 
-// isForeignToID reports whether c is outside of A-Z, a-z, 0-9, _ and -.
+// isForeignToID reports whether c is not allowed in a request id: not one of A-Z, a-z, 0-9, _ and
+// -.
 func isForeignToID(c rune) bool {
 	return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-'
 }

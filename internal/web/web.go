@@ -26,10 +26,10 @@ const (
 	MaxBody  = 64 << 10 // bytes of a body
 
 	maxHeader  = 16 << 10 // bytes of all header lines
-	maxStreams = 32       // requests at once on one connection of HTTP/2
+	maxStreams = 32       // concurrent requests on one HTTP/2 connection
 )
 
-// DefaultDeadline is how long a request may take if the options do not say.
+// DefaultDeadline is the time limit of a request if Options.Deadline is zero.
 const DefaultDeadline = 15 * time.Second
 
 // Options configure a site. The zero value serves plain HTTP at the root.
@@ -38,8 +38,7 @@ type Options struct {
 	// is the base of every route, Location and Link. With https every response
 	// carries Strict-Transport-Security.
 	PublicURL *url.URL
-	// HSTSSubdomains extends Strict-Transport-Security to every host under the
-	// public one.
+	// HSTSSubdomains extends Strict-Transport-Security to all subdomains of the public host.
 	HSTSSubdomains bool
 	// InsecureCookie omits Secure from the session cookie, for plain http on
 	// a loopback address.
@@ -50,8 +49,8 @@ type Options struct {
 	// HostPrefix names the session cookie __Host-session. It needs an https
 	// PublicURL and no CookieDomain.
 	HostPrefix bool
-	// AllowOrigins are the origins, in addition to that of PublicURL, whose pages may
-	// call from a browser with the session cookie. Each is exactly what a browser sends:
+	// AllowOrigins are the origins, in addition to the origin of PublicURL, whose pages may send
+	// requests with the session cookie. Each origin has exactly the form that browsers send:
 	// https://app.example.com, in lower case and without a default port.
 	AllowOrigins []string
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For and
@@ -60,10 +59,10 @@ type Options struct {
 	// Deadline limits the work on one request, down to the store. Zero means
 	// DefaultDeadline.
 	Deadline time.Duration
-	// Logger gets one line for each request, and the cause of each internal
-	// error. Nil means slog.Default.
+	// Logger receives one line for each request, and the cause of each internal error. If it is
+	// nil, slog.Default is used.
 	Logger *slog.Logger
-	// Metrics is where the metrics are registered. Nil means nowhere.
+	// Metrics is the registry for the metrics. If it is nil, the metrics are not registered.
 	Metrics prometheus.Registerer
 }
 
@@ -118,16 +117,16 @@ func New(o Options) *Site {
 // SetLogger replaces the logger.
 func (s *Site) SetLogger(logger *slog.Logger) { s.logger = logger }
 
-// Drain makes every response from now on end its connection, so that clients use
-// another process. Call it some time before http.Server.Shutdown, which by itself loses
-// requests that have just arrived.
+// Drain makes each later response close its connection, so that clients connect to another process.
+// Call it some time before http.Server.Shutdown: Shutdown alone loses requests that have just
+// arrived.
 func (s *Site) Drain() { s.draining.Store(true) }
 
 // IsDraining reports whether the process is about to stop.
 func (s *Site) IsDraining() bool { return s.draining.Load() }
 
-// Mount returns a handler that serves the path prefix, and everything below it, by one
-// handler, and all other paths by the other one.
+// Mount returns a handler that passes the path prefix, and all paths below it, to the handler
+// below. It passes all other paths to the handler other.
 func Mount(prefix string, below, other http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rest, ok := strings.CutPrefix(r.URL.Path, prefix); ok && (rest == "" || rest[0] == '/') {
@@ -138,8 +137,9 @@ func Mount(prefix string, below, other http.Handler) http.Handler {
 	})
 }
 
-// Server returns an http.Server of the handler with the limits and timeouts of the
-// site. What net/http refuses before there is a request (400, 431) is plain text.
+// Server returns an http.Server for the handler with the limits and timeouts of the site. For
+// requests that net/http refuses before it calls the handler (400, 431), the response is plain
+// text.
 func (s *Site) Server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:                      h,
@@ -147,7 +147,7 @@ func (s *Site) Server(h http.Handler) *http.Server {
 		ReadTimeout:                  15 * time.Second,
 		WriteTimeout:                 30 * time.Second,
 		IdleTimeout:                  120 * time.Second,
-		MaxHeaderBytes:               maxHeader - 4<<10, // net/http adds as much
+		MaxHeaderBytes:               maxHeader - 4<<10, // net/http adds these 4 KiB
 		DisableGeneralOptionsHandler: true,
 		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:                     log.New(connectionLog{s.logger}, "", 0),
@@ -163,7 +163,7 @@ func (s *Site) OperatorServer(h http.Handler) *http.Server {
 	return server
 }
 
-// operatorListener marks the requests of the listener of operators.
+// operatorListener is the context key of requests from the listener of operators.
 type operatorListener struct{}
 
 // IsOperatorListener reports whether the request came in on the listener of operators.
