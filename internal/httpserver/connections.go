@@ -12,27 +12,28 @@ import (
 // the number of concurrent requests.
 const maxConnections = 2048
 
-// restTime is how long a connection must be idle before it can be closed to make room.
-// The connection of a busy client is idle too, for a moment between two requests.
+// restTime is how long a connection must be idle before the server may close it for a new
+// connection. The connection of a busy client is also idle for a moment between two requests.
 const restTime = time.Second
 
-// MaxConnections returns how many connections the process can have, 2,048 at most. A quarter
-// of the files that it may open are for the database, the log and the rest.
+// MaxConnections returns the maximum number of connections of the process, at most 2,048. It
+// reserves a quarter of the files that the process may open for the database, the log and other
+// files.
 func MaxConnections() int { return connectionLimit(openFiles()) }
 
 func connectionLimit(files uint64) int {
 	return int(max(1, min(maxConnections, files/4*3)))
 }
 
-// connections tracks the open connections of a server. At the limit, a new connection
-// replaces one that has been idle for restTime, or waits for one. Further connections
-// wait in the kernel, where they cost nothing.
+// connections tracks the open connections of a server. At the limit, a new connection replaces a
+// connection that has been idle for restTime, or waits until one closes. Further connections wait
+// in the queue of the kernel and use no memory of the process.
 type connections struct {
 	limit int
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	open    map[net.Conn]time.Time // since when it is idle; zero: a request is in progress
+	open    map[net.Conn]time.Time // start of the idle time; zero during a request
 }
 
 func newConnections(limit int) *connections {
@@ -41,8 +42,8 @@ func newConnections(limit int) *connections {
 	return c
 }
 
-// observe is the server's ConnState. The server calls it for a new connection before it
-// accepts another.
+// observe is the ConnState callback of the server. The server calls it for a new connection before
+// it accepts the next one.
 func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +69,7 @@ func (c *connections) admitAll() {
 	c.changed.Broadcast()
 }
 
-// makeRoom returns when there is room for one more connection.
+// makeRoom blocks until the limit allows one more connection.
 func (c *connections) makeRoom() {
 	for len(c.open) >= c.limit {
 		if resting := c.anyResting(); resting != nil {
@@ -82,13 +83,13 @@ func (c *connections) makeRoom() {
 	}
 }
 
-// closeQuietly closes a connection whose client may be unreachable. With TLS this sends a
-// message and can take seconds, so it runs in its own goroutine.
+// closeQuietly closes a connection and ignores the error. With TLS, Close sends a message. If the
+// client is unreachable, that can take seconds, so closeQuietly runs in a separate goroutine.
 func closeQuietly(conn net.Conn) { _ = conn.Close() }
 
 // anyResting returns a connection that has been idle for restTime, or nil.
 func (c *connections) anyResting() net.Conn {
-	for conn, since := range c.open { // in random order: a client with many connections loses most
+	for conn, since := range c.open { // random order, so a client with many connections loses the most
 		if !since.IsZero() && time.Since(since) >= restTime {
 			return conn
 		}
@@ -103,7 +104,7 @@ func (c *connections) count() int {
 	return len(c.open)
 }
 
-// wait returns when all connections are closed, or after the limit.
+// wait waits until all connections are closed, but not longer than the limit.
 func (c *connections) wait(limit time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

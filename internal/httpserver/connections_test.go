@@ -25,13 +25,13 @@ func isClosed(conn net.Conn) bool {
 	return conn.SetDeadline(time.Time{}) != nil
 }
 
-// deafConn is a connection that is closed only when its client has heard of it.
+// deafConn is a connection whose Close blocks until its client receives the close message.
 type deafConn struct {
 	net.Conn
 	heard chan struct{}
 }
 
-// Close waits for the client.
+// Close blocks until the client reacts.
 func (c deafConn) Close() error {
 	<-c.heard
 	return c.Conn.Close()

@@ -2,6 +2,6 @@
 
 package httpserver
 
-// openFiles returns how many files the process is taken to have open at most:
-// enough for all connections.
+// openFiles returns the assumed number of files that the process may open. It is enough for the
+// maximum number of connections.
 func openFiles() uint64 { return 4 * maxConnections }

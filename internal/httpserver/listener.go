@@ -21,7 +21,7 @@ func Listen(ctx context.Context, address string) (*Listener, error) {
 		listener, err = inherit(descriptor)
 	} else {
 		var config net.ListenConfig
-		config.SetMultipathTCP(false) // its sockets take no filter, which Shutdown needs
+		config.SetMultipathTCP(false) // Multipath TCP sockets do not support the filter that Shutdown attaches
 		listener, err = config.Listen(ctx, "tcp", address)
 	}
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listener is a listener that can be shut down without resetting a connection. Closing a
-// listener resets the connections that clients have opened and the process has not yet
-// accepted: dozens under load. Shutdown first drops new connection attempts and accepts
-// all that wait. Those of an inherited socket wait for the next process that has it.
+// Listener is a listener that can be shut down without resetting a connection. Closing a listener
+// resets the connections that clients have opened and the process has not yet accepted: dozens
+// under load. Shutdown first drops new connection attempts, and then accepts all waiting
+// connections. The waiting connections of an inherited socket remain for the next process that has
+// the socket.
 type Listener struct {
 	*net.TCPListener
 	inherited    bool
@@ -42,13 +43,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// dropAll is a socket filter that drops every packet. It keeps new connections out of the
-// queue of a listener, and their clients try again within a second. Without it, a process
-// that lost the core during a shutdown reset up to 32 of 64 clients (ADR 0021).
+// dropAll is a socket filter that drops every packet. It keeps new connections out of the queue of
+// a listener. Their clients retry within a second. Without the filter, a process that was not
+// scheduled during a shutdown reset up to 32 of 64 clients (ADR 0021).
 var dropAll = unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
 
-// Shutdown accepts the connections that wait and refuses all others. It only closes an
-// inherited socket: a shutdown would end that for every process that has it. Call it once.
+// Shutdown accepts all waiting connections and refuses new ones. It only closes an inherited
+// socket, because a shutdown would end the socket for every process that has it. Call Shutdown
+// once.
 func (l *Listener) Shutdown() error {
 	if l.inherited {
 		return l.Close()
@@ -68,7 +70,7 @@ func (l *Listener) Shutdown() error {
 			if err == nil {
 				waiting = append(waiting, fd)
 			} else if err != unix.EINTR && err != unix.ECONNABORTED {
-				break // as a rule EAGAIN: none is left
+				break // usually EAGAIN: no more connections are waiting
 			}
 		}
 		shutErr = errors.Join(shutErr, unix.Shutdown(int(listener), unix.SHUT_RDWR))
@@ -76,7 +78,7 @@ func (l *Listener) Shutdown() error {
 	for _, fd := range waiting {
 		conn, connErr := connOf(fd)
 		if errors.Is(connErr, unix.EMFILE) {
-			continue // as many as accept could take
+			continue // the process has reached its limit of open files
 		}
 		if connErr != nil {
 			err = errors.Join(err, connErr)
@@ -87,8 +89,9 @@ func (l *Listener) Shutdown() error {
 	return errors.Join(err, shutErr)
 }
 
-// inherit returns the listener of a descriptor, and takes the descriptor over. One
-// that is no listener stays open: it may be the runtime's.
+// inherit returns a listener on the socket of the descriptor, and takes ownership of the
+// descriptor. If the descriptor is not a listening socket, it stays open, because it may belong to
+// the Go runtime.
 func inherit(descriptor string) (net.Listener, error) {
 	number, err := strconv.ParseUint(descriptor, 10, 16)
 	if err != nil || number < 3 {
@@ -99,17 +102,17 @@ func inherit(descriptor string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s%s: no such socket was passed to this process: %w", inheritedPrefix, descriptor, err)
 	}
 	file := os.NewFile(uintptr(copied), inheritedPrefix+descriptor)
-	listener, err := net.FileListener(file) // on a duplicate of the descriptor
+	listener, err := net.FileListener(file) // uses a duplicate of the descriptor
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("%s%s is not a listening socket: %w", inheritedPrefix, descriptor, err)
 	}
 	return listener, unix.Close(int(number))
 }
 
-// connOf returns the connection of an accepted socket, and takes it over.
+// connOf returns the connection of an accepted socket, and takes ownership of the socket.
 func connOf(fd int) (net.Conn, error) {
 	file := os.NewFile(uintptr(fd), "connection")
-	conn, err := net.FileConn(file) // on a duplicate of the descriptor
+	conn, err := net.FileConn(file) // uses a duplicate of the descriptor
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("accept a waiting connection: %w", err)
 	}

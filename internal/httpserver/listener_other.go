@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// Listener is a listener that can be shut down. Only on Linux it first accepts the
-// connections that wait.
+// Listener is a listener that can be shut down. On this system, Shutdown does not accept waiting
+// connections first; only the Linux version does.
 type Listener struct{ *net.TCPListener }
 
 func newListener(listener *net.TCPListener, _ bool) *Listener { return &Listener{listener} }

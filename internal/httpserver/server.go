@@ -1,5 +1,5 @@
-// Package httpserver serves HTTP without losing a request: it limits the number of
-// connections, and at its end it answers every request that a client has sent.
+// Package httpserver serves HTTP without losing a request. It limits the number of connections.
+// When it stops, it responds to every request that a client has sent.
 package httpserver
 
 import (
@@ -24,14 +24,14 @@ const (
 type Server struct {
 	HTTP     *http.Server // serves TLS if its TLSConfig is set
 	Listener *Listener
-	Limit    int           // of connections
-	Drain    time.Duration // how long to serve on after OnStop
+	Limit    int           // maximum number of connections
+	Drain    time.Duration // how long to continue serving after OnStop
 	OnStop   func()        // called when the server begins to stop
 	Logger   *slog.Logger
 }
 
-// Serve serves until ctx ends. Then it calls OnStop, serves on for the drain, and ends
-// without failing a request.
+// Serve serves requests until ctx ends. Then it calls OnStop, continues to serve for the Drain
+// time, and stops without failing a request.
 func (s *Server) Serve(ctx context.Context) error {
 	open := newConnections(s.Limit)
 	s.HTTP.ConnState = open.observe
@@ -53,10 +53,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.Logger.Info("stopping", "connections", open.count())
 	time.Sleep(s.Drain)
 	open.wait(partingTime)
-	s.HTTP.SetKeepAlivesEnabled(false) // ends the connections that have been idle since
+	s.HTTP.SetKeepAlivesEnabled(false) // closes idle connections
 	open.admitAll()                    // the last connections are answered instead of waiting for room
 	err := s.Listener.Shutdown()
-	if serveErr := <-done; !errors.Is(serveErr, net.ErrClosed) { // now every connection is known
+	if serveErr := <-done; !errors.Is(serveErr, net.ErrClosed) { // from here on, no further connection is accepted
 		err = errors.Join(err, serveErr)
 	}
 	open.wait(partingTime)
