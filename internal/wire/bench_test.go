@@ -6,7 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// BenchmarkPage is the encoding of a page of 50 users.
+// BenchmarkPage measures the encoding of a page of 50 users.
 func BenchmarkPage(b *testing.B) {
 	department, now := "Sales", rolecall.Time(1_700_000_000_123_456)
 	users := make([]rolecall.User, rolecall.DefaultLimit)

@@ -38,21 +38,22 @@ type Decoder struct{ members []decodedMember }
 func NewDecoder(t reflect.Type) *Decoder { return &Decoder{decodedMembers(t, nil)} }
 
 // Decode reads the object into v, a settable struct. The caller has checked the syntax of body with
-// CheckSyntax. If allowed is not nil, it decides for each member of the body whether the caller may
-// set it. Decode does not read the values of other members. It returns the first error of allowed as
-// denied, and the field errors as faults. The work is linear in the size of the body.
+// CheckSyntax. If allowed is not nil, Decode calls it for each member of the body. allowed returns
+// an error if the caller may not set the member. Decode does not read the values of denied members.
+// It returns the first error of allowed as denied, and the field errors as faults. The work is
+// linear in the size of the body.
 func (dec *Decoder) Decode(body []byte, v reflect.Value, allowed func(member string, value jsontext.Value) error) (faults rolecall.FieldErrors, denied error) {
 	d := &Decoding{allowed: allowed}
 	d.object("", jsontext.Value(body), dec.members, v)
 	return d.FieldErrors, d.denied
 }
 
-// Continue reads an object within a document that is being read.
+// Continue reads an object that is part of a document that Decode is reading.
 func (dec *Decoder) Continue(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 	d.object(pointer, value, dec.members, v)
 }
 
-// Immutable is a member that can be set at creation only.
+// Immutable is the type of a member that can be set only at creation.
 type Immutable struct{}
 
 // UnmarshalWire refuses the member.
@@ -93,7 +94,7 @@ func decodedMembers(t reflect.Type, index []int) []decodedMember {
 // object reads the members of value into v. Unknown and missing members are field errors.
 func (d *Decoding) object(at string, value jsontext.Value, members []decodedMember, v reflect.Value) {
 	allowed := d.allowed
-	d.allowed = nil // it decides about the members of the document, not of nested objects
+	d.allowed = nil // allowed applies only to the members of the document, not of nested objects
 	var seen uint64
 	if !d.Each(at, value, func(name string, value jsontext.Value) {
 		i := slices.IndexFunc(members, func(m decodedMember) bool { return m.name == name })
@@ -125,8 +126,8 @@ func (d *Decoding) object(at string, value jsontext.Value, members []decodedMemb
 	}
 }
 
-// Unknown adds the field error of an unknown member. If one
-// of the names differs only in case, it suggests that name.
+// Unknown adds the field error of an unknown member. If a known name differs only in case, the
+// error suggests it.
 func (d *Decoding) Unknown(at, name string, names []string) {
 	detail := "is not a member of this body"
 	for _, known := range names {
@@ -204,7 +205,7 @@ func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
 
 func isNull(value jsontext.Value) bool { return value.Kind() == jsontext.KindNull }
 
-// unlessNull leaves the field as it is where the value is null.
+// unlessNull returns a decodeFunc that ignores null: the field does not change.
 func unlessNull(decode decodeFunc) decodeFunc {
 	return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 		if !isNull(value) {
@@ -331,13 +332,13 @@ func Elements(array jsontext.Value) func(func(int, jsontext.Value) bool) {
 	}
 }
 
-// MemberPointer returns the JSON pointer of a member whose name a client chose. It cuts a
-// long name.
+// MemberPointer returns the JSON pointer of a member. It shortens a long name, because a client
+// chose the name.
 func MemberPointer(pointer, name string) string {
 	return pointer + "/" + rolecall.EscapePointer(Bounded(name))
 }
 
-// Bounded cuts a name from a client to the length that a response may repeat.
+// Bounded shortens a name from a client to the maximum length that a response may repeat.
 func Bounded(name string) string {
 	const most = 64
 	if len(name) <= most {
@@ -350,7 +351,8 @@ func Bounded(name string) string {
 	return name[:cut] + "…"
 }
 
-// Merge returns the field errors of decoding, and those of more that are about other values.
+// Merge returns the field errors of decoding, and the field errors in more that concern other
+// values.
 func Merge(faults, more rolecall.FieldErrors) rolecall.FieldErrors {
 	found := make(map[string]bool, len(faults))
 	for _, f := range faults {

@@ -31,8 +31,8 @@ const AllFields Fields = 1<<64 - 1
 // Encoder appends values of T as JSON. It is compiled once, from the json tags of T. A
 // zero id or time is null, and so is a zero struct with the tag nullable:"true".
 type Encoder[T any] struct {
-	fields []encodedField // of a struct
-	value  appendFunc     // of everything else
+	fields []encodedField // the fields, if T is a struct
+	value  appendFunc     // appends a T that is not a struct
 }
 
 // appendFunc appends the value as JSON.
@@ -59,7 +59,7 @@ func NewEncoder[T any]() *Encoder[T] {
 // Append appends v with all of its fields.
 func (e *Encoder[T]) Append(b []byte, v *T) []byte { return e.AppendFields(b, v, AllFields) }
 
-// AppendFields appends v with the fields of the set.
+// AppendFields appends v with only the fields in the set.
 func (e *Encoder[T]) AppendFields(b []byte, v *T, fields Fields) []byte {
 	if e.fields == nil {
 		return e.value(b, reflect.ValueOf(v).Elem())
@@ -165,7 +165,7 @@ func appendOf(t reflect.Type) appendFunc {
 	}
 }
 
-// appendTime appends the timestamp, null for zero and for never.
+// appendTime appends the timestamp. The zero time and rolecall.Never are null.
 func appendTime(b []byte, v reflect.Value) []byte {
 	t := rolecall.Time(v.Int())
 	if t == 0 || t == rolecall.Never {
@@ -176,7 +176,7 @@ func appendTime(b []byte, v reflect.Value) []byte {
 	return append(b, '"')
 }
 
-// appendID appends the id, null for the zero id.
+// appendID appends the id. The zero id is null.
 func appendID(b []byte, v reflect.Value) []byte {
 	id := rolecall.AnyID(v.Bytes())
 	if id.IsZero() {
@@ -187,8 +187,7 @@ func appendID(b []byte, v reflect.Value) []byte {
 	return append(b, '"')
 }
 
-// appendTextOf appends a value that has a text without special characters, null for the
-// zero value.
+// appendTextOf appends a value whose text form has no special characters. The zero value is null.
 func appendTextOf(b []byte, v reflect.Value) []byte {
 	if v.IsZero() {
 		return append(b, "null"...)
@@ -269,8 +268,8 @@ func FieldsOf(t reflect.Type) iter.Seq[Field] {
 	}
 }
 
-// fieldsOf yields the fields of the struct that have a json tag. Those of embedded
-// structs stand where the struct is embedded.
+// fieldsOf yields the fields of the struct that have a json tag. The fields of an embedded struct
+// come at the position of the embedded struct.
 func fieldsOf(t reflect.Type, index []int) func(func(structField) bool) {
 	return func(yield func(structField) bool) {
 		for i := range t.NumField() {

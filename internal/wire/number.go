@@ -8,19 +8,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WholeNumber returns the value of a JSON number that is whole. The spelling does not
-// matter: 10, 10.0 and 1e1 are equal. For a number outside of int64, it returns the nearest
-// int64. The work is bounded by the length of the text, not by the exponent.
+// WholeNumber returns the value of a JSON number if it is an integer. The spelling does not matter:
+// 10, 10.0 and 1e1 are equal. For an integer outside of int64, it returns the nearest int64. The
+// work depends on the length of the text, and not on the exponent.
 func WholeNumber(text string) (n int64, ok bool) {
 	if jsontext.Value(text).Kind() != jsontext.KindNumber {
 		return 0, false
 	}
-	const huge = 1 << 32 // more digits than any text has
+	const huge = 1 << 32 // larger than the number of digits of any text
 	digits, isNegative := strings.CutPrefix(text, "-")
 	digits, exponent, hasExponent := strings.Cut(strings.ToLower(digits), "e")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	significant := strings.TrimRight(whole+fraction, "0")
-	zeros := len(whole) - len(significant) // after the significant digits
+	zeros := len(whole) - len(significant) // number of zeros after the significant digits
 	if hasExponent {
 		power, err := strconv.ParseInt(exponent, 10, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -35,7 +35,7 @@ func WholeNumber(text string) (n int64, ok bool) {
 	case zeros < 0:
 		return 0, false
 	}
-	const most = 19 // digits of an int64
+	const most = 19 // maximum number of digits of an int64
 	if isNegative {
 		significant = "-" + significant
 	}

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestWholeNumbers compares the reader with exact arithmetic.
+// TestWholeNumbers compares the results of WholeNumber with exact arithmetic.
 func TestWholeNumbers(t *testing.T) {
 	texts := []string{"0", "-0", "7", "-7", "10.0", "1e1", "1E+1", "100e-1", "-2.50e1", "1.5", "15e-1", "0.1", "1e-1", "0e99999999999999999999", "0.000", "12.340e2", "12.345e2", "9223372036854775807", "9223372036854775807.0",
 		"-9223372036854775808", "9223372036854775808", "1e18", "1e19", "-1e19", "123456789012345678901234567890", "0.00000000000000000001e20", "1e0005", "0.5e1", "10e-2", "1" + strings.Repeat("0", 60) + "e-60"}
 	for _, text := range texts {
 		exact, ok := new(big.Rat).SetString(text)
 		if !ok {
-			exact = new(big.Rat) // the exponent of zero is too long for it
+			exact = new(big.Rat) // big.Rat does not support the long exponent of this zero
 		}
 		n, whole := WholeNumber(text)
 		want := new(big.Int).Set(exact.Num())

@@ -177,8 +177,8 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 }
 
-// FuzzText checks that every text becomes a JSON string with the same value, and that bytes
-// outside of UTF-8 break no document.
+// FuzzText checks that each text becomes a JSON string with the same value. It also checks that the
+// string is valid JSON if the text is not valid UTF-8.
 func FuzzText(f *testing.F) {
 	seeds := []string{"", "Ada", "\"\\\n\t\x00\x1f", "Ädä \U0001F600", "\xff\xc3", "a\xe2\x28", "\u2028"}
 	if len(seeds) == 0 {
