@@ -11,17 +11,17 @@ import (
 	"sync"
 )
 
-// Mailbox keeps messages in a folder and prints them, instead of sending them: to
-// develop with. It is safe for concurrent use.
+// Mailbox is a transport for development. It writes messages to files in a folder and prints them,
+// instead of sending them. It is safe for concurrent use.
 type Mailbox struct {
 	folder string
 	from   string
-	mu     sync.Mutex // keeps what is printed apart
+	mu     sync.Mutex // prevents mixed output of concurrent calls
 	out    io.Writer
 }
 
-// NewMailbox returns a mailbox in the folder, which is made if it is not there, of
-// messages from the address. It prints each message to out.
+// NewMailbox returns a mailbox that uses the folder and the sender address. It creates the folder
+// if necessary. The mailbox prints each message to out.
 func NewMailbox(folder, from string, out io.Writer) (*Mailbox, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (b *Mailbox) Send(_ context.Context, m Message) error {
 	return err
 }
 
-// writeWhole writes the file atomically: a reader sees all of it or none of it.
+// writeWhole writes the file atomically: a concurrent reader never sees a part of the file.
 func writeWhole(file string, content []byte) error {
 	if err := os.WriteFile(file+".part", content, 0o600); err != nil {
 		return err

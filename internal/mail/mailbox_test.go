@@ -15,7 +15,7 @@ func TestMailboxKeepsAndPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // sent again, it is the same file
+	for range 2 { // a repeated message replaces its file
 		if err := box.Send(t.Context(), aMessage()); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 
 // Message is one mail to one person, ready to be sent.
 type Message struct {
-	ID       string // of the mail; the same when it is sent again
+	ID       string // id of the mail; does not change when the mail is sent again
 	Date     time.Time
 	To       string // an address
 	FromName string // the display name of the sender; may be empty

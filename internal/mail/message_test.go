@@ -14,9 +14,8 @@ import (
 
 var headers = []string{"Auto-Submitted", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
 
-// checkWhole fails unless the message, as it is written, has the
-// headers that we gave it and no other, and these say what they should. A message
-// may be refused.
+// checkWhole fails the test unless the rendered message has exactly the expected headers with the
+// expected values. It accepts an error of writeTo.
 func checkWhole(t *testing.T, m Message) {
 	t.Helper()
 	var b bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// awkward are names of people and tenants, and whether a mail may show them.
+// awkward has unusual names of people and tenants. The value is true if a mail may show the name.
 var awkward = map[string]bool{
 	"Acme Inc.":                       true,
 	"What now?":                       true,
@@ -29,7 +29,7 @@ var awkward = map[string]bool{
 	"Acme \u202eelpmaxe.live":         false,
 }
 
-// arrived returns the mail of the kind as the recipient gets it.
+// arrived sends a mail of the kind and returns the received message.
 func arrived(t *testing.T, kind rolecall.MailKind, person, tenant string) mailtest.Message {
 	t.Helper()
 	server := mailtest.Start(t, mailtest.Options{})
@@ -49,8 +49,8 @@ func arrived(t *testing.T, kind rolecall.MailKind, person, tenant string) mailte
 	return await(t, server, m.To)
 }
 
-// beforeDigit finds where a digit follows the name of the tenant: after a name that is
-// written from right to left, programs would show it on the wrong side.
+// beforeDigit matches a text with a digit before its first letter. After the name of a tenant in a
+// right-to-left script, mail programs would show such a digit on the wrong side of the name.
 var beforeDigit = regexp.MustCompile(`^\P{L}*\d`)
 
 func TestMailsKeepTheirFormWithAwkwardNames(t *testing.T) {

@@ -99,7 +99,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		return describe(ctx, err)
 	}
 	if connection.UpdateDeadline(quitLimit) == nil {
-		_ = connection.Quit() // it has the message already
+		_ = connection.Quit() // ignored, because the server has already accepted the message
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (s *SMTP) options(ctx context.Context, to string) []gomail.Option {
 		options = append(options, gomail.WithSSL())
 	}
 	if isASCII(to + s.from) {
-		options = append(options, gomail.WithoutSMTPUTF8()) // asking for it in vain makes servers further on refuse
+		options = append(options, gomail.WithoutSMTPUTF8()) // an unnecessary SMTPUTF8 would make relays without this extension refuse the mail
 	}
 	if s.user == "" {
 		return options
@@ -125,7 +125,7 @@ func (s *SMTP) options(ctx context.Context, to string) []gomail.Option {
 	return append(options, gomail.WithOpportunisticSMTPAuth(mechanisms...), gomail.WithUsername(s.user), gomail.WithPassword(s.password))
 }
 
-// policy returns whether STARTTLS is mandatory. It is if a password goes over a network.
+// policy returns the STARTTLS policy. STARTTLS is mandatory if a password is sent over a network.
 func (s *SMTP) policy() gomail.TLSPolicy {
 	if s.user != "" && !s.local {
 		return gomail.TLSMandatory
@@ -133,7 +133,7 @@ func (s *SMTP) policy() gomail.TLSPolicy {
 	return gomail.TLSOpportunistic
 }
 
-// dialer returns a function that opens connections which close when ctx ends.
+// dialer returns a function that opens connections. These connections are closed when ctx ends.
 func (s *SMTP) dialer(ctx context.Context) gomail.DialContextFunc {
 	dial := new(net.Dialer).DialContext
 	if s.implicit {

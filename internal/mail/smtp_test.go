@@ -20,7 +20,7 @@ import (
 
 const awaitLimit = 5 * time.Second
 
-// aMessage returns a message of which no two headers or parts are alike.
+// aMessage returns a message whose headers and parts are all different.
 func aMessage() Message {
 	return Message{
 		ID: "0193", Date: time.Date(2026, 11, 21, 8, 30, 0, 0, time.UTC), To: "hedy@example.com",
@@ -28,7 +28,7 @@ func aMessage() Message {
 	}
 }
 
-// through returns a sender through the server.
+// through returns an SMTP sender that uses the server.
 func through(t *testing.T, server *mailtest.Server) *SMTP {
 	t.Helper()
 	s, err := NewSMTP(server.URL(), "rolecall@example.org")
@@ -84,7 +84,7 @@ func TestSendIsWhatArrives(t *testing.T) {
 	}
 }
 
-// An address beyond ASCII needs a server that takes it (RFC 6531).
+// An address with characters outside of ASCII needs a server with SMTPUTF8 (RFC 6531).
 func TestAddressesBeyondASCII(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	m := aMessage()
@@ -121,7 +121,7 @@ func TestEncryptedWhenOffered(t *testing.T) {
 	cases := []struct {
 		name    string
 		options mailtest.Options
-		change  func(*SMTP) // as if it were elsewhere
+		change  func(*SMTP) // simulates a server on another machine
 		sent    bool
 		secure  bool
 	}{
@@ -161,7 +161,7 @@ func TestEncryptedWhenOffered(t *testing.T) {
 	}
 }
 
-func TestFailuresAreTold(t *testing.T) {
+func TestFailuresAreReported(t *testing.T) {
 	faults := map[string]func(*mailtest.Server, string){
 		"later":   func(s *mailtest.Server, at string) { s.Refuse(at, "451 4.3.0 hedy@example.com, later") },
 		"never":   func(s *mailtest.Server, at string) { s.Refuse(at, "550 5.1.1 no hedy@example.com") },
@@ -185,7 +185,7 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
-func TestNoMailboxIsToldApart(t *testing.T) {
+func TestAnUnknownMailboxIsDistinguished(t *testing.T) {
 	for reply, want := range map[string]bool{
 		"550 5.1.1 no hedy@example.com": true, "556 5.1.10 null MX": true, "551 5.1.6 moved": true,
 		"450 4.1.1 not yet": false, "550 5.7.1 blocked": false, "550 no such user": false, "553 5.1.8 your address": false,
@@ -203,7 +203,7 @@ func TestNoMailboxIsToldApart(t *testing.T) {
 	}
 }
 
-func TestHangsEnd(t *testing.T) {
+func TestSendingEndsAtTheTimeLimit(t *testing.T) {
 	for _, at := range []string{mailtest.Connect, "EHLO", "MAIL", "RCPT", "DATA", mailtest.End} {
 		t.Run(at, func(t *testing.T) {
 			server := mailtest.Start(t, mailtest.Options{})
@@ -217,8 +217,8 @@ func TestHangsEnd(t *testing.T) {
 	}
 }
 
-// A sender without a confirmation sends the message again, with the same content.
-func TestSentAgainIsTheSame(t *testing.T) {
+// If the server does not confirm a message, the sender sends the same content again.
+func TestARepeatedMessageIsTheSame(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	s := through(t, server)
 	server.Drop(mailtest.Taken)
@@ -235,8 +235,8 @@ func TestSentAgainIsTheSame(t *testing.T) {
 	}
 }
 
-// A server that says goodbye slowly has taken the message.
-func TestLeavingIsNoFailure(t *testing.T) {
+// A slow response to QUIT is not a failure, because the server has already accepted the message.
+func TestASlowQuitIsNoFailure(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	server.Hang("QUIT")
 	if err := send(t, through(t, server), aMessage()); err != nil {
@@ -306,7 +306,7 @@ func eavesdropper(t *testing.T, greeting, reply string) (address string, heard f
 	}
 }
 
-func TestNoPasswordPassesInClear(t *testing.T) {
+func TestNoPasswordIsSentUnencrypted(t *testing.T) {
 	for name, greeting := range map[string]string{
 		"STARTTLS is not offered": "250-mail\r\n250 AUTH PLAIN LOGIN CRAM-MD5 XOAUTH2",
 		"STARTTLS is refused":     "250-mail\r\n250-STARTTLS\r\n250 AUTH PLAIN LOGIN CRAM-MD5 XOAUTH2",
@@ -317,7 +317,7 @@ func TestNoPasswordPassesInClear(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.local = false // as if it were elsewhere
+			s.local = false // simulates a server on another machine
 			if err := send(t, s, aMessage()); err == nil {
 				t.Error("it was sent")
 			}

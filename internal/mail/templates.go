@@ -56,7 +56,7 @@ const layout = "layout.html"
 
 // Templates are the templates of all mails.
 type Templates struct {
-	texts map[rolecall.MailKind]*texttemplate.Template // the first line is the subject
+	texts map[rolecall.MailKind]*texttemplate.Template // text templates; the first line is the subject
 	pages map[rolecall.MailKind]*htmltemplate.Template
 }
 

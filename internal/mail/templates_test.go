@@ -15,7 +15,7 @@ var aLetter = Letter{
 	Client: "Firefox <i>on Linux</i>", Source: "2001:db8::1",
 }
 
-// load returns the templates, with the files of a folder in place of some.
+// load returns the templates. The files replace templates of the same name.
 func load(t *testing.T, files map[string]string) (*Templates, error) {
 	t.Helper()
 	folder := ""
@@ -37,7 +37,7 @@ var (
 	inline  = strings.NewReplacer("<bdi>", "", "</bdi>", "")
 )
 
-// words returns the text of a page without its frame and its button.
+// words returns the text of an HTML mail without its layout and its button.
 func words(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(element.ReplaceAllString(inline.Replace(foot.ReplaceAllString(button.ReplaceAllString(page, ""), "")), " "))), " ")
 }
@@ -67,7 +67,7 @@ func TestPagesSayWhatTextsSay(t *testing.T) {
 	}
 }
 
-func TestOwnTemplatesTakeThePlace(t *testing.T) {
+func TestOwnTemplatesReplaceTheDefaults(t *testing.T) {
 	templates, err := load(t, map[string]string{
 		"invitation.txt": "Subject:  Hej \n{{.Name}}, {{.Link}}", "layout.html": `<main>{{template "content" .}}</main>{{define "link"}}<a href="{{.Link}}">here</a>{{end}}`, ".hidden": "",
 	})
