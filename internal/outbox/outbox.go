@@ -1,6 +1,6 @@
-// Package outbox has the mail that waits to be sent. It stores encrypted mail in the
-// transaction of the change that the mail is about, sends it, and drops mail that
-// could not be sent in time. It may import the store and the keys of the instance.
+// Package outbox stores and sends mail. It stores encrypted mail in the transaction of the change
+// that causes the mail. It sends the mail later, and drops mail that could not be sent in time. It
+// may import the store and the keys of the instance.
 package outbox
 
 import (
@@ -17,10 +17,10 @@ import (
 
 const (
 	mailsAtOnce  = 4
-	mailInterval = time.Second // how often a node looks for mail of other nodes
+	mailInterval = time.Second // how often a node polls for mail of other nodes
 
-	// claimTime is how long a claimed mail belongs to one sender: enough to send it
-	// and to record the result.
+	// claimTime is how long a claimed mail is reserved for one sender. It is long enough to send
+	// the mail and to record the result.
 	claimTime = 30 * time.Second
 	mailLimit = 25 * time.Second
 
@@ -29,13 +29,13 @@ const (
 	mailRetryFirst = 30 * time.Second
 	mailRetryLast  = time.Hour
 
-	// mailCount is the maximum number of waiting mails that are counted.
+	// mailCount is the maximum that Waiting counts.
 	mailCount = 10_000
 
 	// expiredBatch is how many expired mails are read at once.
 	expiredBatch = 500
 
-	// lastLimit is how long sending and recording may continue after the end of Run.
+	// lastLimit is the time limit for mails in progress after the context of Run ends.
 	lastLimit = 5 * time.Second
 )
 
@@ -53,8 +53,8 @@ type Options struct {
 	Keys   *secret.Keys // the keys that encrypt mail
 	Clock  func() rolecall.Time
 	Logger *slog.Logger
-	Mailer Mailer              // nil: mail waits
-	Divert func(rolecall.Mail) // receives each mail instead of the store; nil: mail is stored
+	Mailer Mailer              // nil if no mail is sent: mail then stays in the outbox
+	Divert func(rolecall.Mail) // if not nil, receives each mail instead of the store
 }
 
 // CheckLink returns nil if the link of the mail is valid. It returns
@@ -71,7 +71,7 @@ type Outbox struct {
 	mailer Mailer
 	divert func(rolecall.Mail)
 
-	wake    chan struct{} // has an element while new mail waits
+	wake    chan struct{} // signals new mail to Run
 	sent    atomic.Int64
 	failed  atomic.Int64
 	dropped atomic.Int64
@@ -87,17 +87,17 @@ func New(o Options) *Outbox {
 	}
 }
 
-// Wake makes Run look for mail immediately, after mail was committed.
+// Wake makes Run look for new mail immediately. Call it after the transaction with the mail has
+// committed.
 func (o *Outbox) Wake() {
 	select {
 	case o.wake <- struct{}{}:
-	default: // it is awake already
+	default: // a signal is already pending
 	}
 }
 
-// Enqueue stores the mail in the outbox, as part of the Update. The recipient and the
-// content are encrypted with the keys of the instance. A mail without an expiry is
-// tried for a day.
+// Enqueue stores the mail in the outbox, in the transaction tx. It encrypts the recipient and the
+// content with the keys of the instance. A mail without an expiry time expires after one day.
 func (o *Outbox) Enqueue(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 	now := o.now()
 	if m.ExpiresAt == 0 {
@@ -119,8 +119,8 @@ func (o *Outbox) Enqueue(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail
 	return nil
 }
 
-// Counts are the numbers of mails that a process has sent, of failed attempts, of
-// mails that were dropped because they were void, and of mails that it has given up.
+// Counts are the numbers of sent mails, failed attempts, dropped void mails, and mails that expired
+// unsent, of one process.
 type Counts struct{ Sent, Failed, Dropped, GivenUp int64 }
 
 // Counts returns the counts of this process.
@@ -151,7 +151,7 @@ func Open(keys *secret.Keys, stored rolecall.OutboxMail) (rolecall.Mail, error) 
 
 const mailPurpose = "mail"
 
-// mailBelongs returns the additional data that binds an encrypted mail to its row.
+// mailBelongs returns the additional authenticated data that binds an encrypted mail to its row.
 func mailBelongs(tenant rolecall.TenantID, id rolecall.MailID) []byte {
 	return append(tenant[:], id[:]...)
 }

@@ -50,7 +50,7 @@ func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	}
 }
 
-// claimMail claims a mail that is due for half a minute, or returns ErrNotFound.
+// claimMail reserves a due mail for claimTime. It returns ErrNotFound if no mail is due.
 func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
 	err = o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		m, err = tx.ClaimMail(o.now(), o.now().Add(claimTime))
@@ -65,7 +65,8 @@ var (
 	errPostponedMail = errors.New("its user or tenant is suspended, or its tenant is deleted")
 )
 
-// sendClaimed sends a claimed mail. It then removes, postpones or gives up the mail.
+// sendClaimed sends a claimed mail. Depending on the result, it then removes the mail, postpones it
+// or gives it up.
 func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
 	defer cancel()
@@ -86,8 +87,8 @@ func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolec
 	}
 }
 
-// settleMail removes a mail that was sent or is void from the outbox, and postpones
-// any other.
+// settleMail updates the outbox after an attempt. If done is true, it removes the mail. Otherwise
+// it postpones the mail.
 func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, done bool) error {
 	return o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		if done {
@@ -99,9 +100,9 @@ func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, do
 	})
 }
 
-// send sends the mail and reports whether it was handed to the mailer. Dummy mails
-// (rolecall.MailNothing) are not. It returns errVoidMail or errPostponedMail for a mail
-// that must not be sent now.
+// send sends the mail and reports whether the mailer accepted it. It does not send dummy mails
+// (rolecall.MailNothing). It returns errVoidMail or errPostponedMail for a mail that must not be
+// sent now.
 func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) (sent bool, err error) {
 	m, err := Open(o.keys, claimed)
 	if err != nil || m.Kind == rolecall.MailNothing {
@@ -138,8 +139,8 @@ func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, 
 	return tenant, err
 }
 
-// noteMail counts and logs the result of a mail. Of an outage, it logs only the
-// first failure and the first success after it.
+// noteMail counts and logs the result of an attempt. During an outage, it logs only the first
+// failure. After the outage, it logs the first success.
 func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
 	case errors.Is(err, errPostponedMail):
@@ -197,8 +198,8 @@ func (o *Outbox) GiveUp(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// giveUp removes a mail and records it as undeliverable. It returns false for a
-// dummy mail and for one that was removed already.
+// giveUp removes an expired mail and records it as undeliverable. It returns false for a dummy
+// mail, and for a mail that another process has removed.
 func (o *Outbox) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
 	m, err := Open(o.keys, old)
 	readable := err == nil
