@@ -55,7 +55,7 @@ func New(domain string, origins []string) (*RelyingParty, error) {
 // User is the WebAuthn user: the user of a passkey.
 type User struct {
 	User     *rolecall.User
-	Tenant   string // its name to show
+	Tenant   string // display name
 	Passkeys []rolecall.Passkey
 }
 
@@ -69,7 +69,8 @@ func (o *User) WebAuthnName() string { return o.User.Email + " (" + o.Tenant + "
 // WebAuthnDisplayName returns the name of the user.
 func (o *User) WebAuthnDisplayName() string { return o.User.Name }
 
-// WebAuthnCredentials returns the passkeys that can be read.
+// WebAuthnCredentials returns the credentials of the passkeys. It leaves out passkeys that cannot
+// be decoded.
 func (o *User) WebAuthnCredentials() []webauthn.Credential {
 	var credentials []webauthn.Credential
 	for _, key := range o.Passkeys {

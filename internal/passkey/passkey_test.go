@@ -29,7 +29,7 @@ func newUser() *User {
 	return &User{User: &rolecall.User{ID: rolecall.NewID[rolecall.User](1 << 50), Email: "ada@example.com", Name: "Ada Lovelace"}, Tenant: "Acme"}
 }
 
-// register gives the owner a passkey of the authenticator.
+// register creates a passkey of the authenticator for the user.
 func register(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticator) {
 	t.Helper()
 	challenge := secret.NewToken()
@@ -141,7 +141,7 @@ func TestVerify(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o, a := newUser(), passkeytest.New(origin)
 			register(t, p, o, a)
-			for range 2 { // so that the counter can go back
+			for range 2 { // two sign-ins, so that the signature counter can decrease later
 				verifies(t, p, o, a)
 			}
 			test.change(a)
@@ -157,7 +157,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// verifies signs with the owner's passkey and keeps it as it is then.
+// verifies fails the test unless a sign-in with the first passkey of the user succeeds. It stores
+// the updated passkey in the user.
 func verifies(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticator) {
 	t.Helper()
 	challenge := secret.NewToken()
@@ -281,7 +282,7 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte(a.Sign(f, a.Keys[0], string(challenge))))
 	f.Fuzz(func(_ *testing.T, document []byte) {
 		if r, ok := ReadResponse(document); ok {
-			_, _ = p.Create(r, challenge, o) // it must not panic
+			_, _ = p.Create(r, challenge, o) // checks only that Create does not panic
 			_, _ = p.Verify(r, challenge, o, false)
 		}
 	})

@@ -8,9 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Response is the response of an authenticator, in the JSON form of
-// PublicKeyCredential.toJSON. Its members are not verified yet. They only select the
-// passkey and the challenge to load.
+// Response is the response of an authenticator, in the JSON form of PublicKeyCredential.toJSON. Its
+// members are not verified. They only select the passkey and the challenge to load.
 type Response struct {
 	ID        []byte          // of the passkey
 	Challenge secret.Token    // the claimed challenge
