@@ -1,5 +1,5 @@
-// Package progress shows how far long work is: as a bar on a terminal, as a line
-// now and then elsewhere.
+// Package progress shows the progress of long work: as a progress bar on a terminal, and as
+// occasional lines elsewhere.
 package progress
 
 import (
@@ -13,13 +13,13 @@ import (
 	"golang.org/x/term"
 )
 
-// How often it is said how far the work is.
+// The intervals between two updates of the progress.
 const (
 	onTerminal = 100 * time.Millisecond
 	elsewhere  = 10 * time.Second
 )
 
-// Bar is work under way. It is safe for concurrent use.
+// Bar shows the progress of work. It is safe for concurrent use.
 type Bar struct {
 	out      io.Writer
 	what     string
@@ -32,8 +32,8 @@ type Bar struct {
 	begun, drawn time.Time
 }
 
-// Start writes the bar of work with total steps to out. The text what names the steps, such
-// as "users".
+// Start shows the progress bar of work with the total number of steps on out. The text what names
+// the steps, such as "users".
 func Start(out io.Writer, what string, total int) *Bar {
 	file, ok := out.(*os.File)
 	return start(out, what, total, ok && term.IsTerminal(int(file.Fd())), time.Now)
@@ -48,7 +48,7 @@ func start(out io.Writer, what string, total int, terminal bool, now func() time
 	return b
 }
 
-// Add says that n more steps are done.
+// Add records that n more steps are done.
 func (b *Bar) Add(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,16 +63,17 @@ func (b *Bar) Add(n int) {
 	}
 }
 
-// End says how far the work got and how long it took.
+// End writes the final progress and the elapsed time.
 func (b *Bar) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.draw("\n")
 }
 
-const width = 30 // of the bar, in characters
+const width = 30 // width of the bar in characters
 
-// draw writes where the work stands. Nothing is lost if that cannot be shown.
+// draw writes the current progress. It ignores write errors, because the progress is only
+// informative.
 func (b *Bar) draw(end string) {
 	share := 1.0
 	if b.total > 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clock is a time that stands still unless it is moved.
+// clock is a clock that does not advance by itself.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -19,7 +19,7 @@ func TestATerminalShowsOneUpdatedLine(t *testing.T) {
 	for range 2 {
 		c.at = c.at.Add(time.Second)
 		b.Add(50)
-		b.Add(50) // at the same moment: nothing is drawn
+		b.Add(50) // no time has passed since the last update, so nothing is drawn
 	}
 	b.End()
 	lines := strings.Split(out.String(), "\r")
