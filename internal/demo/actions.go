@@ -22,7 +22,7 @@ type person struct {
 	user       rolecall.User
 	invitation secret.Token
 	password   string
-	call       access.Caller // for later requests; zero until the first one
+	call       access.Caller // the caller of later requests; zero before the first sign-in
 	signIn     signin.SignIn
 	signIns    int
 }
@@ -131,13 +131,14 @@ func (h *history) addFactor(ctx context.Context, i int) error {
 	return err
 }
 
-// makeSupportAgent makes the user a support agent of the own department. The lead assigns the role.
+// makeSupportAgent makes the user a support agent of their department. The department lead assigns
+// the role.
 func (h *history) makeSupportAgent(ctx context.Context, i int) error {
 	return h.delegate(ctx, i, supportAgent, rolecall.AssignmentDraft{Departments: []string{*department(i)}})
 }
 
-// makeApprover makes the user an approver of the own department for a limited time. The lead assigns
-// the role.
+// makeApprover makes the user an approver of their department for a limited time. The department
+// lead assigns the role.
 func (h *history) makeApprover(ctx context.Context, i int) error {
 	until := h.end.Add([]time.Duration{26 * time.Hour, 5 * day, 12 * day, 40 * day, 200 * day}[i%5])
 	if i%4 == 2 { // the assignment expires soon or has expired
@@ -225,7 +226,7 @@ func (h *history) extendSupport(ctx context.Context) error {
 	return err
 }
 
-// makePrograms creates service accounts with a token each, and suspends one of them.
+// makePrograms creates the service accounts, each with one token, and suspends one of the accounts.
 func (h *history) makePrograms(ctx context.Context) error {
 	for _, program := range programs {
 		account, err := h.directory.CreateServiceAccount(ctx, h.owner, keyOf(program.Name), program.ServiceAccountDraft)
@@ -263,7 +264,7 @@ func (h *history) usePrograms(ctx context.Context) error {
 	return nil
 }
 
-// keyOf returns the idempotency key of a create, which is sent once.
+// keyOf returns the idempotency key of a create request. Each key is used only once.
 func keyOf(name string) idempotency.Key {
 	return idempotency.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
 }

@@ -1,6 +1,6 @@
-// Package demo fills a database with one tenant of sample users and their history, and explains how
-// to sign in. It calls the methods of the service under a simulated clock, so that the history has
-// the same events as a real one.
+// Package demo fills a database with one tenant that has sample users and their history. It also
+// explains how to sign in. It calls the methods of the service with a simulated clock, so that the
+// events are the same as in a real history.
 package demo
 
 import (
@@ -25,7 +25,7 @@ const (
 	Email  = "ada.lovelace@demo.example"
 )
 
-// Access says how to sign in to the demo.
+// Access has the data to sign in to the demo.
 type Access struct {
 	Address  string `json:"address"`
 	Tenant   string `json:"tenant"`
@@ -86,8 +86,8 @@ func (a Access) Lines() []string {
 	}
 }
 
-// Seed creates the demo's tenant unless it exists, and plays its history unless the
-// tenant already has other users than its owner.
+// Seed creates the tenant of the demo unless it exists. It then creates the history, unless the
+// tenant already has users other than its owner.
 func Seed(ctx context.Context, db store.Database, options access.Options) error {
 	end := rolecall.TimeOf(time.Now())
 	clock := end.Add(-age)

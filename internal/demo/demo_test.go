@@ -17,8 +17,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// The demo has something of all that the console shows.
-func TestTheDemoShowsWhatThereIs(t *testing.T) {
+// The demo has at least one example of each kind of data that the console shows.
+func TestTheDemoHasDataOfEachKind(t *testing.T) {
 	db, options := open(t)
 	if err := Seed(t.Context(), db, options); err != nil {
 		t.Fatal(err)
@@ -71,9 +71,9 @@ func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
 	}
 }
 
-func TestTheDemoMailsNothingBeforeSomebodyActs(t *testing.T) {
+func TestTheDemoMailsNothingBeforeARequest(t *testing.T) {
 	s, options := open(t)
-	for range 2 { // the second start finds the people, and gives a new password
+	for range 2 { // the second call finds the users, and sets a new password
 		if _, err := Prepare(t.Context(), s, options, "http://127.0.0.1:8080", "mail"); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestTheDemoMailsNothingBeforeSomebodyActs(t *testing.T) {
 	}
 }
 
-// countShown counts what the owner sees.
+// countShown counts the objects that the owner can list, by kind.
 func countShown(ctx context.Context, db store.Database, options access.Options) (map[string]int, error) {
 	seen := map[string]int{}
 	s := node.New(db, options)
@@ -140,7 +140,7 @@ func countShown(ctx context.Context, db store.Database, options access.Options) 
 	return seen, err
 }
 
-// usersOf returns the users of the demo, and a call of its owner.
+// usersOf returns the users of the demo, and its owner as a caller.
 func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (call access.Caller, users []rolecall.User, err error) {
 	err = store.New(db, nil).View(ctx, tenant.ID, func(tx *store.Tx) error {
 		owner, _, err := tx.UserByEmail(rolecall.EmailKey(Email))

@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// history plays the demo's history, from its beginning to now.
+// history creates the history of the demo, from its beginning to the current time.
 type history struct {
 	access    *access.Service
 	directory *directory.Service
@@ -28,7 +28,7 @@ type history struct {
 	actions   []action
 	roles     map[string]rolecall.RoleID // by key
 	people    map[int]*person            // by number
-	tokens    []secret.Token             // of programs
+	tokens    []secret.Token             // API tokens of the service accounts
 
 	lastMail rolecall.Mail
 }
@@ -122,7 +122,7 @@ func (h *history) plan(i int) {
 	later(today, i%5 == 2 || i%75 == 64, h.signIn)
 	later(today+2*time.Minute, i%25 == 12, h.addFactor)
 	later(ago-time.Duration(3+i%27)*time.Minute, i%10 == 2, h.work)
-	later(ago-time.Duration(2+i%97)*time.Minute, i%25 == 17, h.signIn) // by a second client
+	later(ago-time.Duration(2+i%97)*time.Minute, i%25 == 17, h.signIn) // sign-in from a second client
 	later(ago-time.Duration(1+i%59)*4*time.Minute, i%22 == 4, h.changeFloor)
 	later(ago-time.Duration(1+i%61)*4*time.Minute, i%40 == 10, h.makeSupportAgent)
 	later(ago-time.Duration(1+i%53)*4*time.Minute, i%35 == 9, h.closeDirectory)
