@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// begin is when the first user was created. The others follow, one per second.
+// begin is the creation time of the first user. Each further user is created one second later.
 const begin rolecall.Time = 1_735_689_600_000_000
 
 var firstNames = []string{
@@ -88,9 +88,9 @@ func newLastName(random *rand.Rand) string {
 	return string(name[0]-'a'+'A') + name[1:]
 }
 
-// held returns the assignments of a user. The first Holders users have the first role, the first user
-// has as many roles as Assignments says, and every tenth user has one more role, half of them only
-// within their department.
+// held returns the assignments of a user. The first Holders users have the first role. The first
+// user has the number of roles that Assignments gives. Every tenth user has one more role. Half of
+// these additional roles are limited to the department of the user.
 func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.Assignment {
 	var held []rolecall.Assignment
 	hold := func(role int, reach rolecall.Reach) {

@@ -65,12 +65,13 @@ func (o *Options) TenantName(number int) string {
 	return fmt.Sprintf("%s-%d", o.Name, number)
 }
 
-// Fill creates the tenants with their roles and users. The owners and the first users of
-// each tenant get the password with this hash. If sessions is not nil, they are all signed
-// in, and tenant, user id and session token of each become a line of sessions. Progress
-// goes to stderr.
+// Fill creates the tenants with their roles and users. The owner and the first users of each tenant
+// get the password with this hash. If sessions is not nil, Fill signs in all of these users. For
+// each session, it writes one line with the tenant, the user id and the session token to sessions.
+// It writes the progress to stderr.
 func Fill(ctx context.Context, db store.Database, options access.Options, o *Options, hash string, sessions, stderr io.Writer) error {
-	// The service hashes random passwords that are replaced at once: cheaply.
+	// The service hashes random passwords, which are replaced immediately. Cheap parameters save
+	// time.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, writers, writers)
 	s := &seeder{Options: o, store: store.New(db, nil), directory: directory.New(access.New(db, options)), hash: hash, sessions: sessions}
 	if err := s.requireNew(ctx); err != nil {
@@ -96,8 +97,8 @@ type seeder struct {
 	bar       *progress.Bar
 }
 
-// requireNew returns an error if the first or the last tenant exists already. The others
-// are checked when their turn comes.
+// requireNew returns an error if the first or the last tenant already exists. Each other tenant is
+// checked when it is created.
 func (s *seeder) requireNew(ctx context.Context) error {
 	for _, name := range []string{s.TenantName(1), s.TenantName(s.Tenants)} {
 		tenant, err := s.directory.Tenant(ctx, name)
@@ -177,7 +178,7 @@ func insertRoles(tx *store.Tx, roles []rolecall.Role) {
 	}
 }
 
-// write writes the users from one number up to another, with their assignments.
+// write stores the users with the numbers in the range, and their assignments.
 func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *people, from, to int) error {
 	users := make([]rolecall.User, 0, to-from)
 	var assignments []rolecall.Assignment
@@ -215,7 +216,7 @@ func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rol
 		}); err != nil {
 			return err
 		}
-		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // in one write, so that lines of other tenants are not mixed in
+		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // one write, so that concurrent writes for other tenants do not mix with these lines
 			return err
 		}
 	}

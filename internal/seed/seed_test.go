@@ -78,8 +78,8 @@ func TestTheSameSeedMakesTheSamePeople(t *testing.T) {
 	}
 }
 
-// The users of a filled tenant work like those that the service creates. They are in the lists, and
-// can sign in if the options say so.
+// The service treats the users of a filled tenant like other users: it lists them, and they can
+// sign in if they have a password.
 func TestASeededTenantServes(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
 	if err != nil {
