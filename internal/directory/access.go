@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// accessRounds is how many times a page with a department is filled with more
-	// holders. The store cannot compare the departments of a reach, so it returns
-	// holders whose reach has only other departments too.
+	// accessRounds is the maximum number of reads of the store for one page with a department. The
+	// store cannot compare the departments of a reach, so it also returns holders whose reach does
+	// not include the department. These holders are left out, and another read fills the page.
 	accessRounds = 5
 
-	// accountsKey is the key of positions among the service accounts, which come after
-	// the users.
+	// accountsKey marks the position of a cursor among the service accounts. The listing has the
+	// users first, and then the service accounts.
 	accountsKey = "service-accounts"
 )
 
 // AccessListing selects the users and service accounts that have the permission.
 type AccessListing struct {
 	Permission rolecall.Permission
-	Department string // only those who have it for users of this department, if set
+	Department string // if set: only holders who have the permission for users of this department
 	After      *rolecall.Position
 	Limit      int
 }
@@ -45,9 +45,9 @@ func (a *Access) id() rolecall.AnyID {
 	return rolecall.AnyID(a.Account.ID)
 }
 
-// Access returns a page of those who have a permission through a live assignment: the users
-// whose roles the caller may read, and then the service accounts if the caller may read
-// them. A page can be short although it is not the last.
+// Access returns a page of the users and service accounts that have a permission through a live
+// assignment. It lists first the users whose roles the caller may read, and then the service
+// accounts if the caller may read them. A page can be short although it is not the last.
 func (s *Service) Access(ctx context.Context, c access.Caller, l AccessListing) (page rolecall.Page[Access], err error) {
 	if err := authz.ListAccess.Authorize(c.Principal); err != nil {
 		return page, err
@@ -137,7 +137,7 @@ func usersWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[A
 	return page, withAssignments(&page, assignments, err)
 }
 
-// accountsWithAccess is usersWithAccess for service accounts.
+// accountsWithAccess is like usersWithAccess, for service accounts.
 func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[Access], err error) {
 	accounts, err := tx.ServiceAccountsWithAccess(q)
 	if err != nil {
@@ -153,7 +153,7 @@ func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Pag
 	return page, withAssignments(&page, assignments, err)
 }
 
-// withAssignments gives each item of the page its assignments, by role id.
+// withAssignments sets the assignments of each item of the page, sorted by role id.
 func withAssignments(page *rolecall.Page[Access], assignments []rolecall.Assignment, err error) error {
 	slices.SortFunc(assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
 	of := map[rolecall.AnyID][]rolecall.Assignment{}

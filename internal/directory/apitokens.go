@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// APIToken is an API token with its secret, which is shown once.
+// APIToken is an API token with its secret. The secret is shown only once.
 type APIToken struct {
 	rolecall.APIToken
 	Secret secret.Token
@@ -45,12 +45,12 @@ func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.P
 	return s.authorizeHolder(tx, c, policy, h)
 }
 
-// CreateToken creates an API token of the caller, or of a service account, once for
-// each idempotency key. A replay has no secret. The bearer acts as the service
-// account, so the caller must be able to grant all of its roles. CreateToken returns
-// ErrPermissionDenied for the token of another user, ErrNotFound,
-// ErrBeyondOwnPermissions, ErrValidation, also for a permission that the holder does
-// not have, ErrTooManyTokens, and the errors of idempotency keys.
+// CreateToken creates an API token of the caller, or of a service account, once for each
+// idempotency key. A replay returns no secret. The bearer of the token acts as the service account,
+// so the caller must be able to grant all roles of the account. CreateToken returns
+// ErrPermissionDenied for the token of another user, ErrNotFound, ErrBeyondOwnPermissions,
+// ErrTooManyTokens, and the errors of idempotency keys. It returns ErrValidation for an invalid
+// draft, and for a permission that the holder does not have.
 func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
 	policy := policyFor(h, authz.CreateUserToken, authz.CreateServiceAccountToken)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -110,7 +110,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 		return created, err
 	case first == nil:
 		return idempotency.Created[APIToken]{Value: APIToken{token, bearer}}, nil
-	case first.Resource == nil: // erased with its holder, who was restored without it
+	case first.Resource == nil: // the token was erased with its holder, and the holder was restored without it
 		return created, rolecall.ErrNotFound
 	}
 	var stored audit.TokenValue

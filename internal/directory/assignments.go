@@ -31,7 +31,7 @@ func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.H
 	return live, expired, err
 }
 
-// assignments is Assignments without the authorization.
+// assignments is like Assignments, but does not authorize the caller.
 func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
 	all, err := tx.Assignments(h)
 	now := s.now()
@@ -46,10 +46,10 @@ func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []
 	return live, expired, err
 }
 
-// AssignRole assigns the role to the holder or replaces the assignment. The result
-// created distinguishes the two. AssignRole returns ErrNotFound for an unknown
-// holder or role, ErrPermissionDenied, ErrBeyondOwnPermissions, and ErrLastOwner if
-// a reach or an expiry would leave the tenant without an owner.
+// AssignRole assigns the role to the holder or replaces the assignment. The result created is true
+// for a new assignment. AssignRole returns ErrNotFound for an unknown holder or role,
+// ErrPermissionDenied, and ErrBeyondOwnPermissions. It returns ErrLastOwner if a reach or an expiry
+// would leave the tenant without an owner.
 func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
 	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -100,8 +100,8 @@ func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.
 	})
 }
 
-// assignable locks the owners and returns the role, if the caller may change which roles
-// the holder has.
+// assignable locks the owners of the tenant. It returns the role if the caller may change the
+// assignments of the holder.
 func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder, id rolecall.RoleID) (rolecall.Role, error) {
 	tx.LockOwners()
 	role, err := tx.RoleByID(id)
@@ -111,8 +111,8 @@ func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy
 	return role, s.authorizeHolder(tx, c, policy, h)
 }
 
-// checkLastOwnerAssignment returns ErrLastOwner if the tenant would be left without an owner when
-// the holder lost the assignment. A service account does not count as an owner.
+// checkLastOwnerAssignment returns ErrLastOwner if the tenant would have no owner without this
+// assignment of the holder. A service account does not count as an owner.
 func checkLastOwnerAssignment(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) error {
 	if h.IsAccount || !authz.IsFullOwner(a) {
 		return nil

@@ -13,8 +13,7 @@ import (
 
 const cachedTenants = 20_000
 
-// tenantCache caches tenants by name. Unknown names are cached too, as the zero
-// tenant.
+// tenantCache caches tenants by name. For an unknown name, it caches the zero tenant.
 type tenantCache = otter.Cache[string, tenantEntry]
 
 type tenantEntry struct {
@@ -27,8 +26,8 @@ func newTenantCache() *tenantCache {
 	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})
 }
 
-// Tenant returns the tenant with the name, or the zero Tenant. The result may be one
-// second old.
+// Tenant returns the tenant with the name. For an unknown name, it returns the zero Tenant. The
+// result may be one second old.
 func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, error) {
 	if e, ok := s.tenants.GetIfPresent(name); ok && s.isCurrentTenant(e) {
 		return e.tenant, nil

@@ -11,10 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EraseUser permanently removes a user, deleted or not, with all personal data. Events keep
-// their type and time. First it removes the user, in one transaction. Then it erases the
-// traces in other rows, in batches. If that fails, the background work completes it. EraseUser
-// returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and ErrLastOwner.
+// EraseUser permanently removes a user and all personal data of the user. The user can be deleted
+// already. Events keep their type and time. First it removes the user, in one transaction. Then it
+// erases the remaining data in other rows, in batches. If a batch fails, a background task
+// completes the erasure. EraseUser returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions and ErrLastOwner.
 func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -35,7 +36,7 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 	return nil
 }
 
-// removeUserOrTombstone removes the user or their tombstone.
+// removeUserOrTombstone removes the user, or the tombstone of a deleted user.
 func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	for range access.MaxRetries {
 		user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
@@ -55,8 +56,8 @@ func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id roleca
 	return rolecall.ErrUnavailable
 }
 
-// removeTombstone removes the tombstone of a user. It authorizes the caller for the user
-// as they were at the deletion. The owners must be locked.
+// removeTombstone removes the tombstone of a user. It authorizes the caller for the user in the
+// state at the time of deletion. The owners must be locked.
 func (s *Service) removeTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	tombstone, err := tx.DeleteTombstone(id, 0)
 	if err != nil {

@@ -14,14 +14,14 @@ type EventListing struct {
 	Type    string
 	Actor   rolecall.AnyID
 	Subject rolecall.AnyID
-	From    rolecall.Time // not before
-	To      rolecall.Time // before
+	From    rolecall.Time // inclusive
+	To      rolecall.Time // exclusive
 	After   *rolecall.Position
 	Limit   int
 }
 
-// Events returns a page of the tenant's events, newest first. Of the values before
-// and after, it shows the members that the caller may read now.
+// Events returns a page of the events of the tenant, newest first. In the values before and after,
+// it includes only the members that the caller may read now.
 func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (rolecall.Page[rolecall.Event], error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return rolecall.Page[rolecall.Event]{}, err

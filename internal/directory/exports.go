@@ -13,10 +13,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ExportUsers returns a table of the users that Users lists, and records the export. Its
-// columns are the id and the members that the caller may read of some user. A cell is empty
-// if the caller may not read the member of this user. The limit, the position and the count
-// of the listing are ignored. The errors are those of Users.
+// ExportUsers returns a table of the users that Users lists, and records the export. The columns
+// are the id, and each member that the caller may read for at least one user. A cell is empty if
+// the caller may not read the member of this user. The limit, the position and the count of the
+// listing are ignored. The errors are those of Users.
 func (s *Service) ExportUsers(ctx context.Context, c access.Caller, l UserListing) (*rolecall.Table, error) {
 	return s.exportUsers(ctx, c, l, rolecall.EventUsersExported, audit.AboutTenant(c.Tenant.ID), func(ctx context.Context, l UserListing) (UserPage, error) {
 		return s.Users(ctx, c, l)
@@ -30,8 +30,8 @@ func (s *Service) ExportRoleUsers(ctx context.Context, c access.Caller, id rolec
 	})
 }
 
-// exportUsers reads the first page before it records the export, so that refused exports leave no
-// event.
+// exportUsers reads the first page before it records the export. A refused export therefore records
+// no event.
 func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListing, kind rolecall.EventType, subject rolecall.Subject, list func(context.Context, UserListing) (UserPage, error)) (*rolecall.Table, error) {
 	l.After, l.Limit, l.Count = nil, rolecall.MaxLimit, false
 	page, err := list(ctx, l)
@@ -60,7 +60,7 @@ func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListin
 	return table, nil
 }
 
-// columnsOf returns the members that the principal may read of some user.
+// columnsOf returns the members that the principal may read for at least one user.
 func columnsOf(p *authz.Principal) (members rolecall.UserMembers) {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Reads(m).IsNowhere() {
@@ -163,7 +163,8 @@ func idCell[T any](id rolecall.ID[T]) string {
 type exportFilter struct {
 	name  string
 	value string // empty if the filter is not set
-	// personal values are not recorded: they would stay after the user is erased.
+	// personal is true if the value is personal data. Events do not record such values, because
+	// they would remain after the user is erased.
 	personal bool
 }
 
@@ -187,7 +188,7 @@ func (l *EventListing) filters() []exportFilter {
 	}
 }
 
-// recordExport writes the event of an export, before the caller gets a row.
+// recordExport writes the event of an export. It runs before the caller receives a row.
 func (s *Service) recordExport(ctx context.Context, c access.Caller, kind rolecall.EventType, subject rolecall.Subject, filters []exportFilter) error {
 	filters = slices.DeleteFunc(filters, func(f exportFilter) bool { return f.value == "" })
 	names, values := []string{}, map[string]string{}

@@ -12,11 +12,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// InviteUser creates an invitation for the user, replaces an older one and mails it,
-// once for each idempotency key. The bearer of the token gets the account, so the
-// caller must hold everything that the user holds. InviteUser returns ErrNotFound,
-// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails,
-// and the errors of idempotency keys.
+// InviteUser creates an invitation for the user and mails it, once for each idempotency key. It
+// replaces an older invitation. The bearer of the token gets the account, so the caller must hold
+// all permissions of the user. InviteUser returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, and the errors of idempotency keys.
 func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
 	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -38,7 +37,7 @@ func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempoten
 			}
 			token := secret.NewToken()
 			tx.UpsertInvitation(invitation, token.Hash())
-			user, err := tx.UserByID(id) // a concurrent change of the address is either read here or withdraws the invitation
+			user, err := tx.UserByID(id) // this reads a concurrent change of the address, or that change withdraws the invitation
 			if err != nil {
 				return err
 			}

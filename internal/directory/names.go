@@ -12,14 +12,14 @@ import (
 // Named is the name of a user, role or service account that is visible to the
 // caller.
 type Named struct {
-	Name    string // empty: the caller may not read it
-	Deleted bool   // a user who can be restored
-	Program bool   // a service account
+	Name    string // empty if the caller may not read the name
+	Deleted bool   // the user is deleted and can be restored
+	Program bool   // the id is of a service account
 }
 
-// Names returns the names of the users, roles and service accounts among the ids
-// that are visible to the caller, by one statement for each kind. Deleted users are
-// included for callers who may restore them.
+// Names returns the names of the users, roles and service accounts with the ids. It leaves out ids
+// that are not visible to the caller. It reads each kind with one statement. It includes deleted
+// users if the caller may restore them.
 func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
 	named := map[rolecall.AnyID]Named{}
 	err := s.access.View(ctx, c, func(tx *store.Tx) error {

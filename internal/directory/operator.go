@@ -37,8 +37,8 @@ func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.T
 	return tenant, user, err
 }
 
-// Tenants returns up to limit tenants with the status, sorted by name, after the
-// given name. An empty status selects all tenants that are not deleted.
+// Tenants returns up to limit tenants with the status, sorted by name, that come after the given
+// name. An empty status selects all tenants that are not deleted.
 func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, after string, limit int) (tenants []rolecall.Tenant, err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		tenants, err = tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
@@ -47,9 +47,8 @@ func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, aft
 	return tenants, err
 }
 
-// AddOwner gives the user with the address the role Owner without expiry and reach.
-// Operators use it when a tenant has lost access to its owners. It returns
-// ErrNotFound.
+// AddOwner assigns the role Owner, without expiry and reach, to the user with the address.
+// Operators use it when a tenant has lost access to its owners. It returns ErrNotFound.
 func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
 	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		role, err := tx.RoleByKey(rolecall.OwnerKey)

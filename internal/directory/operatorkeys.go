@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CreateOperatorKey creates an operator key and returns it with its secret, which is
-// shown once. It returns ErrValidation, ErrNotFound for an unknown tenant, and a
+// CreateOperatorKey creates an operator key and returns it with its secret. The secret is shown
+// only once. It returns ErrValidation, ErrNotFound for an unknown tenant, and an error of the kind
 // Conflict if OperatorKeysMax keys exist.
 func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.OperatorKeyDraft) (key rolecall.OperatorKey, token secret.Token, err error) {
 	if err := draft.Check().Err(); err != nil {
@@ -43,8 +43,8 @@ var errTooManyOperatorKeys = &rolecall.Error{
 	Detail: "This instance has the maximum number of operator keys, including expired ones. Revoke one first.",
 }
 
-// OperatorKeys returns up to limit operator keys, the oldest first, after the given
-// id, which may be zero.
+// OperatorKeys returns up to limit operator keys that come after the given id, the oldest first.
+// The zero id selects the first page.
 func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		keys, err = tx.OperatorKeys(after, limit)

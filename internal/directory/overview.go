@@ -25,13 +25,13 @@ type Overview struct {
 	AssignmentCount     int
 	Expired             []rolecall.Assignment // at most 100, the most recently expired first
 	Permissions         []authz.Grant
-	AssignmentsReadable bool // also for Permissions
+	AssignmentsReadable bool // applies to Permissions too
 	SignIn              SignInState
-	Invitation          rolecall.Invitation // zero: does not exist
-	SignInReadable      bool                // also for Invitation
+	Invitation          rolecall.Invitation // zero if the user has no invitation
+	SignInReadable      bool                // applies to Invitation too
 	Sessions            SessionSummary
 	Tokens              int  // number of unexpired API tokens
-	SessionsReadable    bool // also for Tokens
+	SessionsReadable    bool // applies to Tokens too
 	Factors             FactorSummary
 	FactorsReadable     bool
 	RecentEvents        []rolecall.Event // newest first
@@ -43,16 +43,16 @@ type Overview struct {
 type SignInState struct {
 	CanSignIn   bool
 	Reasons     []SignInReason
-	LastLoginAt rolecall.Time // zero: never
+	LastLoginAt rolecall.Time // zero if the user never signed in
 }
 
-// SignInReason is one obstacle to sign-in and the operation that removes it. The
-// operation is empty if no operation does.
+// SignInReason is one reason why sign-in is refused, and the operation that removes this reason.
+// The operation is empty if no operation can remove it.
 type SignInReason struct {
 	Code      string
 	Operation string
-	Until     rolecall.Time // when the obstacle ends without an operation; zero: never
-	Covers    string        // which sign-ins are refused; empty: all
+	Until     rolecall.Time // when the reason ends by itself; zero if it does not
+	Covers    string        // which sign-ins are refused; empty for all
 	Source    string        // the address or network of the attempts; empty if the caller may not read it
 }
 
@@ -66,7 +66,7 @@ const (
 // SessionSummary counts a user's unexpired sessions.
 type SessionSummary struct {
 	Count    int
-	NewestAt rolecall.Time // zero: does not exist
+	NewestAt rolecall.Time // zero without a session
 }
 
 // FactorSummary counts the second factors of a user.
@@ -128,7 +128,8 @@ func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID
 	return recent.Items, authz.RedactEvents(c.Principal, recent.Items)
 }
 
-// signInParts sets the parts about sign-in, by one statement.
+// signInParts sets the parts of the overview about sign-in. One statement reads the summary that
+// these parts use.
 func (s *Service) signInParts(tx *store.Tx, c access.Caller, o *Overview, assignments []rolecall.Assignment) error {
 	account, factor := s.limiter.Account(c.Tenant.Name, o.User.EmailKey()), s.limiter.SecondFactor(o.User.ID)
 	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())
@@ -163,7 +164,8 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 	const (
 		invite       = "UsersController_inviteUser"
 		resetFactors = "UsersController_resetFactors"
-		// A new password clears the failed sign-ins, and not the failed second factors.
+		// A new password resets the counters of failed passwords, but not those of failed second
+		// factors.
 		sendReset = "UsersController_sendPasswordReset"
 	)
 	var reasons []SignInReason
@@ -193,13 +195,13 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 	return reasons, nil
 }
 
-// failuresRead is how many recent failed sign-ins are searched for their sources.
+// failuresRead is the number of recent failed sign-ins from which limitedAttempts takes the
+// sources.
 const failuresRead = 20
 
-// limitedAttempts returns which sign-ins of the user are refused after too many
-// failures, and until when. The counters are keyed by hashes, so the sources come
-// from the recent failed sign-ins. The counter of a known device cannot be found
-// this way.
+// limitedAttempts returns which sign-ins of the user are refused after too many failures, and until
+// when. The keys of the counters are hashes of sources, so it takes the sources from the recent
+// failed sign-ins. It cannot find the counter of a known device.
 func (s *Service) limitedAttempts(tx *store.Tx, c access.Caller, o *Overview) (reasons []SignInReason, err error) {
 	const sendReset = "UsersController_sendPasswordReset"
 	if o.User.Status != rolecall.UserActive {

@@ -60,7 +60,7 @@ func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.Ro
 	}
 	l.Role = id
 	page, err := s.Users(ctx, c, l)
-	if err == nil && len(page.Items) == 0 { // only an empty page can mean an unknown role
+	if err == nil && len(page.Items) == 0 { // only for an unknown role or a role without users
 		_, err = s.Role(ctx, c, id)
 	}
 	return page, err
@@ -134,11 +134,10 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	return role, nil
 }
 
-// DeleteRole deletes the role. If the role has holders, the deletion needs force. It
-// then removes the role from all holders, with an event for each. With more than
-// access.BatchSize holders, the role and its permissions end immediately, and a
-// background task removes the remaining assignments. DeleteRole returns ErrRoleInUse
-// and the errors of UpdateRole.
+// DeleteRole deletes the role. If the role has holders, the deletion needs force. It then removes
+// the role from all holders, with one event per holder. If the role has more than access.BatchSize
+// holders, the role and its permissions end immediately, and a background task removes the
+// remaining assignments. DeleteRole returns ErrRoleInUse and the errors of UpdateRole.
 func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
 		return err
@@ -154,7 +153,8 @@ func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.R
 	return err
 }
 
-// deleteRole returns the event of the deletion, and whether assignments can remain.
+// deleteRole deletes the role in the transaction. It returns the event of the deletion, and whether
+// assignments can remain.
 func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (event *rolecall.Event, more bool, err error) {
 	tx.LockOwners()
 	for range access.MaxRetries {
@@ -201,7 +201,7 @@ func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 	if err == nil && !more {
 		tx.DeleteHiddenRole(role)
 	}
-	return access.BatchSize, err // at least this role
+	return access.BatchSize, err // not 0, because work on this role can remain
 }
 
 // unassignHolders removes the role from up to access.BatchSize users and as many
@@ -251,9 +251,9 @@ func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Mat
 	return role, nil
 }
 
-// giveSelf returns ErrBeyondOwnPermissions if the caller holds the role and the
-// change adds permissions to it that the caller does not hold. Grants do not count
-// here.
+// giveSelf prevents callers from adding permissions to themselves. It returns
+// ErrBeyondOwnPermissions if the caller holds the role and the change adds permissions that the
+// caller does not hold. Permissions that the caller may grant but does not hold are not enough.
 func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error {
 	own, err := ownAssignment(tx, c, old.ID)
 	if ok, err := access.Found(err); !ok {

@@ -129,7 +129,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id 
 	})
 }
 
-// protectedAccount is authorizedAccount for operations that revoke access.
+// protectedAccount is like authorizedAccount, for operations that revoke access.
 func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
 	tx.LockOwners()
 	account, _, err := s.authorizedAccount(tx, c, policy, id)

@@ -17,13 +17,13 @@ import (
 // CreatedTenant is a new tenant with the invitation of its first owner.
 type CreatedTenant struct {
 	Tenant     rolecall.Tenant
-	Owner      rolecall.User // only the ID, if the owner was deleted before a replay
+	Owner      rolecall.User // has only the ID if the owner was deleted before a replay
 	Invitation rolecall.Invitation
-	Token      secret.Token // of the invitation; empty at a replay
+	Token      secret.Token // token of the invitation; empty for a replay
 }
 
-// keptTenant is the stored form of a new tenant in its idempotency key and its
-// event. It has no personal data.
+// keptTenant is the form of a new tenant in the stored response of an idempotency key, and in the
+// event of the creation. It has no personal data.
 type keptTenant struct {
 	TenantID    rolecall.TenantID `json:"tenantId"`
 	Name        string            `json:"name"`
@@ -149,7 +149,8 @@ func (s *Service) OperatedTenant(ctx context.Context, c access.Caller, name stri
 	return living.Tenant, err
 }
 
-// UpdateOperatedTenant is UpdateTenant of the tenant of that name, or ErrNotFound.
+// UpdateOperatedTenant is like UpdateTenant, for the tenant with the name. It returns ErrNotFound
+// for an unknown tenant.
 func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, error) {
 	if err := patch.Check().Err(); err != nil {
 		return rolecall.Tenant{}, err
@@ -167,14 +168,13 @@ func (s *Service) operated(ctx context.Context, c access.Caller, name string) (a
 	return s.inside(ctx, c, name, access.ErrNoSuchTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 }
 
-// operatedDeleted is operated for a deleted tenant that can be restored.
+// operatedDeleted is like operated, for a deleted tenant that can be restored.
 func (s *Service) operatedDeleted(ctx context.Context, c access.Caller, name string) (access.Caller, error) {
 	return s.inside(ctx, c, name, noDeletedTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
 }
 
-// inside returns the operator as a caller inside the tenant that read returns. It
-// returns the error none if the tenant does not exist or if the key cannot access
-// it.
+// inside returns the operator as a caller inside the tenant that the function read returns. If the
+// tenant does not exist, or if the key cannot access it, inside returns the error none.
 func (s *Service) inside(ctx context.Context, c access.Caller, name string, none error, read func(*store.Tx) (rolecall.Tenant, error)) (access.Caller, error) {
 	inside := *c.Principal
 	c.Principal = &inside
@@ -258,9 +258,9 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 	})
 }
 
-// RestoreTenant restores a deleted tenant with its users, sessions and tokens. It
-// returns a tenant that is not deleted unchanged, and ErrNotFound for a tenant that
-// can no longer be restored.
+// RestoreTenant restores a deleted tenant with its users, sessions and tokens. A tenant that is not
+// deleted is returned unchanged. RestoreTenant returns ErrNotFound if the tenant can no longer be
+// restored.
 func (s *Service) RestoreTenant(ctx context.Context, c access.Caller, name, reason string) (tenant rolecall.Tenant, err error) {
 	deleted, err := s.operatedDeleted(ctx, c, name)
 	if errors.Is(err, rolecall.ErrNotFound) {

@@ -56,7 +56,8 @@ func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.
 	return tombstone, err
 }
 
-// restorable returns the earliest time of a deletion that can still be undone.
+// restorable returns the start of the restore window: users who were deleted before this time
+// cannot be restored.
 func (s *Service) restorable() rolecall.Time { return s.now().Add(-rolecall.TombstoneLifetime) }
 
 // Restored is a restored user.
@@ -99,8 +100,8 @@ func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.
 	return restored, nil
 }
 
-// returning returns the unexpired assignments that the caller may assign to the user
-// now, and the roles of the other unexpired ones. The owners must be locked.
+// returning splits the unexpired assignments of a deleted user. It returns the assignments that the
+// caller may assign to the user now, and the roles of the others. The owners must be locked.
 func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, assignments []rolecall.Assignment) (back []rolecall.Assignment, missing []rolecall.RoleID, err error) {
 	now := s.now()
 	live := slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })

@@ -19,24 +19,24 @@ type UserListing struct {
 	Role                                  rolecall.RoleID
 	Words                                 []string // rolecall.Words of the search text
 	Sort                                  rolecall.UserSort
-	ByCreation                            bool // sort=createdAt was requested: the order of ids, always allowed
+	ByCreation                            bool // sort=createdAt: the order of ids, which every caller may use
 	Desc                                  bool
 	After                                 *rolecall.Position
 	Limit                                 int
 	Count                                 bool
 }
 
-// UserPage is a page of users. RestrictedBy are the members of the filters, the sort order
-// and the search that the caller may read of some visible users only. The other users are
-// not matched by these members.
+// UserPage is a page of users. RestrictedBy lists members that the filters, the sort order or the
+// search use and that the caller may read for only some visible users. Users whose member the
+// caller may not read do not match.
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers
 }
 
-// Users returns a page of the users that are visible to the caller. A filter, sort
-// order or search matches only users whose member the caller may read. Users returns
-// ErrFieldNotReadable if the caller may read the member of no user.
+// Users returns a page of the users that are visible to the caller. A filter, sort order or search
+// matches only users whose member the caller may read. If the caller may read the member of no
+// user, Users returns ErrFieldNotReadable.
 func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (UserPage, error) {
 	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -111,8 +111,8 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 	return q, restrictedBy, err
 }
 
-// Departments returns the departments of users, at most 200, sorted by name, as far
-// as the caller may read them. Without this permission the list is empty.
+// Departments returns the names of the departments of users, at most 200, sorted by name. It
+// includes only departments that the caller may read. Without this permission, the list is empty.
 func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
 		return reach.Departments(), nil
@@ -264,8 +264,8 @@ func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.U
 	})
 }
 
-// protectedUser is AuthorizedUser for operations that revoke access. It returns
-// ErrLastOwner if the tenant would be left without an owner.
+// protectedUser is like AuthorizedUser, for operations that revoke access. It returns ErrLastOwner
+// if the tenant would have no owner without the user.
 func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.UserID, match Match[rolecall.User]) (rolecall.User, error) {
 	tx.LockOwners()
 	user, assignments, err := s.access.AuthorizedUser(tx, c, policy, id)
