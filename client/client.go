@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-// maxAnswer is the maximum length of a response in bytes.
+// maxAnswer is the maximum length of a response body in bytes.
 const maxAnswer = 16 << 20
 
 // Client sends the requests of one signed-in user of one tenant, or of one API token. It is
@@ -63,7 +63,7 @@ func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	return c
 }
 
-// Problem is an error response (RFC 9457). Programs switch on Code.
+// Problem is an error response (RFC 9457). Use Code to distinguish problems in programs.
 type Problem struct {
 	Type      string  `json:"type"`
 	Code      string  `json:"code"`
@@ -85,13 +85,13 @@ type Problem struct {
 	Methods   []string        `json:"methods"`
 	PublicKey json.RawMessage `json:"publicKey"`
 
-	// RetryAfter is the time to wait before the request is repeated. It is zero if the
-	// response does not have one.
+	// RetryAfter is how long to wait before you repeat the request. It is zero if the response has
+	// no Retry-After header.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Fault is one thing wrong with a request: one of Pointer (into the body), Header
-// and Parameter says where.
+// Fault is one error in a request. Its location is one of Pointer (into the body), Header and
+// Parameter.
 type Fault struct {
 	Pointer   string `json:"pointer"`
 	Header    string `json:"header"`
@@ -185,9 +185,9 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	return request, nil
 }
 
-// keepCookies stores the session cookie that a response sets or clears, and the known-device
-// token. Without that token, the user gets a mail about each sign-in. It depends on the
-// configuration of the service whether the names of the cookies have the prefix.
+// keepCookies stores the session cookie and the known-device token that a response sets or clears.
+// Without the known-device token, the user gets a mail about each sign-in. The cookie names have
+// the prefix __Host- only if the service is configured so.
 func (c *Client) keepCookies(answer *http.Response) {
 	for _, cookie := range answer.Cookies() {
 		isCleared := cookie.Value == "" || cookie.MaxAge < 0
@@ -202,7 +202,7 @@ func (c *Client) keepCookies(answer *http.Response) {
 	}
 }
 
-// problem returns the response as an error, also if a proxy has sent it.
+// problem returns the response as a *Problem, even if a proxy sent the response in another format.
 func problem(answer *http.Response, body []byte) error {
 	p := &Problem{}
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// folder contains the program. It is empty until a test needs the program.
+// folder is the directory of the built program. It is empty until a test builds the program.
 var folder string
 
 // program returns the path of the program. The first test builds it from this tree. If
@@ -97,7 +97,7 @@ func (d demo) signedIn(t *testing.T) *client.Client {
 	return c
 }
 
-// is reports whether err is a problem with the code.
+// is reports whether err is a Problem with the code.
 func is(err error, code string) bool {
 	problem, ok := errors.AsType[*client.Problem](err)
 	return ok && problem.Code == code
@@ -213,10 +213,10 @@ func TestCheckPermissions(t *testing.T) {
 	}
 }
 
-// An answer that is not Rolecall's must not count as permission.
+// A response that does not have a result for each check must not count as permission.
 func TestCheckPermissionsRequiresAResultForEachCheck(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `{"results":[{"allowed":true}]}`) // the client has left if it fails
+		_, _ = io.WriteString(w, `{"results":[{"allowed":true}]}`) // a write error means that the client has disconnected
 	}))
 	defer server.Close()
 	c := client.New(server.URL, "acme", nil)
@@ -293,7 +293,7 @@ func TestTheClientKeepsCookiesWithThePrefix(t *testing.T) {
 		case "/auths/logout":
 			w.Header().Set("Set-Cookie", "__Host-session=; Path=/; Max-Age=0; Secure; HttpOnly")
 		}
-		_, _ = io.WriteString(w, "{}") // the client notices a failure
+		_, _ = io.WriteString(w, "{}") // the client detects a write error
 	}))
 	defer server.Close()
 	c := client.New(server.URL, "acme", nil)

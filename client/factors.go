@@ -93,15 +93,16 @@ func (c *Client) Factors(ctx context.Context) (f Factors, err error) {
 	return f, err
 }
 
-// BeginTOTP returns a secret for an authenticator app. The app is a second factor after
+// BeginTOTP returns a secret for an authenticator app. The app becomes a second factor with
 // ConfirmTOTP.
 func (c *Client) BeginTOTP(ctx context.Context) (s TOTPSecret, err error) {
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/totp", into: &s})
 	return s, err
 }
 
-// ConfirmTOTP makes the app a second factor with a code of it, and ends all other sessions.
-// If it is the first factor, it returns recovery codes, which the service returns once.
+// ConfirmTOTP verifies a code of the authenticator app and makes the app a second factor. It ends
+// all other sessions. If the app is the first factor of the user, ConfirmTOTP returns recovery
+// codes, which the service returns only once.
 func (c *Client) ConfirmTOTP(ctx context.Context, code string) ([]string, error) {
 	return c.recoveryCodes(ctx, "/auths/totp/confirm", Proof{Code: code})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// code returns the code of an app for the current step plus steps.
+// code returns the code of the authenticator app. steps shifts the time step of the code.
 func code(t *testing.T, app client.TOTPSecret, steps int64) string {
 	t.Helper()
 	raw, err := base32.StdEncoding.DecodeString(app.Secret)
@@ -24,7 +24,8 @@ func code(t *testing.T, app client.TOTPSecret, steps int64) string {
 	return secret.TOTP(raw).Code(time.Now().Unix()/30 + steps)
 }
 
-// asked signs in with the correct password and returns the problem that asks for a factor.
+// asked signs in with the correct password. It returns the problem that requires a second factor,
+// and fails the test for another result.
 func (d demo) asked(t *testing.T, c *client.Client, wanted string) *client.Problem {
 	t.Helper()
 	_, err := c.Login(t.Context(), d.Email, d.Password)

@@ -21,7 +21,7 @@ type User struct {
 	CreatedAt  time.Time         `json:"createdAt"`
 	UpdatedAt  time.Time         `json:"updatedAt"`
 
-	ETag string `json:"-"` // of the members that the caller may read; empty in lists
+	ETag string `json:"-"` // ETag of the members that the caller may read; empty in lists
 }
 
 // NewUser describes a user to create.
@@ -58,7 +58,7 @@ type Role struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 
-	ETag string `json:"-"` // of this version; empty in lists
+	ETag string `json:"-"` // ETag of this version; empty in lists
 }
 
 // NewRole describes a role to create.
@@ -101,7 +101,7 @@ type SignIn struct {
 type Session struct {
 	ID              string     `json:"id"`
 	AuthenticatedAt time.Time  `json:"authenticatedAt"`
-	ConfirmedAt     *time.Time `json:"confirmedAt"` // of the last re-authentication; nil if none since the sign-in
+	ConfirmedAt     *time.Time `json:"confirmedAt"` // time of the last re-authentication; nil if the user has not re-authenticated since the sign-in
 	SecondFactor    bool       `json:"secondFactor"`
 	IdleExpiresAt   time.Time  `json:"idleExpiresAt"`
 	ExpiresAt       time.Time  `json:"expiresAt"`
@@ -186,13 +186,12 @@ func (f UserFilter) values() url.Values {
 	return values
 }
 
-// User returns the user of that id.
+// User returns the user with the id.
 func (c *Client) User(ctx context.Context, id string) (User, error) {
 	return c.user(ctx, call{method: http.MethodGet, path: "/users/" + url.PathEscape(id)})
 }
 
-// CreateUser creates a user. A repeated call with the same key creates no second
-// one.
+// CreateUser creates a user. A repeated call with the same key does not create another user.
 func (c *Client) CreateUser(ctx context.Context, key string, u NewUser) (User, error) {
 	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: map[string]string{"Idempotency-Key": key}, body: u})
 }
@@ -250,13 +249,12 @@ func (c *Client) Roles(ctx context.Context) iter.Seq2[Role, error] {
 	return pages[Role](ctx, c, "/roles", url.Values{})
 }
 
-// Role returns the role of that id.
+// Role returns the role with the id.
 func (c *Client) Role(ctx context.Context, id string) (Role, error) {
 	return c.role(ctx, call{method: http.MethodGet, path: "/roles/" + url.PathEscape(id)})
 }
 
-// CreateRole creates a role. A repeated call with the same key creates no second
-// one.
+// CreateRole creates a role. A repeated call with the same key does not create another role.
 func (c *Client) CreateRole(ctx context.Context, key string, r NewRole) (Role, error) {
 	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: map[string]string{"Idempotency-Key": key}, body: r})
 }
