@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// readPasswordRules reads the files of leaked passwords and forbidden words into the options. It
-// returns a function that closes the file that stays open.
+// readPasswordRules reads the files of leaked passwords and forbidden words into the options. The
+// file of leaked passwords stays open. The returned function closes it.
 func (g *globals) readPasswordRules(o *access.Options) (closeFile func() error, err error) {
 	closeFile = func() error { return nil }
 	if g.Forbidden != "" {
@@ -67,8 +67,8 @@ type breachedBuild struct {
 	Partial bool   `help:"Accept a folder with missing range files."`
 }
 
-// Run writes the file. It replaces an existing file at the end, so a program that reads the file
-// is not affected.
+// Run writes the file. It replaces an existing file only at the end, so programs that read the old
+// file are not affected.
 func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
 	info, err := os.Stat(c.Source)
 	if err != nil {
@@ -197,7 +197,7 @@ func rangeFiles(path string) (there []bool, err error) {
 	}
 }
 
-// untilDone is a reader that fails once the context has ended.
+// untilDone is a reader that returns an error after the context has ended.
 type untilDone struct {
 	ctx context.Context
 	r   io.Reader

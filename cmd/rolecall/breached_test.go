@@ -57,7 +57,7 @@ func TestTheFileOfBreachedPasswordsIsBuilt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoListOfBreachedPasswordsIsNotBuiltFrom(t *testing.T) {
+func TestInvalidListsOfBreachedPasswordsAreRefused(t *testing.T) {
 	folder := t.TempDir()
 	empty := filepath.Join(folder, "folder")
 	if err := os.Mkdir(empty, 0o700); err != nil {

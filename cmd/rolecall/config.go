@@ -106,7 +106,7 @@ func (f *resetFlags) Validate() error {
 	return nil
 }
 
-// mailLimit is the limit of links that a tenant mails to other people in an hour.
+// mailLimit is the maximum number of links that a tenant may mail to other people per hour.
 type mailLimit int
 
 // Validate returns an error for a limit that allows no invitation.
@@ -131,8 +131,8 @@ func isPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }
 
-// isKeywords reports whether a database is a libpq keyword string, such as "host=db dbname=x".
-// Otherwise it would be opened as a SQLite file of that name.
+// isKeywords reports whether the database setting is a libpq keyword string, such as "host=db
+// dbname=x". Without this check, the program would create a SQLite file with that name.
 func isKeywords(database string) bool {
 	return strings.Contains(database, "dbname=") || strings.HasPrefix(database, "host=") || strings.HasPrefix(database, "service=")
 }

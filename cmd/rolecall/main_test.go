@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// TestMain makes this test binary the program itself where it is run under the
-// name rolecall.
+// TestMain runs the program instead of the tests if the test binary is started under the name
+// rolecall.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"rolecall": main})
 }
@@ -26,7 +26,7 @@ func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
 }
 
-// The scripts of the operator's commands pass on both databases.
+// The test scripts of the operator commands also pass on PostgreSQL.
 func TestCommandLineOnPostgres(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Files:               []string{"testdata/script/operator.txtar", "testdata/script/seed.txtar"},
@@ -38,8 +38,7 @@ func TestCommandLineOnPostgres(t *testing.T) {
 	})
 }
 
-// startTimeout bounds how long a test waits for a process, in which it does
-// nothing but wait.
+// startTimeout is the maximum time that a test waits for a process.
 const startTimeout = 30 * time.Second
 
 // process is a running `rolecall serve`.
@@ -52,15 +51,14 @@ type process struct {
 	log     chan logLine  // the log after "serving"; closed at its end
 	before  []logLine     // the log before that, except noMail and noKeyFile
 
-	noKeyFile bool // it warned that the instance key is in the database
+	noKeyFile bool // the process logged that the instance key is in the database
 }
 
-// noMail begins the warning of a program without a mail server, as in most of these
-// tests.
+// noMail is the beginning of the warning about a missing mail server. Most of these tests cause it.
 const noMail = "no mail server is set"
 
-// noKeyFile begins the warning of a program whose key is in the database, as it is in
-// most of these tests.
+// noKeyFile is the beginning of the warning about an instance key in the database. Most of these
+// tests cause it.
 const noKeyFile = "the instance key is in the database"
 
 type logLine struct {
@@ -69,8 +67,8 @@ type logLine struct {
 	Address string `json:"address"`
 }
 
-// startServer starts the program in the folder, on a free port, and returns once it
-// serves. The test's end kills it.
+// startServer starts the program in the folder, on a free port, and waits until it serves. The
+// process is killed at the end of the test.
 func startServer(t *testing.T, folder string, args ...string) *process {
 	t.Helper()
 	s := &process{t: t, command: exec.Command("rolecall", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), log: make(chan logLine, 1<<16)}
@@ -94,7 +92,7 @@ func startServer(t *testing.T, folder string, args ...string) *process {
 			if err := s.command.Process.Kill(); err != nil {
 				t.Error(err)
 			}
-			_ = s.command.Wait() // it was killed
+			_ = s.command.Wait() // returns an error because the process was killed
 		}
 	})
 	go s.readLog(stderr)
@@ -133,7 +131,7 @@ func (s *process) readLog(stderr io.Reader) {
 	}
 }
 
-// waitLog returns the next log line of that message.
+// waitLog returns the next log line with the message.
 func (s *process) waitLog(message string) logLine {
 	s.t.Helper()
 	for {

@@ -72,7 +72,7 @@ type distributed struct {
 	LockedMS int64  `json:"lockedMilliseconds"`
 }
 
-// done is the result of a command without other output.
+// done is the result of a command that has no other output.
 type done struct {
 	Done string `json:"done"`
 }
@@ -340,9 +340,9 @@ func readVersion() version {
 // longestInput is the maximum length of the input that is read as a password, in bytes.
 const longestInput = 8 << 10
 
-// password returns the password that a command sets. It reads it from standard input, without one
-// trailing newline, or generates it. Only a generated password is also returned as generated, to be
-// printed.
+// password returns the password that a command sets. If stdin is true, it reads the password from
+// standard input, without one trailing newline. Otherwise it generates a password. The result
+// generated is empty unless the password was generated and must be printed.
 func (p *program) password(stdin bool) (password, generated string, err error) {
 	if !stdin {
 		generated = secret.RandomPassword()
@@ -369,7 +369,7 @@ func (p *program) confirm(ctx context.Context, warning, word string) error {
 	}
 	fmt.Fprintf(p.stderr, "%s\nType %s to continue: ", warning, word)
 	typed := make(chan string, 1)
-	go func() { // reading cannot be interrupted
+	go func() { // in a goroutine, because reading from the terminal cannot be interrupted
 		line, _ := bufio.NewReader(io.LimitReader(p.stdin, longestInput)).ReadString('\n')
 		typed <- strings.TrimSpace(line)
 	}()
@@ -383,7 +383,8 @@ func (p *program) confirm(ctx context.Context, warning, word string) error {
 	return errNotConfirmed
 }
 
-// shownOnce returns the line for a generated password, which is not stored.
+// shownOnce returns the output line for a generated password. The password is not stored in plain
+// text, so it cannot be shown again.
 func shownOnce(generated string) []string {
 	if generated == "" {
 		return nil

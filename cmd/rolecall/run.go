@@ -63,9 +63,10 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	return 0
 }
 
-// isSetting reports whether the environment can set the flag. Settings of the instance have a
-// group in the help. Other flags say what a command does and to whom, so a variable such as
-// ROLECALL_YES or ROLECALL_EMAIL that was set for another purpose must not affect them.
+// isSetting reports whether an environment variable can set the flag. Only settings of the instance
+// can be set this way. They have a group in the help. The other flags select the action and its
+// target. A variable such as ROLECALL_YES or ROLECALL_EMAIL that was set for another purpose must
+// not affect them.
 func isSetting(flag *kong.Flag) bool { return flag.Group != nil }
 
 // variable returns the environment variable for a setting.
@@ -128,7 +129,7 @@ func (p *program) results() io.Writer {
 	return p.stdout
 }
 
-// print writes a result: as JSON if the flag for it is set, otherwise the lines.
+// print writes a result: as JSON if the JSON flag is set, otherwise as the lines.
 func (p *program) print(result any, lines ...string) error {
 	if p.JSON {
 		encoder := json.NewEncoder(p.stdout)

@@ -27,7 +27,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Run serves until ctx ends. Then it answers the requests that it received, and returns.
+// Run serves until ctx ends. Then it responds to the requests that it has received, and returns.
 func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	settings, err := c.settings(&p.globals)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if c.Demo && p.Database == "" {
 		p.Database = demoDatabase
 	}
-	listener, err := listen(ctx, "--listen", c.Listen) // first, because it fails early and changes nothing
+	listener, err := listen(ctx, "--listen", c.Listen) // before other steps, because it changes nothing and can fail
 	if err != nil {
 		return err
 	}
@@ -61,13 +61,14 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	return serve(ctx, p, settings, db, listener, operators)
 }
 
-// ballast is memory that is never touched, so it takes no physical memory, but it counts
-// as live. Without it the garbage collector runs every few milliseconds, because so little is
-// live. It saves 13 of 136 thousand instructions of a request that is answered from memory
-// (ADR 0022).
+// ballast is memory that is never accessed. It takes no physical memory, but the garbage collector
+// counts it as live. The live heap is otherwise so small that the garbage collector runs every few
+// milliseconds. The ballast saves 13 of 136 thousand instructions of a request that is answered
+// from memory (ADR 0022).
 const ballast = 16 << 20
 
-// serve serves on the listener, and operators on their own listener unless it is nil.
+// serve serves requests on the listener. If the operators listener is not nil, it serves operators
+// on that listener.
 func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *httpserver.Listener) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	logger := newLogger(p.stderr, settings.LogFormat)
@@ -131,7 +132,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
-	// The background work ends after the last request and before the store.
+	// The background work ends after the last request, and before the store is closed.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	var workErr error

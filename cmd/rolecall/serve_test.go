@@ -191,7 +191,7 @@ func TestPublicURLIsTheBaseOfEveryRoute(t *testing.T) {
 	}
 }
 
-func TestCommandsWorkBesideARunningServer(t *testing.T) {
+func TestCommandsWorkNextToARunningServer(t *testing.T) {
 	for name, folder := range map[string]string{"SQLite": newTenant(t), "PostgreSQL": ""} {
 		t.Run(name, func(t *testing.T) {
 			if folder == "" {
@@ -253,7 +253,7 @@ func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
 	}
 }
 
-// signIn returns the answer to the owner of acme who signs in.
+// signIn signs the owner of acme in and returns the response.
 func signIn(t *testing.T, s *process) *http.Response {
 	t.Helper()
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, ownerEmail, ownerPassword)

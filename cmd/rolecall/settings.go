@@ -46,8 +46,9 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 	return s, nil
 }
 
-// checkPlainHTTP warns of an address that other machines can reach without TLS. An https public
-// URL or a trusted proxy shows that a proxy in front of Rolecall has TLS.
+// checkPlainHTTP adds a warning if other machines can reach the address without TLS. It adds none
+// with an https public URL or a trusted proxy, because these settings show that a proxy in front of
+// Rolecall uses TLS.
 func (s *settings) checkPlainHTTP() {
 	isProxied := s.publicURL != nil && s.publicURL.Scheme == "https" || len(s.trustedProxies) > 0
 	isAddress := s.Listen != "" && !strings.HasPrefix(s.Listen, "fd:")
@@ -152,9 +153,9 @@ func (s *settings) readOrigins() error {
 	return nil
 }
 
-// checkSites warns of origins that are on another site than the public URL, because browsers
-// neither store nor send the session cookie there. Without the list of public suffixes, only
-// origins with less than two labels in common are certainly on another site.
+// checkSites adds a warning for origins on another site than the public URL, because browsers
+// neither store nor send the session cookie there. Rolecall has no list of public suffixes. So it
+// is certain of a different site only if the hosts have fewer than two labels in common.
 func (s *settings) checkSites() {
 	if s.publicURL == nil {
 		return

@@ -83,7 +83,7 @@ func TestTheHostPrefixNeedsHTTPSAndOneHost(t *testing.T) {
 	const https, http = "https://id.example.com", "http://127.0.0.1:8080"
 	for _, test := range []struct {
 		command serveCommand
-		says    string // empty: it is accepted
+		says    string // part of the error; empty if the value is accepted
 	}{
 		{serveCommand{PublicURL: https}, ""},
 		{serveCommand{PublicURL: https + "/people"}, ""},
@@ -235,10 +235,10 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
-func TestWhatIsWeakerIsSaid(t *testing.T) {
+func TestWeakerSettingsAreReported(t *testing.T) {
 	for _, test := range []struct {
 		command serveCommand
-		warning string // "" for none
+		warning string // "" for no warning
 	}{
 		{serveCommand{PublicURL: "https://id.example.com", AllowOrigin: []string{"https://app.example.com"}}, ""},
 		{serveCommand{AllowOrigin: []string{"http://localhost:3000"}}, ""},

@@ -18,9 +18,9 @@ import (
 	"github.com/rolecall/rolecall/client"
 )
 
-// Clients that post without pause, on connections they keep and on new ones, see
-// a process leave only by not being let in any more: every request that got onto
-// a connection is answered.
+// While the process stops, clients send requests without pause, on kept connections and on new
+// ones. Only new connections may be refused. Each request on an accepted connection must get a
+// response.
 func TestStopFailsNoRequest(t *testing.T) {
 	const clients, before = 64, 2_000
 	folder := newTenant(t)
@@ -64,8 +64,8 @@ func TestStopFailsNoRequest(t *testing.T) {
 	}
 }
 
-// postOnce posts a request with a body that is refused for want of a session: it
-// is not idempotent, so net/http does not repeat it.
+// postOnce sends a POST request without a session, which the server refuses. net/http does not
+// retry it, because POST is not idempotent.
 func postOnce(ctx context.Context, transport *http.Transport, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/users", strings.NewReader(`{"email":"a@b.example","name":"Nobody"}`))
 	if err != nil {
@@ -87,13 +87,13 @@ func postOnce(ctx context.Context, transport *http.Transport, address string) er
 	return nil
 }
 
-// isDial reports whether a request failed before there was a connection.
+// isDial reports whether a request failed because no connection was established.
 func isDial(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "dial"
 }
 
-func TestRequestUnderWayIsFinished(t *testing.T) {
+func TestARequestInProgressIsFinished(t *testing.T) {
 	s := startServer(t, newTenant(t))
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestDrainServesOnWhileReadinessIsFalse(t *testing.T) {
 		t.Errorf("sign-in while it leaves: %v", err)
 	}
 
-	// A second signal ends it at once, for all the ten minutes.
+	// A second signal ends the process immediately, although the drain time is ten minutes.
 	if err := s.stop(syscall.SIGTERM); err == nil {
 		t.Error("the second signal ended it in an orderly way")
 	}

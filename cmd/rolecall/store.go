@@ -24,7 +24,7 @@ import (
 // queuedHashes is the maximum number of waiting password hashes per core: about a second of work.
 const queuedHashes = 50
 
-// openDatabase is a database with the function that closes it.
+// openDatabase is a database and the function that closes it.
 type openDatabase struct {
 	store.Database
 	close func() error
@@ -70,10 +70,11 @@ func (g *globals) direct() string {
 	return g.Database
 }
 
-// makeKey creates a random key for a new instance, unless its keys are in a file. A database with
-// tenants or fingerprints but without a key has its keys in a file that was not given. A new key could
-// not decrypt existing data, so makeKey creates none. The first key has no creation time: if two
-// processes create it at the same time, one insert fails, and that process finds the key of the other.
+// makeKey creates a random key for a new instance, unless the flags name a key file. If the
+// database has tenants or fingerprints but no key, the keys of the instance are in a file that the
+// flags do not name. A new key could not decrypt the existing data, so makeKey creates no key in
+// this case. The first key has no creation time. If two processes create it at the same time, one
+// insert fails, and that process uses the key of the other.
 func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	if g.SecretKeyFile != "" {
 		return nil
@@ -105,8 +106,8 @@ func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	return nil
 }
 
-// loadKeys returns the instance's keys from the file, or from the database if no file is set. It
-// returns an error if the instance has only used other keys.
+// loadKeys returns the keys of the instance from the key file, or from the database if no file is
+// set. It returns an error if the data of the instance was encrypted with other keys only.
 func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
 	keys, err := g.readKeys(ctx, db)
 	if err != nil {
@@ -133,11 +134,12 @@ func (g *globals) readKeys(ctx context.Context, db store.Database) (*secret.Keys
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
 
-// errOtherKeys is the error of keys that cannot decrypt the secrets of the instance.
+// errOtherKeys is returned if none of the keys can decrypt the secrets of the instance.
 var errOtherKeys = errors.New("none of the given keys was used with this database before, so they cannot decrypt its secrets: set --secret-key-file to the key file of this instance (if the keys are lost, see docs/operations.md)")
 
-// verifyKeys returns an error if the instance has only used other keys. It records the
-// keys of a new instance, and new keys next to one that was used.
+// verifyKeys returns an error if the instance has used other keys before, but none of the given
+// keys. It records the keys of a new instance. It also records new keys if one of the given keys
+// was used before.
 func verifyKeys(ctx context.Context, db store.Database, keys *secret.Keys) error {
 	all := store.New(db, nil)
 	var known [][]byte
@@ -190,7 +192,7 @@ func readKeyFile(file string) (*secret.Keys, error) {
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
 
-// newPasswords returns Passwords that compute as many hashes at once as there are cores.
+// newPasswords returns a Passwords that computes at most one hash per core at a time.
 func newPasswords() *secret.Passwords {
 	cores := runtime.GOMAXPROCS(0)
 	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)

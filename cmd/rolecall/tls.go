@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// certificate is the TLS certificate of a listener. Each handshake checks whether its files have
-// changed, which costs little compared with the handshake. So the next connection uses a renewed
-// certificate, without a signal or restart.
+// certificate is the TLS certificate of a listener. Each handshake checks whether the certificate
+// files have changed. This check is cheap compared with the handshake. After a renewal, the next
+// connection uses the new certificate, without a signal or restart.
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
 
 	mu      sync.Mutex
-	read    [2]fileState // of the files when they were last read
+	read    [2]fileState // states of the files at the last read
 	current *tls.Certificate
 }
 
-// fileState changes with the content of a file.
+// fileState identifies a version of a file. It is used to detect changes of the content.
 type fileState struct {
 	modified int64 // nanoseconds
 	size     int64
@@ -47,8 +47,9 @@ func (c *certificate) config() *tls.Config {
 	}}
 }
 
-// forHandshake returns the current certificate of the files. If they cannot be loaded, for example
-// because only one of them has been replaced yet, it returns the previous certificate.
+// forHandshake returns the certificate in the files. If the files cannot be loaded, it returns the
+// previous certificate. This happens, for example, while only one of the two files has been
+// replaced.
 func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

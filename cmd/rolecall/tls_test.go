@@ -53,7 +53,7 @@ func newKeyPair(t *testing.T, serial int64) keyPair {
 	return pair
 }
 
-// replace puts a file in place the way renewal tools do, by a rename.
+// replace replaces the file by a rename, as certificate renewal tools do.
 func replace(t *testing.T, file string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(file+".new", content, 0o600); err != nil {
@@ -64,8 +64,8 @@ func replace(t *testing.T, file string, content []byte) {
 	}
 }
 
-// serialServed returns the serial number of the certificate that a new
-// connection is shown, which it must be able to trust.
+// serialServed opens a new connection and returns the serial number of the certificate of the
+// server. The pool must contain a certificate that verifies it.
 func serialServed(t *testing.T, address string, trusting *x509.CertPool) int64 {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: trusting})
