@@ -1,5 +1,5 @@
-// Package openapi holds the contract as an OpenAPI 3.1 document. The program writes the document. A
-// test of package httpapi compares it with the served one.
+// Package openapi contains the API contract as an OpenAPI 3.1 document. The program generates the
+// document. A test of package httpapi checks that the committed document is the generated one.
 package openapi
 
 import _ "embed"

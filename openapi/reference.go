@@ -10,7 +10,7 @@ var Pages embed.FS
 
 // Asset is a file that the pages load.
 type Asset struct {
-	Name    string // as the pages call it
+	Name    string // name in the links of the pages
 	Type    string // media type
 	Content []byte
 }
