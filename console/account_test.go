@@ -26,8 +26,8 @@ func fieldOf(t *testing.T, page, name, attribute string) string {
 	return html.UnescapeString(found[1])
 }
 
-// codeOf returns the code that an app shows for the secret of the page, steps of half
-// a minute later than the service's clock says.
+// codeOf returns the code of an authenticator app with the secret on the page. The code is for the
+// service's current time plus later steps of 30 seconds.
 func (f *fixture) codeOf(page string, later int64) string {
 	f.t.Helper()
 	uri, err := url.Parse(html.UnescapeString(regexp.MustCompile(`href="(otpauth:[^"]+)"`).FindStringSubmatch(page)[1]))
@@ -41,8 +41,8 @@ func (f *fixture) codeOf(page string, later int64) string {
 	return secret.TOTP(raw).Code(f.node.Access.Now().Std().Unix()/30 + later)
 }
 
-// addApp gives who has the cookie Authenticator app, and returns the page with its
-// secret and the recovery codes.
+// addApp enrols an authenticator app for the user of the session cookie. It returns the page with
+// the secret of the app, and the recovery codes.
 func (f *fixture) addApp(cookie string) (page string, codes []string) {
 	f.t.Helper()
 	page = f.send(http.MethodPost, "/console/acme/account/app", cookie, nil).body
@@ -119,7 +119,7 @@ func TestTheSecretOfAnAppIsInTheAnswerAlone(t *testing.T) {
 	}
 }
 
-func TestWhoHasASecondFactorConfirmsByItAtTheForm(t *testing.T) {
+func TestReauthenticationAcceptsASecondFactor(t *testing.T) {
 	f := newFixture(t)
 	user := f.hire("eve@example.com", "Eve Adams", nil)
 	cookie := f.signIn("acme", ownerEmail)
@@ -235,7 +235,7 @@ func TestThePasswordIsChangedAtItsForm(t *testing.T) {
 	}
 }
 
-func TestWhoEndsTheirOwnSessionIsSignedOut(t *testing.T) {
+func TestAUserWhoEndsTheCurrentSessionIsSignedOut(t *testing.T) {
 	f := newFixture(t)
 	ways := []string{"/sign-out", "/sessions/{session}/end"}
 	for _, way := range ways {
@@ -250,7 +250,7 @@ func TestWhoEndsTheirOwnSessionIsSignedOut(t *testing.T) {
 	}
 }
 
-func TestTheAccountOfWhoMayNothing(t *testing.T) {
+func TestTheAccountOfAUserWithoutPermissions(t *testing.T) {
 	f := newFixture(t)
 	f.hire("eve@example.com", "Eve Adams", nil)
 	f.hire("sam@example.com", "Sam Scoped", []string{"users:read", "shop/invoices:approve"}, "Sales")

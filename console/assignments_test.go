@@ -98,7 +98,7 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
+func TestAssigningRolesWithoutPermissionToReadThem(t *testing.T) {
 	f := newFixture(t)
 	user, hidden := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Hidden", "users:read")
 	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read", "roles:assign"})

@@ -17,8 +17,8 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// deeds are the forms of the console by their paths, with the operation of the
-// contract that each stands for: there is no other way to change anything here.
+// deeds has the forms of the console by path, with the operation of the API that each form calls.
+// Only these forms can change data.
 var deeds = map[string]string{
 	"/":                                             "AuthsController_login",
 	"/{tenant}/sign-in":                             "AuthsController_login",
@@ -76,12 +76,12 @@ var deeds = map[string]string{
 	"/{tenant}/users/{id}/tokens/{tokenId}/revoke":            "UsersController_revokeUserToken",
 }
 
-// looks are the pages without a form, with the operation that they show.
+// looks has the pages without a form by path, with the operation of the API that each page shows.
 var looks = map[string]string{
-	"":                                  "", // leads to the next
+	"":                                  "", // redirects to the next path
 	"/{tenant}":                         "AuthsController_getSession",
 	"/{tenant}/":                        "AuthsController_getSession",
-	"/{tenant}/{rest...}":               "AuthsController_getSession", // there is no page
+	"/{tenant}/{rest...}":               "AuthsController_getSession", // unknown pages
 	"/{tenant}/settings":                "TenantController_getTenant",
 	"/{tenant}/account":                 "AuthsController_getFactors",
 	"/{tenant}/users":                   "UsersController_listUsers",
@@ -130,7 +130,7 @@ func TestEachPageNamesItsOperation(t *testing.T) {
 	}
 }
 
-// elsewhere are the operations of the contract that no page stands for, and why.
+// elsewhere has the operations of the API that the console does not have, with the reason.
 var elsewhere = map[string]string{
 	"AuthsController_beginEnrolment":          "a step of the sign-in",
 	"AuthsController_getPasskeySignInOptions": "a step of the sign-in",
@@ -198,7 +198,7 @@ func TestEachClassHasItsLooksAndEachLookItsUse(t *testing.T) {
 	}
 }
 
-func TestWhatIsDoneIsSaid(t *testing.T) {
+func TestEachChangeHasAMessage(t *testing.T) {
 	for _, a := range slices.Concat(actions, serviceAccountActions) {
 		if !hasMessage(donePrefix + a.done) {
 			t.Errorf("%s: no message says what it did", a.path)
@@ -206,7 +206,7 @@ func TestWhatIsDoneIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsDoneIsSaidOfWhomAndByUsAlone(t *testing.T) {
+func TestMessagesNameTheUserAndComeOnlyFromTheConsole(t *testing.T) {
 	f := newFixture(t)
 	role := f.makeRole("<b>Helper", "users:read")
 	eve := f.hire("eve@example.com", "Eve <i>", []string{"users:read"})
@@ -236,7 +236,7 @@ func TestWhatIsDoneIsSaidOfWhomAndByUsAlone(t *testing.T) {
 	}
 }
 
-func TestTheWayHomeKeepsWhatIsToBeSaid(t *testing.T) {
+func TestRedirectsKeepTheMessage(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	for query, wanted := range map[string]string{"?done=role-created": "?done=role-created", "?done=x%26y": "", "": ""} {
@@ -522,7 +522,7 @@ func TestTheConsoleIsBelowTheBase(t *testing.T) {
 	}
 }
 
-func TestAFormThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidFormIsRefused(t *testing.T) {
 	f := newFixture(t)
 	for _, form := range []url.Values{
 		{"email": {"\xff"}, "password": {"x"}}, {"\xff": {"x"}},

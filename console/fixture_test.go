@@ -30,8 +30,8 @@ const (
 	password   = "correct horse battery staple"
 )
 
-// fixture is the console over a real edge, service and store, with two tenants that
-// have an owner of the same address and password.
+// fixture is the console over a real HTTP handler, service and store. It has two tenants. Their
+// owners have the same address and password.
 type fixture struct {
 	t     testing.TB
 	url   string
@@ -85,7 +85,7 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 	return f
 }
 
-// reply is what came, with its body read. Redirects are not followed.
+// reply is a response and its body. Redirects are not followed.
 type reply struct {
 	*http.Response
 	body string
@@ -138,10 +138,11 @@ func (f *fixture) signIn(tenant, email string) string {
 	return session.Name + "=" + session.Value
 }
 
-// await lets the time pass that makes a sign-in too old for what needs a recent one.
+// await advances the clock of the service until a sign-in is too old for operations that need a
+// recent sign-in.
 func (f *fixture) await() { f.ahead.Add(int64(rolecall.DefaultReauthentication + time.Minute)) }
 
-// asOwner returns the call of the owner of acme.
+// asOwner returns the owner of acme as a caller.
 func (f *fixture) asOwner() access.Caller {
 	f.t.Helper()
 	ctx := context.Background()
@@ -156,8 +157,8 @@ func (f *fixture) asOwner() access.Caller {
 	return access.Caller{Principal: signIn.Principal}
 }
 
-// hire creates an active user of acme who holds the permissions in the departments, or everywhere
-// without departments.
+// hire creates an active user of acme with the permissions. With departments, the permissions are
+// limited to these departments.
 func (f *fixture) hire(email, name string, permissions []string, departments ...string) rolecall.User {
 	f.t.Helper()
 	ctx, c := context.Background(), f.asOwner()

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// newUserForm is what the form of a new user sends.
+// newUserForm returns the fields of the form for a new user.
 func newUserForm(email, key string) url.Values {
 	return url.Values{
 		"idempotency-key": {key}, "name": {"Grace Hopper"}, "email": {email}, "department": {"Sales"}, "externalId": {""}, "invite": {"true"},

@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// makeRole makes a role of acme by the owner's hand.
+// makeRole creates a role of acme as the owner.
 func (f *fixture) makeRole(name string, permissions ...string) rolecall.Role {
 	f.t.Helper()
 	created, err := f.node.Directory.CreateRole(f.t.Context(), f.asOwner(), idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.RoleDraft{Name: name, Permissions: permissions})
@@ -26,7 +26,7 @@ func (f *fixture) makeRole(name string, permissions ...string) rolecall.Role {
 	return created.Value
 }
 
-// builtIn returns the role of the key.
+// builtIn returns the built-in role with the key.
 func (f *fixture) builtIn(key string) rolecall.Role {
 	f.t.Helper()
 	page, err := f.node.Directory.Roles(f.t.Context(), f.asOwner(), directory.RoleListing{Key: key, Limit: 1})

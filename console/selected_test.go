@@ -150,7 +150,7 @@ func TestOnlyWhatIsAllowedIsDoneToSelectedUsers(t *testing.T) {
 	}
 }
 
-func TestASelectionThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidSelectionIsRefused(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	const path = "/console/acme/users/selected/suspend"

@@ -10,7 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// secrets returns the texts about the two users that the caller may not read.
+// secrets returns the texts about the two users, and about other objects, that the caller may not
+// read.
 func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
 	sight := c.ReadableMembers(shown)
 	for m, of := range map[rolecall.UserMember]func(*rolecall.User) string{
@@ -36,7 +37,7 @@ func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
 	return list
 }
 
-// pathsAbout returns the addresses of all pages, those of users about the one.
+// pathsAbout returns the URL paths of all pages. Pages about a user are about u.
 func (f *fixture) pathsAbout(u *rolecall.User, role rolecall.RoleID, account rolecall.ServiceAccountID) (paths []string) {
 	user := u.ID.String()
 	names := strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.String(), "/service-accounts/{id}", "/service-accounts/"+account.String(), "{id}", user,

@@ -72,7 +72,8 @@ func TestConsoleAcceptsTheSessionOfTheAPI(t *testing.T) {
 		t.Error("a console session that is not live hides the session of the API")
 	}
 
-	// A sign-out ends both sessions of its tenant, and leaves the session of an application of another.
+	// A sign-out ends the API session and the console session of its tenant. It does not end the
+	// API session of another tenant.
 	shared, own = f.apiSession("acme"), f.signIn("acme", ownerEmail)
 	a := f.send(http.MethodPost, "/console/acme/sign-out", own+"; "+shared, nil)
 	if f.opens("acme", own) || f.opens("acme", shared) || len(a.Cookies()) != 2 {

@@ -97,7 +97,7 @@ func TestFormsAreReadInTheirZone(t *testing.T) {
 		{"", "", "2199-07-01T12:00", "2199-07-01T12:00:00.000000Z"},
 		{"Europe/Berlin", "", "2199-07-01T12:00", "2199-07-01T10:00:00.000000Z"},
 		{"Europe/Berlin", "Europe/Berlin", "2199-01-01T00:30", "2198-12-31T23:30:00.000000Z"},
-		{"Europe/Berlin", "America/New_York", "2199-07-01T12:00", "2199-07-01T16:00:00.000000Z"}, // the reader has traveled
+		{"Europe/Berlin", "America/New_York", "2199-07-01T12:00", "2199-07-01T16:00:00.000000Z"}, // the time zone of the browser has changed
 		{"Europe/Berlin", "UTC", "2199-07-01T12:00", "2199-07-01T12:00:00.000000Z"},
 		{"Europe/Berlin", "Europe/Nowhere", "2199-07-01T12:00", "Must be checked again, because the server doesn't know the time zone Europe/Nowhere."},
 		{"Europe/Berlin", "Europe/Berlin", repeated, strings.Replace(repeated, "T02:30", "T00:30:00.000000Z", 1)},
@@ -119,7 +119,7 @@ func TestFormsAreReadInTheirZone(t *testing.T) {
 			t.Errorf("%+v: %d, is saved as %s", test, a.StatusCode, got)
 		}
 	}
-	// A form that failed is shown in its own zone again.
+	// A form with an error is shown again in the time zone in which it was filled in.
 	a := f.send(http.MethodPost, path, session+"; "+zoneCookie+"=Europe/Berlin", url.Values{"expiresAt": {"2199-07-01T12:00"}, "timeZone": {"Asia/Tokyo"}})
 	if !strings.Contains(a.body, "Time zone: Asia/Tokyo<") || !strings.Contains(a.body, `value="2199-07-01T12:00"`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
@@ -135,7 +135,7 @@ func hiddenFields(page string) url.Values {
 	return fields
 }
 
-// A form shows minutes, and a minute is shown twice when clocks are set back.
+// A form shows times without seconds. A local time exists twice when clocks are set back.
 func TestAnUnchangedEndIsSavedUnchanged(t *testing.T) {
 	f := newFixture(t)
 	user, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Helper", "users:read")

@@ -12,10 +12,10 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// secretOf finds the secret of an API token.
+// secretOf matches the secret of an API token.
 var secretOf = regexp.MustCompile(`rc_[A-Za-z0-9_-]{40,}`)
 
-// tokenFields are those of a form that makes a token of the permissions.
+// tokenFields returns the fields of the form for a new API token with the permissions.
 func tokenFields(key, name string, permissions ...string) url.Values {
 	return url.Values{"idempotency-key": {key}, "name": {name}, "permissions": permissions, "expiresAt": {time.Now().UTC().Add(48 * time.Hour).Format(inputLayout)}}
 }
@@ -123,7 +123,7 @@ func TestOnlyWhatTheHolderHasIsOfferedForAToken(t *testing.T) {
 	}
 }
 
-func TestNobodyMakesTokensForSomebodyElse(t *testing.T) {
+func TestUsersCannotCreateTokensForOtherUsers(t *testing.T) {
 	f := newFixture(t)
 	user := f.hire("eve@example.com", "Eve Adams", []string{"users:read"})
 	own := f.signIn("acme", "eve@example.com")
@@ -166,7 +166,7 @@ func TestOnesOwnTokensAreOnTheAccount(t *testing.T) {
 	}
 }
 
-func TestTokensWorthASecondLookAreSeen(t *testing.T) {
+func TestRiskyTokensAreMarked(t *testing.T) {
 	const now = rolecall.Time(2_000_000_000_000_000)
 	day := 24 * time.Hour
 	for want, token := range map[string]rolecall.APIToken{

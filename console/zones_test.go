@@ -112,7 +112,7 @@ func TestStartsOfDays(t *testing.T) {
 	}
 }
 
-// Each wall time that clocks show is read as the first moment at which they show it.
+// Each local time that exists is parsed as the first instant at which clocks show it.
 func TestWallTimesAreReadAsTheirFirstMoment(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Africa/Casablanca", "America/Havana", "Asia/Tehran", "Antarctica/Troll", "Pacific/Auckland"} {
 		zone, first := zoneNamed(t, name), map[string]time.Time{}
