@@ -22,7 +22,7 @@ const (
 	PreconditionFailed        // If-Match named another version
 	PreconditionRequired      // If-Match is missing
 	TooMany                   // a limit was reached; a later request can succeed
-	Unavailable               // the store is unreachable or a queue is full
+	Unavailable               // the store is unreachable, the process is overloaded or stopping, or a row changes too often
 )
 
 // Error is a failure that may be shown to the client that caused it. Its texts
@@ -91,22 +91,22 @@ var (
 	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. See errors for each field."}
 	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A field is invalid. See errors for each field."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
-	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation has expired, or was used, replaced or withdrawn. Ask for a new one."}
-	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is no longer valid: it has expired, or was used, replaced or withdrawn. Request a new one."}
-	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an email address has expired, or was used or replaced. Request the change again."}
+	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation is not valid. Its link may be incomplete or expired, or it was used, replaced or withdrawn. Ask for a new one."}
+	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request a new one."}
+	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an email address is not valid. It may be incomplete or expired, or it was used or replaced. Request the change again."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has the cookies of two live sessions. Sign in again, or sign out to end both."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The email address or the password is wrong for this tenant. Try again, or request a password reset."}
-	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password is correct, but a second factor is also required. Send it with the challenge to POST /auths/login/second-factor."}
-	ErrEnrolmentRequired    = &Error{Kind: Unauthenticated, Code: "second-factor-enrolment-required", Detail: "The password is correct, but this tenant requires a second factor, and you have not enrolled one. Send the challenge to POST /auths/login/enrolment."}
-	ErrWrongCode            = &Error{Kind: Unauthenticated, Code: "wrong-code", Detail: "This second factor is wrong, or was used before. Wait for the next code, or use another method."}
+	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password was accepted, but a second factor is also required. Send it with the challenge of this response to POST /auths/login/second-factor."}
+	ErrEnrolmentRequired    = &Error{Kind: Unauthenticated, Code: "second-factor-enrolment-required", Detail: "The password was accepted, but this tenant requires a second factor, and you have not enrolled one. Send the challenge of this response to POST /auths/login/enrolment."}
+	ErrWrongCode            = &Error{Kind: Unauthenticated, Code: "wrong-code", Detail: "This second factor is wrong, or was used before. Use the next code of the app, or another method."}
 	ErrChallengeInvalid     = &Error{Kind: Unauthenticated, Code: "challenge-invalid", Detail: "This challenge has expired, was used, or failed too often. Sign in again with the password."}
 	ErrPasskeyRefused       = &Error{Kind: Unauthenticated, Code: "passkey-refused", Detail: "This passkey was not accepted, or the sign-in took too long. Try again, or sign in with the password."}
 	ErrTenantSuspended      = &Error{Kind: Forbidden, Code: "tenant-suspended", Detail: "This tenant is suspended. An operator of the service can resume it."}
 	ErrUserSuspended        = &Error{Kind: Forbidden, Code: "user-suspended", Detail: "This user is suspended. An administrator of the tenant can resume the user."}
-	ErrSessionRequired      = &Error{Kind: Forbidden, Code: "session-required", Detail: "This operation needs the session of a user, and does not accept API tokens and operator keys. Sign in as a user and repeat the request."}
+	ErrSessionRequired      = &Error{Kind: Forbidden, Code: "session-required", Detail: "This operation needs the session of a user. API tokens and operator keys are refused. Sign in as a user and repeat the request."}
 	ErrNotRecent            = &Error{Kind: Forbidden, Code: "reauthentication-required", Detail: "This operation needs a more recent sign-in. Re-authenticate with POST /auths/confirm, then repeat the request."}
 	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "You do not have the permission for this. An administrator of the tenant can assign you a role that has it."}
-	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a member that you may not read. Remove it from the request."}
+	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a field that you may not read. Remove it from the request."}
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "Your permission does not include the department that the user would be in. Use a department that it includes."}
 	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove more permissions than you have, or take over an account that has more. An administrator of the tenant with these permissions can do it."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it. Check the IDs in the request."}
@@ -131,7 +131,7 @@ var (
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key was used with a different request. Use a new key for each new request."}
 	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have too many idempotency keys that have not expired. Wait until some of them expire.", RetryAfter: 10 * time.Minute}
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many attempts. Wait before you try again."}
-	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of mails that users send to other users, such as invitations. Try again later. The operator can raise the limit with --mail-limit."}
+	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of links mailed to other people, such as invitations. Try again later. The operator can raise the limit with --mail-limit."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "The value of If-Match is not the current version. Read the resource again and repeat the change."}
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. If the request makes a change, the change may have been made. Repeat the request shortly, with the same idempotency key if it has one.", RetryAfter: time.Second}

@@ -121,7 +121,7 @@ func TestOnlyWhatIsAllowedIsDoneToSelectedUsers(t *testing.T) {
 	for _, a := range bulkActions {
 		path := "/console/acme/users/selected" + a.path
 		for _, reply := range []reply{f.get(path+"?"+selecting(users).Encode(), reader), f.send(http.MethodPost, path, reader, selecting(users))} {
-			if reply.StatusCode != http.StatusForbidden || !strings.Contains(reply.body, "You do not have the permission for this") {
+			if reply.StatusCode != http.StatusForbidden || !strings.Contains(reply.body, "You do not have it, or your reach does not include this") {
 				t.Errorf("%s: %d %s", a.path, reply.StatusCode, reply.body)
 			}
 		}

@@ -109,7 +109,7 @@ func (l usersView) countWords() string {
 	return ""
 }
 
-// countSwap returns how htmx inserts the count. An empty count is appended, so that the old count
+// countSwap returns the value of hx-swap-oob for the number of users. An empty count is appended, so that the old count
 // stays visible until the new one is loaded.
 func (l usersView) countSwap() string {
 	if l.countWords() == "" && l.faults == nil {

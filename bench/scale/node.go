@@ -89,7 +89,8 @@ func (n *node) seed(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// settle runs the maintenance of PostgreSQL that would otherwise start within minutes.
+// settle vacuums and analyzes the database, and writes a checkpoint. Otherwise PostgreSQL would do
+// this within minutes, during the measurement.
 func (b *bench) settle(ctx context.Context, database string) error {
 	if b.server == nil {
 		return nil

@@ -132,9 +132,9 @@ var UnknownTenant = rolecall.TenantID{15: 1}
 // long.
 const BatchSize = 500
 
-// SettleTime is how long after its time a deleted tenant is purged, and traces of an erased
-// user are searched for again. A node whose clock is behind, or that has the tenant or the
-// user cached, has stopped writing by then.
+// SettleTime is the time between the end of the period in which a deleted tenant can be restored and
+// its purge, and between the erasure of a user and a second search for traces of the user. A node
+// whose clock is behind, or that has the tenant or the user cached, has stopped writing by then.
 const SettleTime = time.Minute
 
 // MaxRetries is how often a change is tried again after a concurrent change of the same

@@ -107,7 +107,8 @@ func (o *Policy) Requirements() string {
 	add(o.outranks, fmt.Sprintf("%s must have each of Rolecall's own permissions that the %s has.", caller, holder))
 	add(o.takesOver, fmt.Sprintf("%s must be able to assign every role of the %s.", caller, holder))
 	add(o.grantsRole, "The caller must be able to assign the role.")
-	add(o.StepsUp(), "Needs a recent sign-in or re-authentication.")
+	add(o.StepsUp() && o.SessionOnly, "Needs a recent sign-in or re-authentication.")
+	add(o.StepsUp() && !o.SessionOnly, "With a session, needs a recent sign-in or re-authentication.")
 	return strings.Join(sentences, " ")
 }
 
@@ -173,7 +174,7 @@ func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o
 func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	switch {
 	case o.ownInSession && u.ID == p.User.ID && !p.Interactive():
-		return rolecall.ErrSessionRequired
+		return rolecall.ErrSessionRequired.With("You can do this to yourself only with a session, and not with an API token. Sign in and repeat the request.")
 	case o.self && p.IsSelf(u.ID):
 		return nil
 	}
@@ -216,7 +217,7 @@ func (o *Policy) authorizeRank(p *Principal, assignments []rolecall.Assignment, 
 
 // denied returns the error of a principal who lacks the permission.
 func denied(permission rolecall.Permission) error {
-	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("You do not have the permission for this. You need the permission %s.", permission))
+	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("You need the permission %s for this. You do not have it, or your reach does not include this.", permission))
 }
 
 // Holds reports whether the principal holds the permission for users of the

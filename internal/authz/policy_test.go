@@ -52,9 +52,9 @@ func TestRequirementsDescribeThePolicy(t *testing.T) {
 		{authz.ReadSessions, "Needs `sessions:read`. With a session, users need no permission for themselves."},
 		{authz.CreateTenant, "Needs an operator key for all tenants."},
 		{authz.ReadOwnFactors, "Needs a session: API tokens and operator keys are refused."},
-		{authz.CreateRole, "Needs `roles:create`. The caller must be able to assign the role. Needs a recent sign-in or re-authentication."},
-		{authz.ResumeUser, "Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. Needs a recent sign-in or re-authentication."},
-		{authz.DeleteUser, "Needs `users:delete`. The caller must have each of Rolecall's own permissions that the user has. Needs a recent sign-in or re-authentication."},
+		{authz.CreateRole, "Needs `roles:create`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."},
+		{authz.ResumeUser, "Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."},
+		{authz.DeleteUser, "Needs `users:delete`. The caller must have each of Rolecall's own permissions that the user has. With a session, needs a recent sign-in or re-authentication."},
 		{authz.EndSessions, "Needs `sessions:revoke`. With a session, users need no permission for themselves. For another user or with an API token, the caller must have each of Rolecall's own permissions that the user has."},
 		{authz.SuspendServiceAccount, "Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has."},
 	} {

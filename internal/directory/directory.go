@@ -1,6 +1,6 @@
 // Package directory has the operations of administrators: on users, roles,
 // assignments, service accounts and their API tokens, invitations, deleted users,
-// tenants, operator keys, and on the events and summaries that show them. Each
+// tenants and operator keys. It also reads the events and the summaries of users. Each
 // method authorizes its caller by a policy of authz and writes the event in the
 // transaction of the change. It may import access and the packages that access may
 // import, but not signin.

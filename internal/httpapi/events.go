@@ -72,7 +72,7 @@ func (s *Server) listUserEvents(ctx context.Context, c access.Caller, in *listUs
 // eventBody is an event with the values that the caller may read.
 type eventBody struct {
 	ID         rolecall.EventID   `json:"id" doc:"ID of the event. IDs are not in the order of commits."`
-	Type       rolecall.EventType `json:"type" doc:"Type of the event: one of the values of the filter type. Later versions may add values. /docs/events describes each type."`
+	Type       rolecall.EventType `json:"type" doc:"Type of the event: one of the values of the query parameter type. Later versions may add values. /docs/events describes each type."`
 	OccurredAt rolecall.Time      `json:"occurredAt" doc:"When it happened."`
 	Actor      eventActor         `json:"actor" doc:"Who caused the event."`
 	Subject    eventSubject       `json:"subject" doc:"What the event is about."`

@@ -479,7 +479,7 @@ var tenantOperations = []*operation.Operation{
 		Method: http.MethodPost, Path: "/auths/totp/confirm", ID: "AuthsController_confirmTotp", Summary: "Confirm an authenticator app",
 		Description: "Verifies a code of the app, makes the app a second factor, and ends all other sessions of the user.",
 		Policy:      authz.AddOwnFactor,
-		Answers:     operation.Answers{{http.StatusOK, "The app is a second factor. The body has recovery codes if the user had none.", nil}},
+		Answers:     operation.Answers{{http.StatusOK, "The app is now a second factor. The body has recovery codes if the user had none.", nil}},
 		Endpoint:    operation.Typed((*Server).confirmTOTP),
 	},
 	{

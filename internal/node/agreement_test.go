@@ -40,7 +40,7 @@ type randomUser struct {
 	assignments []rolecall.Assignment
 }
 
-// randomUsers generates users of every status, with any assignments.
+// randomUsers returns a generator of a user with any stored status and up to four assignments.
 func randomUsers(f *fixture) *rapid.Generator[randomUser] {
 	var texts []string
 	for _, p := range rolecall.OwnPermissions() {

@@ -99,7 +99,7 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 		return web.ErrCrossSite
 	}
 	if answer := op.Endpoint.mediaType(); answer != "" && !accepts(r.Header["Accept"], answer) {
-		return web.ErrNotAcceptable.With("The response is " + answer + ", which the header Accept does not allow.")
+		return web.ErrNotAcceptable.With("The response is " + answer + ", which the header Accept does not allow. Accept " + answer + ", or omit the header.")
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil

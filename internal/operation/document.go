@@ -342,7 +342,7 @@ func (d *describer) problems(o *Operation, status int, errors []*rolecall.Error)
 		headers = []string{"Retry-After"}
 	}
 	return d.response(strings.ReplaceAll(http.StatusText(status), " ", ""), o, &huma.Response{
-		Description: http.StatusText(status) + ": " + strings.Join(codes, ", ") + ".",
+		Description: http.StatusText(status) + ". Codes: " + strings.Join(codes, ", ") + ".",
 		Headers:     d.headersNamed(headers...),
 		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: Ref("Problem")}},
 	})
@@ -362,8 +362,8 @@ var headersAbout = map[string]string{
 	"Retry-After":         "Seconds to wait before the next attempt.",
 	"X-Auth-User":         "ID of the caller: a user (with a session or an API token), a service account or an operator.",
 	"X-Auth-Tenant":       "Name of the tenant.",
-	"Accept":              "The media types that a request body may have.",
-	"Accept-Patch":        "The media types that the body of a PATCH may have.",
+	"Accept":              "With 415: the media types that the request body may have.",
+	"Accept-Patch":        "With 415 for a PATCH: the media types that the body may have.",
 	"Accept-Encoding":     "Request bodies must not be compressed.",
 }
 

@@ -97,7 +97,8 @@ func (o *Outbox) Wake() {
 }
 
 // Enqueue stores the mail in the outbox, in the transaction tx. It encrypts the recipient and the
-// content with the keys of the instance. A mail without an expiry time expires after one day.
+// content with the keys of the instance. If Divert is set, it passes the mail to Divert instead. A
+// mail without an expiry time expires after one day.
 func (o *Outbox) Enqueue(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 	now := o.now()
 	if m.ExpiresAt == 0 {

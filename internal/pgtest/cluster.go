@@ -116,7 +116,7 @@ func (c *Cluster) NewDatabase(ctx context.Context, name string) (string, error) 
 	return c.Coordinator.url(name, name), c.join(ctx, name)
 }
 
-// join makes a cluster of the servers' databases with this name.
+// join connects the database with this name on the coordinator to the one on each worker.
 func (c *Cluster) join(ctx context.Context, name string) error {
 	if err := c.Coordinator.as(ctx, name, fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %s)", c.Coordinator.port)); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 var (
 	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes. /docs lists all operations with their paths."}
 	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. Use one that the header Allow lists."}
-	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The response is application/json, which the header Accept does not allow. Accept application/json, or omit the header."}
+	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The header Accept does not allow the media type of the response. Accept application/json (text/csv for exports), or omit the header."}
 	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB. Send a smaller one."}
 	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and the query together are longer than 8 KiB. Shorten them."}
 	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines. Send fewer."}
