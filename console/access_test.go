@@ -131,7 +131,7 @@ func TestAComparisonCountsWildcards(t *testing.T) {
 	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read"})
 	cookie := f.signIn("acme", ownerEmail)
 	a := f.get("/console/acme/roles/"+left.ID.String()+"/compare?with="+right.ID.String(), cookie)
-	for _, part := range []string{"3 differences", "2 permissions in common", "Left &lt;b&gt;"} {
+	for _, part := range []string{"3 differences", "2 permissions are the same", "Left &lt;b&gt;"} {
 		if !strings.Contains(a.body, part) {
 			t.Errorf("roles: no %q in %s", part, a.body)
 		}

@@ -55,7 +55,7 @@ func (l rolesView) countWords() string {
 	case total.Exact:
 		return msg("roles.count", "Count", total.Count)
 	default:
-		return msg("roles.more-than", "Count", total.Count)
+		return msg("roles.at-least", "Count", total.Count)
 	}
 }
 
@@ -124,12 +124,12 @@ func (r roleView) hindrances() []string {
 // holderWords returns the number of users who hold the role, in words.
 func (r roleView) holderWords() string {
 	switch {
-	case r.holders == nil:
-		return ""
+	case r.holders == nil || r.holders.Count == 0 && !r.holders.Exact:
+		return "" // there can be users after those that were counted
 	case r.holders.Count == 0:
 		return msg("roles.no-users")
 	case !r.holders.Exact:
-		return msg("user.more-than", "Count", r.holders.Count)
+		return msg("user.at-least", "Count", r.holders.Count)
 	}
 	return msg("user.count", "Count", r.holders.Count)
 }
@@ -287,10 +287,10 @@ func (r roleView) deletion() string {
 	case r.holders != nil && r.holders.Count > 0 && r.holders.Exact:
 		return msg("roles.delete-held", "Count", r.holders.Count)
 	case r.holders != nil && r.holders.Count > 0:
-		return msg("roles.delete-more-than", "Count", r.holders.Count)
+		return msg("roles.delete-at-least", "Count", r.holders.Count)
 	case r.isHeld():
 		return msg("roles.delete-hidden")
-	case r.holders == nil:
+	case r.holders == nil || !r.holders.Exact:
 		return msg("roles.delete-unknown")
 	}
 	return msg("roles.delete-unused")

@@ -101,16 +101,16 @@ func (l usersView) countWords() string {
 	switch total := l.page.Total; {
 	case total != nil && total.Exact:
 		return msg("user.count", "Count", total.Count)
-	case total != nil:
-		return msg("user.more-than", "Count", total.Count)
+	case total != nil && total.Count > 0:
+		return msg("user.at-least", "Count", total.Count)
 	case l.page.Next == nil && l.asked("cursor") == "" && l.faults == nil:
 		return msg("user.count", "Count", len(l.page.Items))
 	}
 	return ""
 }
 
-// countSwap returns the value of hx-swap-oob for the number of users. An empty count is appended, so that the old count
-// stays visible until the new one is loaded.
+// countSwap returns the value of hx-swap-oob for the number of users. An empty count is appended,
+// so that the old count stays visible until the new one is loaded.
 func (l usersView) countSwap() string {
 	if l.countWords() == "" && l.faults == nil {
 		return "beforeend:#count"

@@ -84,7 +84,7 @@ scenario("a comparison shows the differences of two roles and of two users first
   assert.equal(differences.length, 4);
   assert.ok(differences.some((row) => /roles:read – no Can do$/.test(row)), differences.join());
   assert.ok(differences.some((row) => /shop\/a:b Can do Can delegate$/.test(row)), differences.join());
-  await page.getByText("1 permission in common").click();
+  await page.getByText("1 permission is the same").click();
   assert.match((await texts(page.getByRole("table").last()))[0], /users:read Can do Can do$/);
   await checkAccess(page);
   await checkWidth(page);

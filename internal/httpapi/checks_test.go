@@ -90,7 +90,7 @@ func TestThePermissionForAMemberComesBeforeItsValue(t *testing.T) {
 			r := s.in(t).as(test.cookie, test.method, test.path, test.body, "Idempotency-Key", "k")
 			code := map[int]string{400: "malformed-request", 403: "permission-denied", 422: "validation"}[test.status]
 			expectProblem(t, r, test.status, code)
-			if test.needs != "" && (!strings.Contains(r.body, "You need the permission "+test.needs+".") || strings.Contains(r.body, `"errors"`)) {
+			if test.needs != "" && (!strings.Contains(r.body, "You need the permission "+test.needs+" for this.") || strings.Contains(r.body, `"errors"`)) {
 				t.Errorf("want a refusal for lack of %s: %s", test.needs, r.body)
 			}
 		})
