@@ -14,7 +14,7 @@ import (
 var exportOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/exports/users", ID: "ExportsController_exportUsers", Summary: "Export users",
-		Description: "Exports the users whom the caller may read as a CSV file, with the filters of GET /users. The columns are the ID and the members that the caller may read of some user. A cell is empty if the caller may not read the member of this user. " + aboutExports,
+		Description: "Exports the users that the caller may read as a CSV file, with the filters of GET /users. The columns are the ID and the members that the caller may read of some user. A cell is empty if the caller may not read the member of this user. " + aboutExports,
 		Policy:      authz.ListUsers,
 		Answers:     operation.Answers{{http.StatusOK, "The users.", []string{"Content-Disposition"}}},
 		Problems:    problems{rolecall.ErrFieldNotReadable},

@@ -19,7 +19,7 @@ var operations = slices.Concat(userOperations, roleOperations, tenantOperations,
 var userOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/users", ID: "UsersController_listUsers", Summary: "List users",
-		Description: "Lists the users whom the caller may read.",
+		Description: "Lists the users that the caller may read.",
 		Policy:      authz.ListUsers,
 		Answers:     operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
 		Problems:    problems{rolecall.ErrFieldNotReadable},
@@ -131,7 +131,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/invitations", ID: "InvitationsController_listInvitations", Summary: "List invitations",
-		Description: "Lists the invitations that were not accepted and have not expired, of users whom the caller may invite.",
+		Description: "Lists the invitations that were not accepted and have not expired, of users that the caller may invite.",
 		Policy:      authz.ListInvitations,
 		Answers:     operation.Answers{{http.StatusOK, "A page of invitations, each with its user, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
 		Endpoint:    operation.Typed((*Server).listInvitations),

@@ -234,7 +234,7 @@ var roleOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/roles/{id}/users", ID: "RolesController_listRoleUsers", Summary: "List the users with a role",
-		Description: "Lists the users who have the role, of those whom the caller may read.",
+		Description: "Lists the users who have the role, as far as the caller may read them.",
 		Policy:      authz.ListRoleUsers,
 		Answers:     operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable},
