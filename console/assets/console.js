@@ -161,3 +161,18 @@ document.addEventListener("click", (event) => {
     (others.at(-1) ?? row).querySelector("input").focus();
   }
 });
+
+// The choice of a department is also the choice of "Users in certain departments", and "All users"
+// clears the departments.
+document.addEventListener("input", ({ target }) => {
+  const all = target.form?.querySelector("[name=where][value=everywhere]");
+  if (!all) return;
+  if (target === all) {
+    for (const field of target.form.querySelectorAll("[name='reach/departments']")) {
+      if (field.type === "checkbox") field.checked = false;
+      else field.value = "";
+    }
+  } else if (target.name === "reach/departments" && (target.type === "checkbox" ? target.checked : target.value)) {
+    target.form.querySelector("[name=where][value=departments]").checked = true;
+  }
+});

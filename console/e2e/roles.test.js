@@ -107,6 +107,7 @@ scenario("a role is assigned in departments with an expiry, changed and removed"
   await form.getByLabel("Expires").waitFor();
   assert.deepEqual(await form.getByRole("checkbox", { checked: true }).evaluateAll((boxes) => boxes.map((box) => box.value)), ["Legal", "Sales"]);
   await form.getByLabel("All users").check();
+  assert.equal(await form.getByRole("checkbox", { checked: true }).count(), 0);
   await form.getByLabel("Expires").fill("");
   await form.getByRole("button", { name: "Save" }).click();
   await page.getByText("People partner was assigned to Radia Wirth.").waitFor();
