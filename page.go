@@ -133,6 +133,9 @@ func (q *AccessQuery) Scoped() bool { return !q.Permission.Own() || q.Permission
 type Table struct {
 	Name    string   // names the file: users or events
 	Columns []string // the names of the columns
+	// Record writes the event of the export. It must be called before the first row is sent.
+	// A request for only the headers of the response does not call it.
+	Record func() error
 	// Next returns the next rows, each with one cell for each column. A part can be
 	// empty. After the last part, more is false.
 	Next func(ctx context.Context) (rows [][]string, more bool, err error)

@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ExportUsers returns a table of the users that Users lists, and records the export. The columns
+// ExportUsers returns a table of the users that Users lists. The columns
 // are the id, and each member that the caller may read for at least one user. A cell is empty if
 // the caller may not read the member of this user. The limit, the position and the count of the
 // listing are ignored. The errors are those of Users.
@@ -30,19 +30,17 @@ func (s *Service) ExportRoleUsers(ctx context.Context, c access.Caller, id rolec
 	})
 }
 
-// exportUsers reads the first page before it records the export. A refused export therefore records
+// exportUsers reads the first page before the export is recorded. A refused export therefore records
 // no event.
 func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListing, kind rolecall.EventType, subject rolecall.Subject, list func(context.Context, UserListing) (UserPage, error)) (*rolecall.Table, error) {
 	l.After, l.Limit, l.Count = nil, rolecall.MaxLimit, false
 	page, err := list(ctx, l)
-	if err == nil {
-		err = s.recordExport(ctx, c, kind, subject, l.filters())
-	}
 	if err != nil {
 		return nil, err
 	}
 	members := columnsOf(c.Principal)
 	table := &rolecall.Table{Name: "users", Columns: append([]string{"id"}, members.Names()...)}
+	table.Record = func() error { return s.recordExport(ctx, c, kind, subject, l.filters()) }
 	isFirst := true
 	table.Next = func(ctx context.Context) ([][]string, bool, error) {
 		if !isFirst {
@@ -118,15 +116,16 @@ var eventColumns = []string{
 	"members", "requestId", "sessionId", "source", "reason", "before", "after",
 }
 
-// ExportEvents returns a table of the events that Events lists, and records the export. The
+// ExportEvents returns a table of the events that Events lists. The
 // limit and the position of the listing are ignored. The errors are those of Events.
 func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventListing) (*rolecall.Table, error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return nil, err
 	}
 	l.After, l.Limit = nil, rolecall.MaxLimit
-	if err := s.recordExport(ctx, c, rolecall.EventEventsExported, audit.AboutTenant(c.Tenant.ID), l.filters()); err != nil {
-		return nil, err
+	filters := l.filters()
+	record := func() error {
+		return s.recordExport(ctx, c, rolecall.EventEventsExported, audit.AboutTenant(c.Tenant.ID), filters)
 	}
 	next := func(ctx context.Context) ([][]string, bool, error) {
 		page, err := s.Events(ctx, c, l)
@@ -137,7 +136,7 @@ func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventList
 		}
 		return rows, page.Next != nil, err
 	}
-	return &rolecall.Table{Name: "events", Columns: eventColumns, Next: next}, nil
+	return &rolecall.Table{Name: "events", Columns: eventColumns, Record: record, Next: next}, nil
 }
 
 func eventRow(e *rolecall.Event) []string {
@@ -188,7 +187,7 @@ func (l *EventListing) filters() []exportFilter {
 	}
 }
 
-// recordExport writes the event of an export. It runs before the caller receives a row.
+// recordExport writes the event of an export.
 func (s *Service) recordExport(ctx context.Context, c access.Caller, kind rolecall.EventType, subject rolecall.Subject, filters []exportFilter) error {
 	filters = slices.DeleteFunc(filters, func(f exportFilter) bool { return f.value == "" })
 	names, values := []string{}, map[string]string{}

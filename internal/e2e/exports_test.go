@@ -111,7 +111,11 @@ func testExportsAreRecorded(t *testing.T, w *world) {
 		{"/exports/events?actor=" + w.owner.id, "events.exported", tenant, "[actor]", "map[actor:" + w.owner.id + "]"},
 	} {
 		before := w.count(t)
+		head := w.owner.do(t, "HEAD "+c.line, "").expect(t, 200)
 		a := w.owner.do(t, "GET "+c.line, "").expect(t, 200)
+		if got, want := head.header.Get("Content-Disposition"), a.header.Get("Content-Disposition"); got != want || len(head.body) > 0 {
+			t.Errorf("HEAD %s: %q, %d bytes", c.line, got, len(head.body))
+		}
 		event := w.owner.do(t, "GET /events?limit=1", "").expect(t, 200)
 		s := scenario{status: 200, has: map[string]any{"/items/0/type": c.kind, "/items/0/subject/id": c.subject, "/items/0/actor/id": w.owner.id, "/items/0/requestId": a.header.Get("X-Request-Id")}}
 		s.check(t, event)

@@ -67,7 +67,8 @@ type CSV struct {
 // ServeCSV sends the table that open returns as a CSV file (RFC 4180). It holds only a few rows in
 // memory. While the client reads, it extends the deadlines of the connection. It ends when the
 // client disconnects. If reading the table fails, it aborts the connection, so that the client does
-// not take the file for complete. It returns the error of open. If too many exports are running, it
+// not take the file for complete. A HEAD request gets the headers and does not record the export.
+// ServeCSV returns the errors of open and of Table.Record. If too many exports are running, it
 // returns ErrUnavailable.
 func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
 	if !s.exports.begin(format.Tenant) {
@@ -77,6 +78,11 @@ func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open
 	table, err := open()
 	if err != nil {
 		return err
+	}
+	if r.Method != http.MethodHead {
+		if err := table.Record(); err != nil {
+			return err
+		}
 	}
 	q := RequestOf(r)
 	h := w.Header()

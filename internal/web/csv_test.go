@@ -92,7 +92,7 @@ func get(t *testing.T, server *httptest.Server) (*http.Response, string, error) 
 func TestExportsOutliveTheDeadlinesOfARequest(t *testing.T) {
 	server := exporting(t, CSV{Tenant: "acme", Mark: true}, func() (*rolecall.Table, error) {
 		parts := 0
-		return &rolecall.Table{Name: "users", Columns: []string{"id"}, Next: func(ctx context.Context) ([][]string, bool, error) {
+		return &rolecall.Table{Name: "users", Columns: []string{"id"}, Record: func() error { return nil }, Next: func(ctx context.Context) ([][]string, bool, error) {
 			<-time.After(60 * time.Millisecond)
 			parts++
 			return [][]string{{strings.Repeat("x", parts)}}, parts < 10, ctx.Err()
@@ -110,7 +110,7 @@ func TestExportsOutliveTheDeadlinesOfARequest(t *testing.T) {
 func TestAnExportThatFailsAbortsTheConnection(t *testing.T) {
 	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
 		parts := 0
-		return &rolecall.Table{Columns: []string{"id"}, Next: func(context.Context) ([][]string, bool, error) {
+		return &rolecall.Table{Columns: []string{"id"}, Record: func() error { return nil }, Next: func(context.Context) ([][]string, bool, error) {
 			if parts++; parts == 3 {
 				return nil, false, errors.New("the store is down")
 			}
@@ -125,7 +125,7 @@ func TestAnExportThatFailsAbortsTheConnection(t *testing.T) {
 func TestAnExportEndsWhenTheClientLeaves(t *testing.T) {
 	ended := make(chan error, 1)
 	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
-		return &rolecall.Table{Columns: []string{"id"}, Next: func(ctx context.Context) ([][]string, bool, error) {
+		return &rolecall.Table{Columns: []string{"id"}, Record: func() error { return nil }, Next: func(ctx context.Context) ([][]string, bool, error) {
 			select {
 			case <-ctx.Done():
 				ended <- ctx.Err()
@@ -164,7 +164,7 @@ func TestExportsAreBounded(t *testing.T) {
 	}
 	started, release := make(chan struct{}, exportsOfOne), make(chan struct{})
 	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
-		return &rolecall.Table{Columns: []string{"id"}, Next: func(context.Context) ([][]string, bool, error) {
+		return &rolecall.Table{Columns: []string{"id"}, Record: func() error { return nil }, Next: func(context.Context) ([][]string, bool, error) {
 			started <- struct{}{}
 			<-release
 			return nil, false, nil
