@@ -61,13 +61,39 @@ if (dialog) {
   });
 }
 
+// Moves the message up, or to the left, until it covers no control. Without such a place, it is above
+// the page, where it takes space of its own.
+const toasts = document.getElementById("toasts");
+const step = 8;
+function place() {
+  const note = toasts.querySelector(".toast");
+  if (!note) return;
+  toasts.classList.remove("toasts-above");
+  toasts.style.translate = "";
+  const controls = [...document.querySelectorAll("a, button, input, select, textarea, summary, label")]
+    .filter((control) => !toasts.contains(control) && control.checkVisibility())
+    .map((control) => control.getBoundingClientRect());
+  const { left, right, top, bottom } = note.getBoundingClientRect();
+  const isFree = (x, y) => !controls.some((box) => box.right > left - x && box.left < right - x && box.bottom > top - y && box.top < bottom - y);
+  for (let y = 0; y < top; y += step) {
+    for (let x = 0; x === 0 || x < left; x += 8 * step) {
+      if (!isFree(x, y)) continue;
+      toasts.style.translate = `${-x}px ${-y}px`;
+      return;
+    }
+  }
+  toasts.classList.add("toasts-above");
+}
+for (const type of ["scroll", "resize"]) addEventListener(type, () => requestAnimationFrame(place), { passive: true });
+
 // Shows a message for ten seconds, and longer while the pointer or the focus is on it. An open dialog
 // covers the page, so the message is then in the dialog.
 function show(note) {
   const open = document.querySelector("dialog[open]");
   if (open) note.role = "status";
   if (open) open.append(note);
-  else document.getElementById("toasts").replaceChildren(note);
+  else toasts.replaceChildren(note);
+  place();
   let timer;
   const wait = () => {
     clearTimeout(timer);

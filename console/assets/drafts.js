@@ -135,12 +135,22 @@ function restore() {
   }
 }
 
+// Removes the selections of lists, which selection.js stores.
+function forgetSelections() {
+  try {
+    for (const key of Object.keys(sessionStorage)) if (key.startsWith("selected ")) sessionStorage.removeItem(key);
+  } catch {
+    // Then nothing was stored.
+  }
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   remember(document);
   // The answer to a refused form shows its input again, which is not saved.
   const main = document.getElementById("main");
   if (method === "POST") for (const form of main.querySelectorAll("form")) initial.set(form, "[]");
   restore();
+  if (forget !== undefined) forgetSelections();
 });
 
 document.body.addEventListener("htmx:beforeOnLoad", (event) => {

@@ -4,7 +4,7 @@
 const words = JSON.parse(document.body.dataset.messages);
 const plurals = new Intl.PluralRules(document.documentElement.lang);
 const boxes = (form) => [...form.querySelectorAll("input[name=user]:not([data-elsewhere])")];
-const keyOf = (form) => "selected " + new URL(form.action).pathname.split("/users/")[0];
+const keyOf = (form) => "selected " + document.body.dataset.user + " " + new URL(form.action).pathname.split("/users/")[0];
 let shift = false; // whether the last key or click was with Shift
 let anchor = null; // the box where a range begins
 
