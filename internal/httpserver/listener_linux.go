@@ -7,15 +7,16 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Listener is a listener that can be shut down without resetting a connection. Closing a listener
 // resets the connections that clients have opened and the process has not yet accepted: dozens
-// under load. Shutdown first drops new connection attempts, and then accepts all waiting
-// connections. The waiting connections of an inherited socket remain for the next process that has
-// the socket.
+// under load. Shutdown first drops new connection attempts, waits until clients have completed the
+// others, and then accepts all waiting connections. The waiting connections of an inherited socket
+// remain for the next process that has the socket.
 type Listener struct {
 	*net.TCPListener
 	inherited    bool
@@ -43,10 +44,21 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// dropAll is a socket filter that drops every packet. It keeps new connections out of the queue of
-// a listener. Their clients retry within a second. Without the filter, a process that was not
-// scheduled during a shutdown reset up to 32 of 64 clients (ADR 0021).
-var dropAll = unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+// handshakeTime is how long Shutdown waits for connections that clients have begun to open. Their
+// last packet takes one round trip. On a busy machine it also waits for a processor.
+const handshakeTime = 100 * time.Millisecond
+
+// dropNew is a socket filter that drops the first packet of a new connection: SYN is set and ACK is
+// not. Its client sends it again within a second. The packets that complete a connection pass.
+// Without the filter, a process that was not scheduled during a shutdown reset up to 32 of 64
+// clients (ADR 0021).
+var dropNew = []unix.SockFilter{
+	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13}, // the flags of the TCP header
+	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0x12},
+	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0x02, Jf: 1},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 1<<32 - 1},
+}
 
 // Shutdown accepts all waiting connections and refuses new ones. It only closes an inherited
 // socket, because a shutdown would end the socket for every process that has it. Call Shutdown
@@ -55,16 +67,23 @@ func (l *Listener) Shutdown() error {
 	if l.inherited {
 		return l.Close()
 	}
-	l.shuttingDown.Store(true)
-	defer close(l.shutDown)
 	raw, err := l.SyscallConn()
 	if err != nil {
 		return err
 	}
+	var filterErr error
+	err = raw.Control(func(listener uintptr) {
+		filterErr = unix.SetsockoptSockFprog(int(listener), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(dropNew)), Filter: &dropNew[0]})
+	})
+	if err = errors.Join(err, filterErr); err == nil {
+		time.Sleep(handshakeTime)
+	}
+	l.shuttingDown.Store(true)
+	defer close(l.shutDown)
 	var waiting []int
 	var shutErr error
-	err = raw.Control(func(listener uintptr) {
-		shutErr = unix.SetsockoptSockFprog(int(listener), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &dropAll)
+	controlErr := raw.Control(func(listener uintptr) {
 		for {
 			fd, _, err := unix.Accept4(int(listener), unix.SOCK_CLOEXEC)
 			if err == nil {
@@ -73,8 +92,9 @@ func (l *Listener) Shutdown() error {
 				break // usually EAGAIN: no more connections are waiting
 			}
 		}
-		shutErr = errors.Join(shutErr, unix.Shutdown(int(listener), unix.SHUT_RDWR))
+		shutErr = unix.Shutdown(int(listener), unix.SHUT_RDWR)
 	})
+	err = errors.Join(err, controlErr, shutErr)
 	for _, fd := range waiting {
 		conn, connErr := connOf(fd)
 		if errors.Is(connErr, unix.EMFILE) {
@@ -86,7 +106,7 @@ func (l *Listener) Shutdown() error {
 		}
 		l.late = append(l.late, conn)
 	}
-	return errors.Join(err, shutErr)
+	return err
 }
 
 // inherit returns a listener on the socket of the descriptor, and takes ownership of the
