@@ -62,7 +62,7 @@ if (dialog) {
 }
 
 // Moves the message up, or to the left, until it covers no control. Without such a place, it is above
-// the page, where it takes space of its own.
+// the page, where it covers nothing.
 const toasts = document.getElementById("toasts");
 const step = 8;
 function place() {

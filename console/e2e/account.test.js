@@ -118,7 +118,7 @@ scenario("a user adds, renames, uses and removes a passkey, and the form shows w
   const ask = await authenticator(page);
   await page.goto("/console/demo/sign-in");
   const byPasskey = page.getByRole("button", { name: "Sign in with a passkey" });
-  await byPasskey.click(); // there is none yet
+  await byPasskey.click(); // the authenticator has no passkey yet
   await page.getByText("The passkey request was canceled or timed out.").waitFor();
   await checkAccess(page);
   await signIn(page, email, password);

@@ -25,7 +25,7 @@ dies() {
 	postmaster=$(head -n 1 "$data/postmaster.pid")
 	kill -STOP "$postmaster" # so that it starts no new process
 	all="$(ps -A -o pid= -o ppid= | awk -v parent="$postmaster" '$2 == parent { print $1 }') $postmaster"
-	kill -KILL $all 2>/dev/null || true # a process may have ended meanwhile
+	kill -KILL $all 2>/dev/null || true # a process may have ended since
 	for pid in $all; do
 		while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.01; done
 	done

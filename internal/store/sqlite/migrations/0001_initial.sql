@@ -375,7 +375,7 @@ create table events (
     session_id   blob,
     source       text    not null,
     reason       text    not null,
-    before       text,             -- JSON; what it says is erased with the person
+    before       text,             -- JSON; its values are erased with the person
     after        text,
     primary key (tenant_id, id)
 ) strict, without rowid;
