@@ -17,6 +17,17 @@ type SignInSummary struct {
 	PasswordAttempts, FactorAttempts int // failed attempts in the current windows
 }
 
+// SignInDetails are the data of a user's sign-ins that a list of users can include.
+type SignInDetails struct {
+	User        UserID
+	LastLoginAt Time // zero: never
+	TOTP        int  // 1 if the user has an authenticator app, otherwise 0
+	Passkeys    int  // at most 100 are counted
+}
+
+// RoleNamesMax is the maximum number of roles of a user that a list of users includes.
+const RoleNamesMax = 10
+
 // Bucket is one counter of failed sign-ins and its limit.
 type Bucket struct {
 	Key    []byte // keyed hash of the counted thing, such as an account or a source

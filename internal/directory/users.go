@@ -24,6 +24,7 @@ type UserListing struct {
 	After                                 *rolecall.Position
 	Limit                                 int
 	Count                                 bool
+	Include                               Include
 }
 
 // UserPage is a page of users. RestrictedBy lists members that the filters, the sort order or the
@@ -32,6 +33,7 @@ type UserListing struct {
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers
+	Included     []Included // of each user; nil if the listing selects no parts
 }
 
 // Users returns a page of the users that are visible to the caller. A filter, sort order or search
@@ -47,7 +49,10 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 	}
 	page := UserPage{RestrictedBy: restrictedBy}
 	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page.Page, err = tx.Users(q)
+		if page.Page, err = tx.Users(q); err != nil {
+			return err
+		}
+		page.Included, err = s.included(tx, c, page.Items, l.Include)
 		return err
 	})
 	return page, err
@@ -109,6 +114,85 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 		q.Within = q.Within.Intersect(either)
 	}
 	return q, restrictedBy, err
+}
+
+// Include selects parts of the overview that a list of users has for each user.
+type Include struct{ LastLogin, Roles, Factors bool }
+
+// Included has the selected parts of a user in a list. A part that was not selected, or that the
+// caller may not read, is nil.
+type Included struct {
+	LastLoginAt *rolecall.Time // zero if the user never signed in
+	Roles       *IncludedRoles
+	Factors     *IncludedFactors
+}
+
+// IncludedRoles are the roles of a user, by id.
+type IncludedRoles struct {
+	Items []rolecall.Role // at most 10, with only the id, the key and the name
+	More  bool            // the user has more roles
+}
+
+// IncludedFactors are the second factors of a user.
+type IncludedFactors struct {
+	TOTP     bool
+	Passkeys int // at most 100 are counted
+}
+
+// included returns the selected parts of the users, in their order. It reads each kind of data with
+// one statement. As in other lists, users have no additional right to read themselves.
+func (s *Service) included(tx *store.Tx, c access.Caller, users []rolecall.User, selected Include) ([]Included, error) {
+	if selected == (Include{}) {
+		return nil, nil
+	}
+	logins, roles, factors := rolecall.Nowhere(), rolecall.Nowhere(), rolecall.Nowhere()
+	if selected.LastLogin {
+		logins = c.Reads(rolecall.MemberStatus)
+	}
+	if selected.Roles {
+		roles = c.Reach(rolecall.RolesRead)
+	}
+	if selected.Factors {
+		factors = c.Reach(rolecall.UsersFactors)
+	}
+	details, err := tx.SignInDetails(within(users, logins.Union(factors)))
+	if err != nil {
+		return nil, err
+	}
+	names, err := tx.RoleNames(within(users, roles), s.now())
+	if err != nil {
+		return nil, err
+	}
+	byUser := map[rolecall.UserID]rolecall.SignInDetails{}
+	for _, d := range details {
+		byUser[d.User] = d
+	}
+	list := make([]Included, len(users))
+	for i := range users {
+		u := &users[i]
+		d, isFound := byUser[u.ID]
+		if isFound && logins.Includes(u.Department) {
+			list[i].LastLoginAt = &d.LastLoginAt
+		}
+		if isFound && factors.Includes(u.Department) {
+			list[i].Factors = &IncludedFactors{d.TOTP > 0, d.Passkeys}
+		}
+		if held := names[u.ID]; roles.Includes(u.Department) {
+			shown := min(len(held), rolecall.RoleNamesMax)
+			list[i].Roles = &IncludedRoles{held[:shown], len(held) > shown}
+		}
+	}
+	return list, nil
+}
+
+// within returns the ids of the users in the reach.
+func within(users []rolecall.User, reach rolecall.Reach) (ids []rolecall.UserID) {
+	for i := range users {
+		if reach.Includes(users[i].Department) {
+			ids = append(ids, users[i].ID)
+		}
+	}
+	return ids
 }
 
 // Departments returns the names of the departments of users, at most 200, sorted by name. It

@@ -78,6 +78,7 @@ func testLists(t *testing.T, p *program) {
 	t.Run("envelope", func(t *testing.T) { testEnvelope(t, w, role) })
 	t.Run("roles", func(t *testing.T) { testRoleLists(t, w) })
 	t.Run("cursors", func(t *testing.T) { testCursors(t, w) })
+	t.Run("included", func(t *testing.T) { testIncluded(t, newWorld(t, p)) })
 	t.Run("walk", func(t *testing.T) { testListUnderChange(t, newWorld(t, p)) })
 	t.Run("cap", func(t *testing.T) { testCap(t, newWorld(t, p)) })
 }
@@ -273,4 +274,47 @@ func testCap(t *testing.T, w *world) {
 			t.Errorf("%s: %d items, not %d", query, got, wanted)
 		}
 	}
+}
+
+// testIncluded checks the members that a list of users has if the request selects them. Each is
+// absent for users whose data the caller may not read.
+func testIncluded(t *testing.T, w *world) {
+	sales, other := w.holder(t, "included", "Sales", "", "shop/invoices:read"), w.user(t, "excluded", "Engines")
+	role := sales.do(t, "GET /auths/session", "").text("/roles/0/id")
+	for i := range 10 {
+		w.assign(t, other, w.role(t, fmt.Sprintf("Included %d", i), "shop/a:b"), "")
+	}
+	reader := w.holder(t, "included-reader", "", "Sales", "users:read", "roles:read", "users:reset-factors")
+	partly := w.holder(t, "included-partly", "", "", "users.name:read")
+	find := func(a *answer, id string) string {
+		return fmt.Sprintf("/items/%d", slices.Index(a.texts("id"), id))
+	}
+	a := w.owner.do(t, "GET /users?include=lastLoginAt,roles,factors", "").expect(t, 200)
+	at := find(a, sales.id)
+	s := scenario{status: 200, has: map[string]any{
+		at + "/roles/0/id": role, at + "/roles/1": nil, at + "/hasMoreRoles": false, at + "/factors/totp": false, at + "/factors/passkeys": 0.0,
+		find(a, other) + "/lastLoginAt": nil, find(a, other) + "/hasMoreRoles": false, find(a, other) + "/roles/9/name": "Included 9",
+	}}
+	s.check(t, a)
+	if a.text(at+"/lastLoginAt") == "" {
+		t.Errorf("the last sign-in is missing: %s", a.body)
+	}
+	w.assign(t, other, w.role(t, "Included 10", "shop/a:b"), "")
+	a = w.owner.do(t, "GET /users?include=roles", "").expect(t, 200)
+	s = scenario{status: 200, has: map[string]any{find(a, other) + "/hasMoreRoles": true, find(a, other) + "/roles/10": nil}, lacks: []string{"lastLoginAt", "factors"}}
+	s.check(t, a)
+	a = reader.do(t, "GET /users?include=factors,roles,lastLoginAt", "").expect(t, 200)
+	if at := find(a, sales.id); len(a.list("/items")) != 1 || a.text(at+"/roles/0/id") != role || a.value(at+"/factors/totp") != false || a.text(at+"/lastLoginAt") == "" {
+		t.Errorf("a reader of one department gets %s", a.body)
+	}
+	play(t, []scenario{
+		{name: "without the permissions", as: partly, send: "GET /users?include=lastLoginAt,roles,factors", status: 200, lacks: []string{"lastLoginAt", "oles", "factors"}},
+		{name: "not selected", as: w.owner, send: "GET /users", status: 200, lacks: []string{"lastLoginAt", `"roles"`, "factors"}},
+		{name: "another member", as: w.owner, send: "GET /users?include=sessions", status: 400, faults: []string{"parameter:include format"}},
+		{name: "an empty name", as: w.owner, send: "GET /users?include=roles,", status: 400, faults: []string{"parameter:include format"}},
+		{name: "twice", as: w.owner, send: "GET /users?include=roles&include=factors", status: 400, faults: []string{"parameter:include repeated"}},
+		{name: "of deleted users", as: w.owner, send: "GET /users?status=deleted&include=roles", status: 400, faults: []string{"parameter:include combination"}},
+	})
+	cursor := w.owner.do(t, "GET /users?limit=1", "").expect(t, 200).text("/nextCursor")
+	w.owner.do(t, "GET /users?limit=1&include=roles&cursor="+url.QueryEscape(cursor), "").expect(t, 200)
 }

@@ -67,6 +67,7 @@ var types = &operation.Types{
 		reflect.TypeFor[sessionSummary]():                            {"SessionSummary", "The live sessions of a user."},
 		reflect.TypeFor[tokenSummary]():                              {"TokenSummary", "The API tokens of a user."},
 		reflect.TypeFor[factorSummary]():                             {"FactorSummary", "The second factors of a user."},
+		reflect.TypeFor[includedFactors]():                           {"IncludedFactors", "The second factors of a user in a list."},
 		reflect.TypeFor[eventBody]():                                 {"Event", "An event. To copy all events, poll with an overlap and skip the IDs that you have, as the guide on events shows."},
 		reflect.TypeFor[eventActor]():                                {"EventActor", "Who caused an event."},
 		reflect.TypeFor[eventSubject]():                              {"EventSubject", "The user, role or other object that an event is about."},
@@ -126,6 +127,7 @@ var types = &operation.Types{
 	Schemas: map[reflect.Type]func(s *operation.Schemas, about string) *huma.Schema{
 		reflect.TypeFor[permissionValue](): permissionSchema,
 		reflect.TypeFor[departmentText]():  departmentSchema,
+		reflect.TypeFor[includeValue]():    includeSchema,
 		reflect.TypeFor[reasonText]():      reasonSchema,
 		reflect.TypeFor[base64Text]():      base64Schema,
 		reflect.TypeFor[passkeyIDValue]():  passkeyIDSchema,
@@ -141,6 +143,11 @@ var types = &operation.Types{
 
 func permissionSchema(*operation.Schemas, string) *huma.Schema {
 	return operation.Ref("SinglePermission")
+}
+
+func includeSchema(*operation.Schemas, string) *huma.Schema {
+	const member = "(lastLoginAt|roles|factors)"
+	return &huma.Schema{Type: "string", Pattern: "^" + member + "(," + member + ")*$"}
 }
 
 func departmentSchema(s *operation.Schemas, _ string) *huma.Schema {

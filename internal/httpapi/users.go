@@ -59,13 +59,37 @@ type listUsersRequest struct {
 	userFilterRequest
 	Status string          `query:"status" enum:"pending,active,suspended,deleted" doc:"Only users with this status. The value deleted lists the users who can be restored, the most recently deleted first. It needs the permission users:restore, and can be combined only with limit and cursor."`
 	Role   rolecall.RoleID `query:"role" doc:"Only users with this role. It needs the permission roles:read."`
+
+	Include includeValue `query:"include" example:"lastLoginAt,roles" doc:"Members to add to each user, separated by commas: lastLoginAt, roles or factors. A member that the caller may not read is absent."`
+}
+
+// includeValue selects members that a list of users has in addition.
+type includeValue directory.Include
+
+// SetParameter reads the names of the members.
+func (i *includeValue) SetParameter(text string) (code, detail string) {
+	for name := range strings.SplitSeq(text, ",") {
+		switch name {
+		case "lastLoginAt":
+			i.LastLogin = true
+		case "roles":
+			i.Roles = true
+		case "factors":
+			i.Factors = true
+		default:
+			return "format", "must be lastLoginAt, roles or factors, or several of them separated by commas"
+		}
+	}
+	return "", ""
 }
 
 func (s *Server) listUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (operation.Response[userPage], error) {
 	if in.Status == string(rolecall.UserDeleted) {
 		return s.listDeletedUsers(ctx, c, in)
 	}
-	page, err := s.directory.Users(ctx, c, in.listing(in.Status, in.Role))
+	listing := in.listing(in.Status, in.Role)
+	listing.Include = directory.Include(in.Include)
+	page, err := s.directory.Users(ctx, c, listing)
 	if err != nil {
 		return operation.Response[userPage]{}, err
 	}
@@ -144,12 +168,42 @@ type userBody struct {
 	user      *rolecall.User
 	readable  rolecall.UserMembers
 	deletedAt rolecall.Time // zero unless the user is deleted
+	included  includedMembers
 }
 
 // shownUser has the members of a user that a response can have.
 type shownUser struct {
 	rolecall.User
 	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Absent except in a list of deleted users."`
+	includedMembers
+}
+
+// includedMembers are members that a list of users has if the request selects them.
+type includedMembers struct {
+	LastLoginAt  *rolecall.Time   `json:"lastLoginAt,omitzero" nullable:"true" doc:"When the user signed in last. Null for never. Only with include=lastLoginAt, for callers who may read the status of the user."`
+	Roles        *[]roleName      `json:"roles,omitzero" doc:"Roles of the user whose assignment has not expired, at most 10. Only with include=roles, for callers with roles:read for the user."`
+	HasMoreRoles *bool            `json:"hasMoreRoles,omitzero" doc:"Whether the user has more roles than the member roles contains."`
+	Factors      *includedFactors `json:"factors,omitzero" doc:"The second factors of the user. Only with include=factors, for callers with users:reset-factors for the user."`
+}
+
+type includedFactors struct {
+	TOTP     bool `json:"totp" doc:"Whether the user has an authenticator app."`
+	Passkeys int  `json:"passkeys" doc:"Number of passkeys. At most 100 are counted."`
+}
+
+var includedEncoder = wire.NewEncoder[includedMembers]()
+
+// newIncludedMembers returns the members for the parts that the caller may read.
+func newIncludedMembers(i *directory.Included) (m includedMembers) {
+	m.LastLoginAt = i.LastLoginAt
+	if i.Roles != nil {
+		roles := operation.Bodies(i.Roles.Items, newRoleName)
+		m.Roles, m.HasMoreRoles = &roles, &i.Roles.More
+	}
+	if i.Factors != nil {
+		m.Factors = &includedFactors{i.Factors.TOTP, i.Factors.Passkeys}
+	}
+	return m
 }
 
 func newUserBody(c access.Caller, u *rolecall.User) userBody {
@@ -166,6 +220,11 @@ func (b userBody) AppendJSON(out []byte) []byte {
 	if b.deletedAt != 0 {
 		out = append(out[:len(out)-1], `,"deletedAt":"`...)
 		out = append(b.deletedAt.Append(out), `"}`...)
+	}
+	if b.included != (includedMembers{}) {
+		end := len(out) - 1 // the new object continues the one before it
+		out = includedEncoder.Append(out[:end], &b.included)
+		out[end] = ','
 	}
 	return out
 }
@@ -197,6 +256,9 @@ func newUserPage(c access.Caller, page *directory.UserPage) userPage {
 		return userBody{user: u, readable: c.ReadableListMembers(u)}
 	})
 	body := userPage{CountedPage: counted.Body}
+	for i := range page.Included {
+		body.Items[i].included = newIncludedMembers(&page.Included[i])
+	}
 	if page.RestrictedBy != 0 {
 		body.RestrictedBy = page.RestrictedBy.Names()
 	}
@@ -271,7 +333,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 		is        bool
 	}{
 		{"sort", r.Sort != operation.Order{}}, {"q", r.Search != nil}, {"email", r.Email != ""}, {"externalId", r.ExternalID != ""},
-		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count},
+		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count}, {"include", r.Include != includeValue{}},
 	} {
 		if given.is {
 			faults = append(faults, rolecall.FieldError{Parameter: given.parameter, Code: "combination", Detail: "cannot be combined with status=deleted"})

@@ -37,7 +37,7 @@ func listDigest(op *Operation, u *url.URL, p *authz.Principal) []byte {
 // filtersOf returns the filters and the order of the query in a canonical form.
 func filtersOf(u *url.URL) string {
 	query := u.Query()
-	for _, name := range []string{cursorName, "limit", "count"} {
+	for _, name := range []string{cursorName, "limit", "count", "include"} {
 		query.Del(name)
 	}
 	return query.Encode()

@@ -81,8 +81,8 @@ func ignore(any, error) {}
 var uncached = []string{
 	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountKeys", "CountMail", "DeletedTenant", "Departments",
 	"Events", "ExpiredMail", "Factors", "HiddenRole", "InstanceKeys", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
-	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "Roles", "RolesByID", "ServiceAccountByID",
-	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByToken", "Sessions", "SignInSummary",
+	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
+	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",

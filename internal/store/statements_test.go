@@ -214,6 +214,12 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.UsersByID([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := tx.SignInDetails([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.RoleNames([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := tx.ServiceAccountsByID([]rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)}); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -166,6 +167,59 @@ func (t *Tx) Departments() (list []string, err error) {
 		return err
 	})
 	return list, err
+}
+
+const selectSignInDetails = `select r.id, r.last_login_at,
+		(select count(*) from totp where tenant_id = $1 and user_id = r.id and sealed is not null),
+		(select count(*) from (select 1 from passkeys where tenant_id = $1 and user_id = r.id limit 100) k)
+	from users r where r.tenant_id = $1`
+
+// selectRoleNames reads a limited number of assignments of each user: up to the role after those
+// that a list shows.
+var selectRoleNames = `select a.user_id, o.id, o."key", o.name
+	from users r
+	join assignments a on a.tenant_id = $1 and a.user_id = r.id and a.expires_at > ? and a.role_id <= coalesce((
+		select b.role_id from assignments b where b.tenant_id = $1 and b.user_id = r.id and b.expires_at > ?
+		order by b.role_id limit 1 offset ` + strconv.Itoa(rolecall.RoleNamesMax) + `), ?)
+	join roles o on o.tenant_id = $1 and o.id = a.role_id and o.deletion is null
+	where r.tenant_id = $1`
+
+// lastID is the greatest id.
+var lastID = rolecall.RoleID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// SignInDetails returns the last sign-in and the second factors of the users, in no particular
+// order. It counts at most 100 passkeys of a user.
+func (t *Tx) SignInDetails(ids []rolecall.UserID) ([]rolecall.SignInDetails, error) {
+	return among(t, selectSignInDetails, "r.id", ids, func(d *rolecall.SignInDetails) []any {
+		return []any{&d.User, &d.LastLoginAt, &d.TOTP, &d.Passkeys}
+	})
+}
+
+// heldRole is a role of a user.
+type heldRole struct {
+	user rolecall.UserID
+	role rolecall.Role
+}
+
+// RoleNames returns the roles that the users have at this time, sorted by id. The roles have
+// only the id, the key and the name. It returns at most RoleNamesMax+1 roles of each user, so
+// that the caller can see whether the user has more.
+func (t *Tx) RoleNames(ids []rolecall.UserID, now rolecall.Time) (map[rolecall.UserID][]rolecall.Role, error) {
+	var held []heldRole
+	for chunk := range slices.Chunk(ids, rowsAtOnce) {
+		b := newBuilder(t.tenant)
+		b.write(selectRoleNames, now, now, lastID)
+		b.all([]condition{oneOf("r.id", chunk)})
+		b.write(" order by a.user_id, a.role_id")
+		if _, err := b.query(t.q, into(&held, func(h *heldRole) []any { return []any{&h.user, &h.role.ID, &h.role.Key, &h.role.Name} })); err != nil {
+			return nil, err
+		}
+	}
+	roles := map[rolecall.UserID][]rolecall.Role{}
+	for _, h := range held {
+		roles[h.user] = append(roles[h.user], h.role)
+	}
+	return roles, nil
 }
 
 // The letters that mark the member of a user that contains a word.

@@ -183,7 +183,14 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 			if _, err := tx.UsersByID([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
 				return err
 			}
+			if _, err := tx.SignInDetails([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
+				return err
+			}
 			_, err := tx.ServiceAccountsByID([]rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)})
+			return err
+		},
+		"SEARCH a USING PRIMARY KEY (tenant_id=? AND user_id=? AND role_id<?)": func(tx *store.Tx) error {
+			_, err := tx.RoleNames([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now)
 			return err
 		},
 		"SEARCH r USING PRIMARY KEY (tenant_id=? AND user_id=?)": func(tx *store.Tx) error {

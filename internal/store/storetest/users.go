@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -55,6 +57,40 @@ var userCases = []testCase{
 		same(f, ids(found), asked[1:])
 		same(f, found[0], f.userByID(found[0].ID))
 		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID(nil) })), 0)
+	}},
+	{"The sign-in details of many users have their last sign-in and second factors", func(f *fixture) {
+		never, user := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		f.pend(never, aHash()) // not confirmed
+		f.enrol(user)
+		f.write(func(tx *store.Tx) { tx.InsertPasskey(aPasskey(user)) })
+		signedIn := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: user.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}
+		f.write(func(tx *store.Tx) { tx.InsertSession(signedIn, aHash()) })
+		found := read(f, func(tx *store.Tx) ([]rolecall.SignInDetails, error) {
+			return tx.SignInDetails([]rolecall.UserID{user.ID, aUser("Nobody").ID, never.ID})
+		})
+		slices.SortFunc(found, func(a, b rolecall.SignInDetails) int { return cmp.Compare(a.LastLoginAt, b.LastLoginAt) })
+		same(f, found, []rolecall.SignInDetails{{User: never.ID}, {User: user.ID, LastLoginAt: signedIn.AuthenticatedAt, TOTP: 1, Passkeys: len(f.factors(user).Passkeys)}})
+	}},
+	{"The role names of many users are limited, and leave out expired assignments", func(f *fixture) {
+		many, one, none := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Tony Hoare")
+		var all []rolecall.Role
+		for i := range rolecall.RoleNamesMax + 3 {
+			r := f.newRole(fmt.Sprintf("Role %d", i))
+			f.assign(many, r)
+			all = append(all, rolecall.Role{ID: r.ID, Key: r.Key, Name: r.Name})
+		}
+		slices.SortFunc(all, func(a, b rolecall.Role) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		for i, user := range []rolecall.User{many, one} {
+			expired := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: f.newRole(fmt.Sprintf("Expired %d", i)), Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start}
+			f.write(func(tx *store.Tx) { tx.UpsertAssignment(expired) })
+		}
+		held := f.newRole("Support")
+		f.assign(one, held)
+		found := read(f, func(tx *store.Tx) (map[rolecall.UserID][]rolecall.Role, error) {
+			return tx.RoleNames([]rolecall.UserID{many.ID, one.ID, none.ID}, start)
+		})
+		same(f, found, map[rolecall.UserID][]rolecall.Role{many.ID: all[:rolecall.RoleNamesMax+1], one.ID: {{ID: held.ID, Key: held.Key, Name: held.Name}}})
+		same(f, len(read(f, func(tx *store.Tx) (map[rolecall.UserID][]rolecall.Role, error) { return tx.RoleNames(nil, start) })), 0)
 	}},
 	{"An address is unique per tenant regardless of case and composition", func(f *fixture) {
 		insert := func(f *fixture, email string) error {
