@@ -176,7 +176,7 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 	return list
 }
 
-// warn adds the warnings about the change to the view.
+// warn computes the warnings about the change, and adds them to view.
 func (c *console) warn(v *pageContext, view *settingsView, after rolecall.TenantSettings) (err error) {
 	before := view.tenant.Settings
 	view.weakens = weakenings(before, after, view.roleName)

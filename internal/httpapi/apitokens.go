@@ -61,6 +61,6 @@ func newTokenBody(t *rolecall.APIToken) tokenBody {
 // secret. The response to a repeated request has secretWithheld instead.
 type newTokenBodyWithSecret struct {
 	tokenBody
-	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no secret. Absent otherwise."`
+	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."`
 	Token          string `json:"token,omitzero" doc:"The secret, to send as Authorization: Bearer rc_…."`
 }

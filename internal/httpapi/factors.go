@@ -269,7 +269,7 @@ func newPasskey(key *rolecall.Passkey) passkeyBody {
 // a repeated request has secretWithheld instead.
 type newPasskeyBody struct {
 	passkeyBody
-	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no recovery codes. Absent otherwise."`
+	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the recovery codes are therefore not shown again. Absent otherwise."`
 	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. Absent if the user had unused recovery codes. They are not returned again."`
 }
 

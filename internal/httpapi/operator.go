@@ -148,7 +148,7 @@ type createdTenant struct {
 // ownerInvitation is the invitation of the first owner.
 type ownerInvitation struct {
 	ExpiresAt      rolecall.Time `json:"expiresAt" doc:"When the invitation expires."`
-	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True in the answer to a repeated request, which has no token and no link. Absent otherwise."`
+	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the token and the link are therefore not shown again. Absent otherwise."`
 	Token          string        `json:"token,omitzero" doc:"The token in the link."`
 	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }

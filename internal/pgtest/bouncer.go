@@ -26,8 +26,8 @@ const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
 
 const bouncerStart = 20 * time.Second
 
-// Bouncer starts a PgBouncer in transaction mode before the server of the test
-// databases. Each of the settings is an additional line of the PgBouncer configuration.
+// Bouncer starts a PgBouncer in transaction mode. Its clients reach the server of the test
+// databases through it. Each of the settings is an additional line of the PgBouncer configuration.
 // The returned function converts the URL of a test database into a URL of the same
 // database through PgBouncer. If PgBouncer is not installed, the test is skipped, or
 // fails if CI or ROLECALL_REQUIRE_POSTGRES is set.

@@ -161,9 +161,9 @@ func departmentSource(q *rolecall.UserQuery) (source, int) {
 	return source{table: "users", id: "id", conditions: []condition{oneOf("department_key", keys)}}, len(keys)
 }
 
-// wordSources returns a source for each of the longest search words: the users who have a
-// word that begins with the search word, and whose bits of beginnings also match the
-// other search words.
+// wordSources returns a source for each of the longest search words. The source has the users who
+// have a word that begins with this search word. It skips users whose bits of beginnings show that
+// they do not match the other search words.
 func wordSources(all []string) []source {
 	longest := slices.Clone(all)
 	slices.SortStableFunc(longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
