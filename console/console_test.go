@@ -396,9 +396,11 @@ func TestUnknownValuesOfFiltersAreSaid(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	for query, want := range map[string]string{
-		"status=bogus": "status",
-		"role=019d83e6-1ef1-7001-8c02-5a1f0c5d3e11": "names a role that does not exist",
-		"role=support": "role",
+		"status=bogus": "“<bdi>bogus</bdi>” is unknown",
+		"role=019d83e6-1ef1-7001-8c02-5a1f0c5d3e11": "is unknown: it is not the ID of a role",
+		"role=support":       "role",
+		"department=Nowhere": "“<bdi>Nowhere</bdi>” is unknown: it has no users that you can view",
+		"columns=sessions":   "“<bdi>sessions</bdi>” is unknown",
 	} {
 		if a := f.get("/console/acme/users?"+query, cookie); strings.Contains(a.body, "No users match") || !strings.Contains(a.body, want) || !strings.Contains(a.body, "Clear all filters") {
 			t.Errorf("%s: %s", query, a.body)

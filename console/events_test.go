@@ -194,9 +194,9 @@ func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"/events?type=user.unheard_of":                  "<strong>The type</strong> must be a known type of event",
-		"/users/" + user.ID.String() + "/events?type=x": "<strong>The type</strong> must be a known type of event",
-		"/users?status=activ":                           "<strong>The status</strong> must be pending, active, suspended or deleted.",
+		"/events?type=user.unheard_of":                  "<strong>The type</strong> “<bdi>user.unheard_of</bdi>” is unknown: it must be a known type of event",
+		"/users/" + user.ID.String() + "/events?type=x": "<strong>The type</strong> “<bdi>x</bdi>” is unknown: it must be a known type of event",
+		"/users?status=activ":                           "<strong>The status</strong> “<bdi>activ</bdi>” is unknown: it must be pending, active, suspended or deleted.",
 	} {
 		if a := f.get("/console/acme"+query, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) || strings.Contains(a.body, "No users match") || strings.Contains(a.body, "No events match") {
 			t.Errorf("%s: %d does not say %q", query, a.StatusCode, want)

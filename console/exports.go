@@ -26,7 +26,13 @@ var exportedUsersQuery = append([]parameter{
 }, holdersQuery...)
 
 func (c *console) exportUsers(v *pageContext) error {
-	return v.export(func() (*rolecall.Table, error) { return c.directory.ExportUsers(v.ctx, v.call, v.userListing()) })
+	listing := v.userListing()
+	known, err := c.departmentsFor(v)
+	if err != nil {
+		return err
+	}
+	selectDepartments(v, &listing, known)
+	return v.export(func() (*rolecall.Table, error) { return c.directory.ExportUsers(v.ctx, v.call, listing) })
 }
 
 func (c *console) exportHolders(v *pageContext) error {

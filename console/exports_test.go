@@ -72,7 +72,7 @@ func TestExportsAreLinkedWithTheFilters(t *testing.T) {
 		}
 	}
 	part := f.get("/console/acme/users?q=ada", cookie, "Hx-Request", "true", "Hx-Target", "results")
-	if !strings.Contains(part.body, `hx-swap-oob="innerHTML:#export"`) || !strings.Contains(part.body, "/export?q=ada") {
+	if !strings.Contains(part.body, `hx-swap-oob="innerHTML:#tools"`) || !strings.Contains(part.body, "/export?q=ada") {
 		t.Errorf("the link keeps the old filters: %s", part.body)
 	}
 }

@@ -56,6 +56,9 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 // fullTitle returns the title for the browser, with the most specific word first.
 func (f frame) fullTitle() string {
 	words := []string{f.title}
+	if f.view != "" {
+		words = []string{f.view, f.title}
+	}
 	if f.here != "" && msg(f.here) != f.title {
 		words = append(words, msg(f.here))
 	}

@@ -39,6 +39,8 @@ type parameters struct {
 	roleKey    string
 	permission rolecall.Permission // zero unless the address names one without wildcards
 	count      bool
+	include    directory.Include // the additional columns of the list of users
+	view       string            // the name that the address gives to the list
 	eventType  string
 	actor      rolecall.AnyID
 	subject    rolecall.AnyID
@@ -119,18 +121,20 @@ var (
 	usersQuery = append([]parameter{
 		{"status", readChoice([]string{"pending", "active", "suspended", "deleted"}, "problem.status-or-deleted", func(p *parameters) *string { return &p.status })},
 		{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
+		{fieldColumns, readColumns}, viewParameter,
 	}, userQuery...)
 	holdersQuery = append([]parameter{
 		{"status", readChoice([]string{"pending", "active", "suspended"}, "problem.status", func(p *parameters) *string { return &p.status })},
 	}, userQuery...)
 	rolesQuery = append([]parameter{
 		{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount},
-		{"key", readText(63, func(p *parameters) *string { return &p.roleKey })},
+		{"key", readText(63, func(p *parameters) *string { return &p.roleKey })}, viewParameter,
 	}, pageParameters...)
+	viewParameter        = parameter{fieldView, readText(viewNameMax, func(p *parameters) *string { return &p.view })}
 	departmentParameter  = parameter{"department", readText(rolecall.DepartmentMax, func(p *parameters) *string { return &p.department })}
 	accessQuery          = append([]parameter{{"permission", readPermission}, departmentParameter}, pageParameters...)
 	userAccessQuery      = []parameter{departmentParameter}
-	serviceAccountsQuery = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}}, pageParameters...)
+	serviceAccountsQuery = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}, viewParameter}, pageParameters...)
 	userEventsQuery      = append([]parameter{
 		{"type", readChoice(eventTypes(), "problem.event-type", func(p *parameters) *string { return &p.eventType })},
 		{"actor", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.actor })},
@@ -138,7 +142,7 @@ var (
 		{"to", readTime(func(p *parameters) *rolecall.Time { return &p.to })},
 		{fieldTimeZone, readTimeZone},
 	}, pageParameters...)
-	eventsQuery = append([]parameter{{"subject", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.subject })}}, userEventsQuery...)
+	eventsQuery = append([]parameter{viewParameter, {"subject", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.subject })}}, userEventsQuery...)
 )
 
 func eventTypes() (types []string) {
@@ -341,7 +345,7 @@ func (v *pageContext) userListing() directory.UserListing {
 	p := &v.parameters
 	l := directory.UserListing{
 		Email: p.email, ExternalID: p.externalID, Department: p.department, Status: p.status, Role: p.holds,
-		Words: p.words, Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count,
+		Words: p.words, Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count, Include: p.include,
 	}
 	switch p.sort {
 	case "name":
@@ -403,64 +407,6 @@ func (v *pageContext) listDigest() []byte {
 	)
 }
 
-// listAddress returns the address of the list with the current values of the parameters.
-// changes overrides them: name, value, name, value. An empty value removes the parameter.
-func (f frame) listAddress(parameters []string, changes ...string) string {
-	asked, query := f.request.URL.Query(), url.Values{}
-	for _, name := range parameters {
-		if text := asked.Get(name); text != "" {
-			query.Set(name, text)
-		}
-	}
-	for i := 0; i < len(changes); i += 2 {
-		if query.Set(changes[i], changes[i+1]); changes[i+1] == "" {
-			query.Del(changes[i])
-		}
-	}
-	if query.Get("from") == "" && query.Get("to") == "" {
-		query.Del(fieldTimeZone)
-	}
-	if len(query) == 0 {
-		return f.request.URL.Path
-	}
-	return f.request.URL.Path + "?" + query.Encode()
-}
-
-// asked returns the value of the query parameter in the address.
-func (f frame) asked(name string) string { return f.request.URL.Query().Get(name) }
-
-// pageLinks are the addresses of the first and the next page of a list. first is empty on the
-// first page, and next on the last.
-type pageLinks struct{ first, next string }
-
-// pagesOf returns the links of a list with these parameters. If the request is for the results
-// only, it also sets the address that the browser shows.
-func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links pageLinks) {
-	if f.asked("cursor") != "" {
-		links.first = f.listAddress(parameters)
-	}
-	if f.fragment() == "results" {
-		f.replaceURL(f.listAddress(append(slices.Clone(parameters), "cursor")))
-	}
-	if next != nil {
-		links.next = f.listAddress(parameters, "cursor", f.sealCursor(next))
-	}
-	return links
-}
-
-// sortOf returns the address that sorts the list by the member, and the value of aria-sort. If
-// the list is sorted by the member already, the address reverses the order or removes it.
-func (f frame) sortOf(parameters []string, by string) (address, direction string) {
-	to, direction := by, "none"
-	switch f.asked("sort") {
-	case by:
-		to, direction = "-"+by, "ascending"
-	case "-" + by:
-		to, direction = "", "descending"
-	}
-	return f.listAddress(parameters, "sort", to), direction
-}
-
 // parameterName returns what people call the parameter.
 func parameterName(parameter string) string {
 	switch parameter {
@@ -473,7 +419,7 @@ func parameterName(parameter string) string {
 }
 
 // suggestedBytes bounds what is suggested: the list is not to outweigh the page.
-const suggestedBytes = 2 << 10
+const suggestedBytes = 1 << 10
 
 // suggested returns as many of the words, from the first on, as a field may suggest.
 func suggested(words []string) []string {

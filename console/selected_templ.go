@@ -54,7 +54,7 @@ func selection(l usersView, list []*bulkAction) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = hidden("return", l.listTail(userParameters)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = hidden("return", l.listTail(userListParameters)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -23,6 +23,10 @@ func (c *console) usersPages() []page {
 // A cursor is valid for one combination of them only.
 var userParameters = []string{"q", "status", "department", "role", "sort"}
 
+// userListParameters are userParameters with the choice of columns, which only the list of all users
+// has.
+var userListParameters = append(slices.Clone(userParameters), fieldColumns)
+
 // usersView is the data of the list of users.
 type usersView struct {
 	frame
@@ -31,6 +35,7 @@ type usersView struct {
 	withheld    rolecall.UserMembers // members that the caller may not read of some user on the page
 	roles       []rolecall.Role      // the choice of the role filter; nil if the caller may not read roles
 	departments []string             // the choice of the department filter
+	filtered    []string             // the departments that begin with the department filter
 }
 
 func (c *console) showUsers(v *pageContext) error {
@@ -38,10 +43,15 @@ func (c *console) showUsers(v *pageContext) error {
 		return v.redirect(v.path("/users/deleted"))
 	}
 	list := usersView{}
-	if v.faults == nil {
-		listing := v.userListing()
+	listing := v.userListing()
+	known, err := c.departmentsFor(v)
+	if err != nil {
+		return err
+	}
+	if selectDepartments(v, &listing, known); v.faults == nil {
+		list.filtered = listing.Departments
 		if v.fragment() == "count" { // a separate request, because counting takes longer than loading the page
-			listing.Count, listing.Limit = true, 1
+			listing.Count, listing.Limit, listing.Include = true, 1, directory.Include{}
 		}
 		page, err := c.directory.Users(v.ctx, v.call, listing)
 		if err != nil {
@@ -63,7 +73,7 @@ func (c *console) showUsers(v *pageContext) error {
 	c.undoDeletion(v)
 	return c.show(v, msg(usersSection), usersSection, func(f frame) templ.Component {
 		list.frame = f
-		list.pageLinks = f.pagesOf(userParameters, list.page.Next)
+		list.pageLinks = f.pagesOf(userListParameters, list.page.Next)
 		return usersPage(list)
 	})
 }
@@ -120,6 +130,9 @@ func (l usersView) countSwap() string {
 
 // notes returns the notes above the list: which data is missing, and why.
 func (l usersView) notes() (notes []string) {
+	if len(l.filtered) > 0 {
+		notes = append(notes, msg("users.departments", "Departments", listed(suggested(l.filtered))))
+	}
 	if l.page.RestrictedBy != 0 {
 		notes = append(notes, msg("users.restricted", "Fields", listed(memberWords(l.page.RestrictedBy))))
 	}
@@ -350,7 +363,7 @@ func (f frame) bulkActions() (list []*bulkAction) {
 
 // listTail returns the address of the current list, for forms that return to it.
 func (f frame) listTail(parameters []string) string {
-	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), "cursor")), f.path(""))
+	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), fieldView, fieldCursor, fieldPrevious)), f.path(""))
 }
 
 // back returns the address of the list in which the users were selected.

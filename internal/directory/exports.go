@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -170,7 +171,7 @@ type exportFilter struct {
 func (l *UserListing) filters() []exportFilter {
 	return []exportFilter{
 		{"q", strings.Join(l.Words, " "), true}, {"email", l.Email, true}, {"externalId", l.ExternalID, true},
-		{"department", l.Department, false}, {"status", l.Status, false}, {"role", idCell(l.Role), false},
+		{"department", cmp.Or(l.Department, strings.Join(l.Departments, ", ")), false}, {"status", l.Status, false}, {"role", idCell(l.Role), false},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // UserListing selects and sorts users. Empty members do not filter.
 type UserListing struct {
 	Email, ExternalID, Department, Status string
+	Departments                           []string // only users of one of them
 	Role                                  rolecall.RoleID
 	Words                                 []string // rolecall.Words of the search text
 	Sort                                  rolecall.UserSort
@@ -83,6 +84,10 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 	if l.Department != "" {
 		key := rolecall.Fold(l.Department)
 		q.Department = &key
+		narrow(p.Reads(rolecall.MemberDepartment), rolecall.MemberDepartment)
+	}
+	if l.Departments != nil {
+		q.Within = q.Within.Intersect(rolecall.Within(l.Departments...))
 		narrow(p.Reads(rolecall.MemberDepartment), rolecall.MemberDepartment)
 	}
 	if l.Status != "" {
