@@ -48,8 +48,9 @@ browser-test: test-tools ## test the topologies of the guide, attacks on them, a
 	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
 	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run '^(TestTopologies|TestPasskeysInABrowser)$$' ./internal/e2e
 
-console-test screenshots: TEST_TOOLS = chromium npm
-console-test: test-tools ## test the console in Chromium; STORE=postgres runs the tests that depend on the store on a temporary PostgreSQL
+console-test: TEST_TOOLS = chromium firefox-esr npm
+screenshots: TEST_TOOLS = chromium npm
+console-test: test-tools ## test the console in Chromium, and the main scenarios in Firefox; STORE=postgres runs the tests that depend on the store on a temporary PostgreSQL
 	$(BROWSER_TESTS)
 	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 $(CONSOLE_TESTS)
 

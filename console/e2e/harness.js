@@ -25,8 +25,11 @@ const waitLimit = 15_000;
 
 export const owner = "ada.lovelace@demo.example";
 
-/** The running program and browser of a file of tests. */
-export const world = { base: "", database: "", mailbox: "", password: "", browser: null };
+/** The running program and browser of a file of tests. A file for another browser replaces launch. */
+export const world = {
+  base: "", database: "", mailbox: "", password: "", browser: null,
+  launch: () => chromium.launch({ executablePath: process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium", args: ["--no-sandbox", "--no-proxy-server"] }),
+};
 
 let server;
 let folder;
@@ -51,8 +54,7 @@ before(async () => {
     server.on("exit", () => reject(new Error(`the program ended: ${log}`)));
   });
   await until(async () => (await fetch(`${world.base}/readyz`)).ok);
-  const executablePath = process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium";
-  world.browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--no-proxy-server"] });
+  world.browser = await world.launch();
 });
 
 after(async () => {
