@@ -2,9 +2,11 @@ package rolecall
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,6 +26,7 @@ type TenantSettings struct {
 	SessionsMax      *int64           `json:"sessionsPerUser,omitempty"`
 	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
 	MailSender       *string          `json:"mailSenderName,omitempty"`
+	BrandColor       *string          `json:"brandColor,omitempty"` // #rrggbb, in lower case
 
 	ofGuarded bool // set by For: the settings apply to a user who needs a second factor
 }
@@ -202,7 +205,8 @@ func (s TenantSettings) Equal(other TenantSettings) bool {
 			return false
 		}
 	}
-	return equalOptional(s.MailSender, other.MailSender) && s.SecondFactor.Required == other.SecondFactor.Required &&
+	return equalOptional(s.MailSender, other.MailSender) && equalOptional(s.BrandColor, other.BrandColor) &&
+		s.SecondFactor.Required == other.SecondFactor.Required &&
 		slices.Equal(s.SecondFactor.Roles, other.SecondFactor.Roles)
 }
 
@@ -275,6 +279,7 @@ type SettingsPatch struct {
 	Numbers      map[string]*int64 // by JSON name
 	SecondFactor SecondFactorPatch
 	MailSender   Optional[*string]
+	BrandColor   Optional[*string]
 }
 
 // SecondFactorPatch changes a SecondFactorRule. The roles are kept only if the scope
@@ -306,6 +311,18 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 	if sender := p.MailSender.Value; sender != nil {
 		faults.Text(settingPointer("mailSenderName"), *sender, 1, MailSenderMax)
 	}
+	if color := p.BrandColor.Value; color != nil && !IsColor(*color) {
+		faults.Add(settingPointer("brandColor"), "format", "must be a color in the form #rrggbb, such as #1f6feb")
+	}
+}
+
+// IsColor reports whether the text is a color in the form #rrggbb, in lower or upper case.
+func IsColor(text string) bool {
+	if len(text) != len("#rrggbb") || text[0] != '#' {
+		return false
+	}
+	_, err := hex.DecodeString(text[1:])
+	return err == nil
 }
 
 const (
@@ -375,6 +392,12 @@ func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 	s.SecondFactor = p.SecondFactor.apply(s.SecondFactor)
 	if p.MailSender.Set {
 		s.MailSender = p.MailSender.Value
+	}
+	if p.BrandColor.Set {
+		s.BrandColor = nil
+		if color := p.BrandColor.Value; color != nil {
+			s.BrandColor = new(strings.ToLower(*color))
+		}
 	}
 	return s
 }

@@ -49,6 +49,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.
 		c.assets[a.name] = site.Base + a.Path
 		routes = append(routes, web.Route{Method: http.MethodGet, Path: a.Path, Label: "console", Handler: a})
 	}
+	routes = append(routes, web.Route{Method: http.MethodGet, Path: Path + brandPath + "{name}", Label: "console", Handler: http.HandlerFunc(c.serveBrandStyle)})
 	for _, p := range c.pages() {
 		if _, known := policies[p.operation]; !known && p.operation != "" {
 			panic("console: no operation is called " + p.operation)

@@ -28,6 +28,7 @@ const (
 	fieldRequired      = "settings/secondFactor/required"
 	fieldRequiredRoles = "settings/secondFactor/roles"
 	fieldSender        = "settings/mailSenderName"
+	fieldBrandColor    = "settings/brandColor"
 )
 
 // settingWords describe a setting whose value is a number.
@@ -336,6 +337,9 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	if sender, changed := typed(v, fieldSender); changed {
 		patch.Settings.MailSender = rolecall.Some(orNil(sender))
 	}
+	if color, changed := typed(v, fieldBrandColor); changed {
+		patch.Settings.BrandColor = rolecall.Some(orNil(color))
+	}
 	return patch, faults.Err()
 }
 
@@ -353,6 +357,8 @@ func inSettingWords(err error) error {
 		case isNumber && fault.Code == "range":
 			least, most := w.bounds(settingNamed(name))
 			faults[i].Detail = msg("settings.out-of-bounds", "Least", least, "Most", most)
+		case fault.Pointer == "/"+fieldBrandColor:
+			faults[i].Detail = msg("settings.color-format")
 		case strings.Contains(fault.Detail, "sessionIdleSeconds"):
 			faults[i].Detail = msg("settings.idle-too-long")
 		case strings.Contains(fault.Detail, "passwordMinimum"):

@@ -96,6 +96,19 @@ func (f frame) tenantName() string {
 	return tenant.DisplayName
 }
 
+// brandColor returns the color of the tenant in the address. It is empty if the tenant has no color,
+// and also if there is no such tenant.
+func (f frame) brandColor() string {
+	if f.tenant == "" {
+		return ""
+	}
+	tenant, err := f.console.directory.Tenant(f.ctx, f.tenant)
+	if err != nil {
+		return ""
+	}
+	return orEmpty(tenant.Settings.BrandColor)
+}
+
 // openTenant is a tenant in which the browser may have a console session.
 type openTenant struct{ name, displayName string }
 

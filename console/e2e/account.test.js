@@ -222,6 +222,31 @@ scenario("settings are changed using only the keyboard, with warnings before wea
   assert.equal((await call(page, "GET", "/tenant")).body.settings.invitationSeconds, 5 * 86400);
 });
 
+scenario("the pages before the sign-in have the color of the tenant, with readable text", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/settings/edit");
+  await page.getByLabel("Color").fill("blue");
+  await page.keyboard.press("Enter");
+  await page.getByText("Enter # and six digits or letters from a to f, such as #1f6feb.").waitFor();
+  for (const [color, text] of [["#ffcc00", "rgb(0, 0, 0)"], ["#0b3d2e", "rgb(255, 255, 255)"]]) {
+    await page.goto("/console/demo/settings/edit");
+    await page.getByLabel("Color").fill(color);
+    await page.keyboard.press("Enter");
+    await page.locator(".brand-sample", { hasText: color }).waitFor();
+    await checkAccess(page);
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      for (const path of ["sign-in", "password-reset"]) {
+        await page.goto(`/console/demo/${path}`);
+        await checkAccess(page);
+      }
+      assert.equal(await page.locator(".button.primary").first().evaluate((e) => getComputedStyle(e).color), text);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+  }
+  await call(page, "PATCH", "/tenant", { settings: { brandColor: null } });
+});
+
 scenario("a user who must have a second factor adds a passkey while signing in and can't remove it", async (page) => {
   const email = "donald.knuth@demo.example";
   const password = await setPassword(email);

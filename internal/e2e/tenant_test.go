@@ -27,7 +27,7 @@ func testReadingTenant(t *testing.T, w *world) {
 		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: map[string]any{"/name": w.name, "/status": "active", "/settings/sessionIdleSeconds": 43200.0, "/settings/sessionAbsoluteSeconds": 604800.0,
 			"/settings/refreshGraceSeconds": 10.0, "/settings/idempotencyKeptSeconds": 86400.0, "/settings/eventsKeptSeconds": 34560000.0,
 			"/settings/reauthenticationSeconds": 900.0, "/settings/invitationSeconds": 259200.0, "/settings/passwordResetSeconds": 3600.0, "/settings/passwordMinimum": 15.0, "/settings/sessionsPerUser": 100.0,
-			"/settings/secondFactor/required": "none", "/settings/mailSenderName": nil}},
+			"/settings/secondFactor/required": "none", "/settings/mailSenderName": nil, "/settings/brandColor": nil}},
 		{name: "an administrator", as: admin, send: "GET /tenant", status: 200, members: everyTenantMember},
 		{name: "an administrator changes nothing", as: admin, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
 		{name: "who may only change", as: blind, send: "GET /tenant", status: 403, code: "permission-denied"},
@@ -110,6 +110,7 @@ func factorScenarios(t *testing.T, w *world, patch func(name, body string, fault
 		patch("roles and all", set(`"secondFactor":{"required":"all","roles":[`+quoted(role)+`]}`), "/settings/secondFactor/roles conflict"),
 		ofRoles, back,
 		patch("a sender", set(`"mailSenderName":"The Sesame Company"`)), patch("a sender of two lines", set(`"mailSenderName":"a\r\nBcc: b"`), "/settings/mailSenderName control-character"), patch("no sender", set(`"mailSenderName":null`)),
+		patch("a color", set(`"brandColor":"#1F6feb"`)), patch("no color", set(`"brandColor":"blue"`), "/settings/brandColor format"), patch("a color with a rule", set(`"brandColor":"#12345}"`), "/settings/brandColor format"), patch("the color of the console", set(`"brandColor":null`)),
 		patch("a factor that shortens the life of sessions", set(`"sessionIdleSeconds":86401,"secondFactor":{"required":"all"}`), "/settings/sessionIdleSeconds conflict"),
 		ofAll,
 	}

@@ -57,7 +57,7 @@ type settingsPatch rolecall.SettingsPatch
 // UnmarshalWire reads an object of settings. If the whole object is null, each setting is null.
 func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	p.Numbers = map[string]*int64{}
-	names := []string{"secondFactor", "mailSenderName"}
+	names := []string{"secondFactor", "mailSenderName", "brandColor"}
 	for _, n := range rolecall.NumberSettings {
 		names = append(names, n.Name)
 	}
@@ -88,12 +88,9 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 		secondFactorDecoder.Continue(d, pointer+"/"+name, value, reflect.ValueOf(&rule).Elem())
 		p.SecondFactor = rolecall.SecondFactorPatch(rule)
 	case "mailSenderName":
-		p.MailSender.Set = true
-		if value.Kind() != jsontext.KindNull {
-			if text, ok := d.Text(pointer+"/"+name, value); ok {
-				p.MailSender.Value = &text
-			}
-		}
+		p.MailSender = optionalTextOf(d, pointer+"/"+name, value)
+	case "brandColor":
+		p.BrandColor = optionalTextOf(d, pointer+"/"+name, value)
 	default:
 		p.Numbers[name] = nil
 		if value.Kind() == jsontext.KindNull {
@@ -109,10 +106,21 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 	}
 }
 
+// optionalTextOf reads a text, or null.
+func optionalTextOf(d *wire.Decoding, pointer string, value jsontext.Value) rolecall.Optional[*string] {
+	if value.Kind() != jsontext.KindNull {
+		if text, ok := d.Text(pointer, value); ok {
+			return rolecall.Some(&text)
+		}
+	}
+	return rolecall.Some[*string](nil)
+}
+
 // otherSettingsPatch has the settings of a settingsPatch that are not numbers.
 type otherSettingsPatch struct {
 	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Which users must have a second factor."`
 	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
+	BrandColor     rolecall.Optional[*string] `json:"brandColor" pattern:"^#[0-9A-Fa-f]{6}$" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."`
 }
 
 // secondFactorPatch changes which users need a second factor.
@@ -148,6 +156,7 @@ type settingsBody rolecall.TenantSettings
 type otherSettings struct {
 	SecondFactor   secondFactorRule `json:"secondFactor" doc:"Which users must have a second factor."`
 	MailSenderName *string          `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
+	BrandColor     *string          `json:"brandColor" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console."`
 }
 
 // secondFactorRule states which users need a second factor.
@@ -167,7 +176,7 @@ func (s *settingsBody) AppendJSON(b []byte) []byte {
 		b = append(strconv.AppendInt(b, n.InForce(settings), 10), ',')
 	}
 	rule := secondFactorRule{settings.SecondFactor.Scope(), settings.SecondFactor.Roles}
-	other := otherSettings{SecondFactor: rule, MailSenderName: settings.MailSender}
+	other := otherSettings{SecondFactor: rule, MailSenderName: settings.MailSender, BrandColor: settings.BrandColor}
 	last := len(b) - 1
 	b = otherSettingsEncoder.Append(b[:last], &other)
 	b[last] = ','

@@ -11,7 +11,7 @@ func TestTenant(t *testing.T) {
 	s := newTestServer(t)
 	read := s.as(s.owner, "GET", "/tenant", "")
 	d, tag := read.document(t), read.Header.Get("Etag")
-	const standard = "map[eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 invitationSeconds:259200 mailSenderName:<nil> passwordMinimum:15 passwordResetSeconds:3600 " +
+	const standard = "map[brandColor:<nil> eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 invitationSeconds:259200 mailSenderName:<nil> passwordMinimum:15 passwordResetSeconds:3600 " +
 		"reauthenticationSeconds:900 refreshGraceSeconds:10 secondFactor:map[required:none roles:[]] sessionAbsoluteSeconds:604800 sessionIdleSeconds:43200 sessionsPerUser:100]"
 	if read.StatusCode != 200 || len(d) != 7 || d["name"] != tenantName || d["displayName"] != "Acme" || d["status"] != "active" || fmt.Sprint(d["settings"]) != standard {
 		t.Fatalf("%d %s", read.StatusCode, read.body)
@@ -76,6 +76,8 @@ func TestFaultsOfATenantPatch(t *testing.T) {
 		`{"settings":{"secondFactor":{"required":1,"roles":{}}}}`:                "/settings/secondFactor/required type; /settings/secondFactor/roles type",
 		`{"settings":{"secondFactor":{"required":"roles","roles":["x",null]}}}`:  "/settings/secondFactor/roles/1 type; /settings/secondFactor/roles/0 format",
 		`{"settings":{"mailSenderName":"a\r\nBcc: b@example.com"}}`:              "/settings/mailSenderName control-character",
+		`{"settings":{"brandColor":"red"}}`:                                      "/settings/brandColor format",
+		`{"settings":{"brandColor":7}}`:                                          "/settings/brandColor type",
 		`{"settings":{"mailSenderName":""}}`:                                     "/settings/mailSenderName length",
 		`{"settings":{"passwordMinimum":14,"sessionIdleSeconds":604801}}`:        "/settings/sessionIdleSeconds conflict; /settings/passwordMinimum conflict",
 		`{"displayName":"\u0007","settings":{"sessionAbsoluteSeconds":299}}`:     "/displayName control-character; /settings/sessionAbsoluteSeconds range",
