@@ -13,6 +13,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/timezone"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -156,7 +157,7 @@ func eventTypes() (types []string) {
 // send, are ignored.
 func (v *pageContext) readQuery() {
 	v.limit, v.dayZone = rolecall.DefaultLimit, v.zone
-	if zone, ok := timeZones.load(v.request.URL.Query().Get(fieldTimeZone)); ok {
+	if zone, ok := timezone.Load(v.request.URL.Query().Get(fieldTimeZone)); ok {
 		v.dayZone = zone // before the days are read
 	}
 	var seen uint32
@@ -244,7 +245,7 @@ func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (
 			if err != nil {
 				return "format", msg("problem.time")
 			}
-			text = rolecall.TimeOf(startOfDay(p.dayZone, day)).String()
+			text = rolecall.TimeOf(timezone.StartOfDay(p.dayZone, day)).String()
 		}
 		if err := into(p).UnmarshalText([]byte(text)); err != nil {
 			return "format", msg("problem.time")
@@ -255,7 +256,7 @@ func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (
 
 // readTimeZone accepts the names that readQuery could load.
 func readTimeZone(_ *parameters, text string) (code, detail string) {
-	if _, ok := timeZones.load(text); !ok {
+	if _, ok := timezone.Load(text); !ok {
 		return "format", msg("problem.time-zone")
 	}
 	return "", ""

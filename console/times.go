@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/timezone"
 )
 
 // format returns the timestamp in the reader's time zone. key is that of the message with the
@@ -104,7 +105,7 @@ func (v *pageContext) inputText(t rolecall.Time) string {
 // formZone returns the time zone of the dates in the form: that of the page on which the user
 // filled it in. It differs from the reader's time zone if that has changed since.
 func (v *pageContext) formZone() *time.Location {
-	if zone, ok := timeZones.load(v.form.Get(fieldTimeZone)); ok {
+	if zone, ok := timezone.Load(v.form.Get(fieldTimeZone)); ok {
 		return zone
 	}
 	return v.zone
@@ -126,7 +127,7 @@ func (v *pageContext) readDate(name string, faults *rolecall.FieldErrors) roleca
 		faults.Add("/"+name, "format", msg("form.date"))
 		return 0
 	}
-	moment, ok := momentAt(zone, wall)
+	moment, ok := timezone.MomentAt(zone, wall)
 	switch {
 	case !ok:
 		faults.Add("/"+name, "format", msg("form.skipped-time", "Zone", zone.String()))
