@@ -142,3 +142,37 @@ func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	}
 	return t, changed
 }
+
+// Limits of a summary of a tenant.
+const (
+	SummaryDays     = 30                  // days of activity
+	SummaryDayMax   = 1_000               // events of one day that are counted
+	SummaryCountMax = 1_000               // invitations that are counted
+	SummaryItems    = 10                  // roles and tokens that expire soon
+	SummarySoon     = 14 * 24 * time.Hour // what expires within this time expires soon
+	SummaryRecent   = 24 * time.Hour      // failed sign-ins within this time are counted
+)
+
+// FactorCoverage is how many active users have a second factor.
+type FactorCoverage struct {
+	Users     int // active users
+	Protected int // active users with an authenticator app or a passkey
+	Exact     bool
+}
+
+// FailedSignIn is an event of failed sign-ins.
+type FailedSignIn struct {
+	Reason string // the cause, and how many times
+	Source string
+}
+
+// ExpiringRole is an assignment that expires soon.
+type ExpiringRole struct {
+	Holder    Holder
+	RoleID    RoleID
+	RoleName  string
+	ExpiresAt Time
+}
+
+// Day is a period of about 24 hours, from its first moment to the first moment of the next day.
+type Day struct{ From, To Time }

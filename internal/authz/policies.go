@@ -54,6 +54,7 @@ var (
 	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
+	ReadSummary  = &Policy{Effect: NoEffect, instead: readsSomeSummary, needs: "in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read"}
 	ReadTenant   = &Policy{Effect: NoEffect, permission: rolecall.TenantRead, tenantWide: true}
 	UpdateTenant = &Policy{Effect: Grants, permission: rolecall.TenantUpdate, tenantWide: true}
 )

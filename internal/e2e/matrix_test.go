@@ -64,6 +64,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"ExportsController_exportRoleUsers":     exportRoleUsersCells,
 	"ExportsController_exportEvents":        exportEventsCells,
 	"TenantController_getTenant":            getTenantCells,
+	"TenantController_getSummary":           getSummaryCells,
 	"TenantController_updateTenant":         updateTenantCells,
 	"AuthsController_getSession":            sessionCells,
 	"AuthsController_check":                 checkCells,

@@ -107,6 +107,21 @@ func getTenantCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the tenant", "GET /tenant", "", first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:read"), mayNot}))
 }
 
+func getSummaryCells(t *testing.T, _ *matrix, p *principal) {
+	var parts []string
+	add := func(part string, may bool) {
+		if may {
+			parts = append(parts, part)
+		}
+	}
+	add("invitations", p.mayEverywhere("users:invite"))
+	add("secondFactors", p.mayEverywhere("users:reset-factors") && p.mayEverywhere("users.status:read"))
+	add("failedSignIns activity", p.mayEverywhere("events:read"))
+	add("expiringRoles", p.mayEverywhere("roles:read") || p.mayEverywhere("service-accounts:read") && p.mayAnywhere("roles:read"))
+	add("expiringTokens", p.mayEverywhere("sessions:read") || p.mayEverywhere("service-accounts:read"))
+	p.compare(t, "the summary", "GET /tenant/summary", "", first(done(200, strings.Join(parts, " ")), check{parts != nil, mayNot}))
+}
+
 func updateTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "the tenant", "PATCH /tenant", fmt.Sprintf(`{"displayName":"Renamed %d"}`, m.fresh), first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:update"), mayNot}))

@@ -76,6 +76,7 @@ var effects = map[string]string{
 
 	"EventsController_listEvents":   changesNothing,
 	"TenantController_getTenant":    changesNothing,
+	"TenantController_getSummary":   changesNothing,
 	"TenantController_updateTenant": grantsAccess, // the settings decide who can sign in, and how
 
 	"AuthsController_getSession":              changesNothing,

@@ -76,6 +76,11 @@ func (p *principal) mayAnywhere(permission string) bool {
 	})
 }
 
+// mayEverywhere reports whether the principal has the permission in the whole tenant.
+func (p *principal) mayEverywhere(permission string) bool {
+	return slices.ContainsFunc(p.holds, func(h holding) bool { return covers(h.permission, permission) && h.department == "" })
+}
+
 var readable = []string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
 
 var changeable = []string{"name", "department", "externalId", "metadata"}

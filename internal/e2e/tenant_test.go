@@ -12,6 +12,7 @@ import (
 
 func testTenant(t *testing.T, p *program) {
 	t.Run("reading", func(t *testing.T) { testReadingTenant(t, newWorld(t, p)) })
+	t.Run("summary", func(t *testing.T) { testSummary(t, newWorld(t, p)) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, newWorld(t, p)) })
 	t.Run("conditional", func(t *testing.T) { testConditionalTenant(t, newWorld(t, p)) })
 	t.Run("effect", func(t *testing.T) { testEffectOfSettings(t, newWorld(t, p)) })
@@ -38,6 +39,43 @@ func testReadingTenant(t *testing.T, w *world) {
 		{name: "it is not deleted here", as: w.owner, send: "DELETE /tenant", status: 405},
 		{name: "the change is there", as: w.owner, send: "GET /tenant", status: 200, has: map[string]any{"/displayName": "Changed blindly"}},
 	})
+}
+
+// testSummary checks the parts of the summary of the tenant, and that a reach shows none.
+func testSummary(t *testing.T, w *world) {
+	before := w.owner.do(t, "GET /tenant/summary", "").expect(t, 200)
+	user := w.owner.do(t, "POST /users", `{"email":"ada@example.org","name":"Ada Lovelace","invite":true}`).expect(t, 201).text("/id")
+	role := w.role(t, "Temporary", "users:read")
+	soon := time.Now().Add(48 * time.Hour).UTC().Format(time.RFC3339)
+	w.owner.do(t, "PUT /users/"+user+"/roles/"+role, `{"expiresAt":"`+soon+`"}`).expect(t, 201)
+	w.owner.do(t, "PUT /users/"+user+"/roles/"+w.role(t, "Later", "users:read"), `{"expiresAt":"`+time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339)+`"}`).expect(t, 201)
+	account := w.owner.do(t, "POST /service-accounts", `{"name":"Nightly import"}`).expect(t, 201).text("/id")
+	w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+role, `{}`).expect(t, 201)
+	token := w.owner.do(t, "POST /service-accounts/"+account+"/tokens", `{"name":"Nightly job","permissions":["users:read"],"expiresAt":"`+soon+`"}`).expect(t, 201).text("/id")
+	play(t, []scenario{
+		{name: "an owner", as: w.owner, send: "GET /tenant/summary", status: 200, members: "invitations secondFactors failedSignIns expiringRoles expiringTokens activity", has: map[string]any{
+			"/invitations/count": before.value("/invitations/count").(float64) + 1, "/invitations/isExact": true,
+			"/expiringRoles/items/0/userId": user, "/expiringRoles/items/0/serviceAccountId": nil, "/expiringRoles/items/0/roleId": role, "/expiringRoles/items/0/roleName": "Temporary", "/expiringRoles/items/1": nil, "/expiringRoles/hasMore": false,
+			"/expiringTokens/items/0/id": token, "/expiringTokens/items/0/serviceAccountId": account, "/expiringTokens/items/0/userId": nil, "/expiringTokens/hasMore": false,
+			"/failedSignIns/isExact": true, "/secondFactors/isExact": true}},
+		{name: "an unknown time zone", as: w.owner, send: "GET /tenant/summary?timeZone=Europe/Nowhere", status: 400, code: "malformed-request", faults: []string{"parameter:timeZone format"}},
+		{name: "the zone of the server", as: w.owner, send: "GET /tenant/summary?timeZone=Local", status: 400, code: "malformed-request", faults: []string{"parameter:timeZone format"}},
+		{name: "without a session", as: w.anonymous(), send: "GET /tenant/summary", status: 401},
+	})
+	scoped := w.holder(t, "scoped", "", "Sales", "users:invite", "users:reset-factors", "users:read", "roles:read", "sessions:read")
+	scoped.do(t, "GET /tenant/summary", "").expect(t, 403)
+
+	days := w.owner.do(t, "GET /tenant/summary?timeZone=Asia/Kathmandu", "").expect(t, 200)
+	zone, err := time.LoadLocation("Asia/Kathmandu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, last := days.text("/activity/0/date"), days.text("/activity/29/date"); last != time.Now().In(zone).Format(time.DateOnly) || first != time.Now().In(zone).AddDate(0, 0, -29).Format(time.DateOnly) {
+		t.Errorf("the days are from %s to %s", first, last)
+	}
+	if days.value("/activity/29/events").(float64) == 0 {
+		t.Error("the events of today are not counted")
+	}
 }
 
 // testSettings checks the bounds of every setting.

@@ -117,6 +117,7 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	}
 	role := as("POST", "/roles", `{"name":"Invoice reader","key":"invoice-reader","permissions":["shop/invoices:read","users.name:read"]}`).id(t)
 	as("GET", "/roles/"+role, "")
+	as("GET", "/tenant/summary?timeZone=Europe/Berlin", "")
 	as("PATCH", "/tenant", `{"displayName":"Acme Incorporated","settings":{"sessionIdleSeconds":1800}}`)
 
 	account := as("POST", "/service-accounts", `{"name":"Nightly import","description":"Imports invoices"}`).id(t)

@@ -346,6 +346,13 @@ var tenantOperations = []*operation.Operation{
 		Endpoint:    operation.Typed((*Server).getTenant),
 	},
 	{
+		Method: http.MethodGet, Path: "/tenant/summary", ID: "TenantController_getSummary", Summary: "Get a summary of the tenant",
+		Description: "Returns what administrators look at first: open invitations, failed sign-ins and blocked sources, the coverage of second factors, roles and API tokens that expire within 14 days, and the number of events of each of the last 30 days. Parts that the caller may not read are absent.",
+		Policy:      authz.ReadSummary,
+		Answers:     operation.Answers{{http.StatusOK, "The summary.", nil}},
+		Endpoint:    operation.Typed((*Server).getSummary),
+	},
+	{
 		Method: http.MethodPatch, Path: "/tenant", ID: "TenantController_updateTenant", Summary: "Update the tenant",
 		Description: "Changes the display name and the settings that are in the body.",
 		Policy:      authz.UpdateTenant,

@@ -76,6 +76,16 @@ var types = &operation.Types{
 		reflect.TypeFor[openInvitation]():                            {"OpenInvitation", "An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."},
 		reflect.TypeFor[invitationPage]():                            {"InvitationPage", "A page of invitations."},
 		reflect.TypeFor[tenantBody]():                                {"Tenant", "A tenant. Callers without tenant:read get the ID only."},
+		reflect.TypeFor[summaryBody]():                               {"TenantSummary", "A summary of the tenant. Parts that the caller may not read are absent."},
+		reflect.TypeFor[boundedCount]():                              {"BoundedCount", "A number of things, counted up to a limit."},
+		reflect.TypeFor[factorCoverage]():                            {"FactorCoverage", "How many active users have a second factor."},
+		reflect.TypeFor[failedSignIns]():                             {"FailedSignIns", "The failed sign-ins of the last 24 hours."},
+		reflect.TypeFor[blockedSource]():                             {"BlockedSource", "A network whose sign-ins are refused after too many failures."},
+		reflect.TypeFor[expiringRoles]():                             {"ExpiringRoles", "Role assignments that expire soon."},
+		reflect.TypeFor[expiringRole]():                              {"ExpiringRole", "A role assignment that expires soon."},
+		reflect.TypeFor[expiringTokens]():                            {"ExpiringTokens", "API tokens that expire soon."},
+		reflect.TypeFor[expiringToken]():                             {"ExpiringToken", "An API token that expires soon."},
+		reflect.TypeFor[dayActivity]():                               {"DayActivity", "The number of events of a day."},
 		reflect.TypeFor[settingsBody]():                              {"TenantSettings", "The effective settings of a tenant."},
 		reflect.TypeFor[secondFactorRule]():                          {"SecondFactorRule", "Which users must have a second factor."},
 		reflect.TypeFor[operation.Page[tenantBody]]():                {"TenantPage", "A page of tenants."},
@@ -128,6 +138,7 @@ var types = &operation.Types{
 		reflect.TypeFor[permissionValue](): permissionSchema,
 		reflect.TypeFor[departmentText]():  departmentSchema,
 		reflect.TypeFor[includeValue]():    includeSchema,
+		reflect.TypeFor[timeZoneValue]():   timeZoneSchema,
 		reflect.TypeFor[reasonText]():      reasonSchema,
 		reflect.TypeFor[base64Text]():      base64Schema,
 		reflect.TypeFor[passkeyIDValue]():  passkeyIDSchema,
@@ -148,6 +159,10 @@ func permissionSchema(*operation.Schemas, string) *huma.Schema {
 func includeSchema(*operation.Schemas, string) *huma.Schema {
 	const member = "(lastLoginAt|roles|factors)"
 	return &huma.Schema{Type: "string", Pattern: "^" + member + "(," + member + ")*$"}
+}
+
+func timeZoneSchema(*operation.Schemas, string) *huma.Schema {
+	return operation.Bounded(1, 64)
 }
 
 func departmentSchema(s *operation.Schemas, _ string) *huma.Schema {

@@ -360,7 +360,7 @@ var harmless = []string{
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
 	"Invitations", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "ServiceAccount",
-	"ServiceAccountActions", "ServiceAccounts", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
+	"ServiceAccountActions", "ServiceAccounts", "Summary", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
 	"Users",
 }
 

@@ -217,6 +217,9 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.SignInDetails([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := tx.EventsOfDays([]rolecall.Day{{From: now, To: now}, {From: now, To: now}}); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := tx.RoleNames([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now); err != nil {
 			t.Fatal(err)
 		}

@@ -169,6 +169,27 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+// The summary of a tenant reads a bounded number of rows of a tenant with many.
+func TestSummariesAreDrivenByIndexes(t *testing.T) {
+	url := pgtest.Migrated(t)
+	tenant, role := crowd(t, open(t, url, postgres.Options{}))
+	admin := connect(t, pgtest.Admin(t, url))
+	run(t, admin, "update assignments set expires_at = 1000000 + (random() * 1e12)::bigint where role_id = '"+role.ID.String()+"'", "analyze")
+	p := plannerOf(t, url, tenant)
+	tx := store.NewTx(p, tenant)
+	if _, err := tx.ExpiringRoles(false, 0, rolecall.Never-1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.FactorCoverage(); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan on assignments") || strings.Contains(plan, "Seq Scan on users") || pgtest.LookedAt(plan) > rolecall.MaxScan+1 {
+			t.Error(plan)
+		}
+	}
+}
+
 func TestEachIDIsAnIndexSearch(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))

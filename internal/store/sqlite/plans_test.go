@@ -380,6 +380,30 @@ func TestUsersWithoutFactorReadsSessionsInOrder(t *testing.T) {
 	}
 }
 
+func TestSummariesAreDrivenByIndexes(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	for drives, fn := range map[string]func(tx *store.Tx) error{
+		"SEARCH invitations USING INDEX invitations_expiry (tenant_id=? AND expires_at>?)": func(tx *store.Tx) error { _, err := tx.CountInvitations(now); return err },
+		"SEARCH r USING PRIMARY KEY (tenant_id=?)":                                         func(tx *store.Tx) error { _, err := tx.FactorCoverage(); return err },
+		"SEARCH events USING PRIMARY KEY (tenant_id=? AND id>?)":                           func(tx *store.Tx) error { _, _, err := tx.FailedSignIns(now); return err },
+		"SEARCH events USING PRIMARY KEY (tenant_id=? AND id>? AND id<?)":                  func(tx *store.Tx) error { _, err := tx.EventsOfDays([]rolecall.Day{{From: 0, To: now}}); return err },
+		"SEARCH assignments USING COVERING INDEX assignments_expiry (tenant_id=? AND expires_at>? AND expires_at<?)": func(tx *store.Tx) error {
+			_, err := tx.ExpiringRoles(false, 0, now)
+			return err
+		},
+		"SEARCH service_account_roles USING COVERING INDEX service_account_roles_expiry (tenant_id=? AND expires_at>? AND expires_at<?)": func(tx *store.Tx) error {
+			_, err := tx.ExpiringRoles(true, 0, now)
+			return err
+		},
+		"SEARCH r USING INDEX api_tokens_expiry (tenant_id=? AND expires_at>? AND expires_at<?)": func(tx *store.Tx) error { _, err := tx.ExpiringTokens(0, now); return err },
+	} {
+		if all := strings.Join(plansOf(t, s, tenant, fn), "\n"); !strings.Contains(all, drives) {
+			t.Errorf("not driven by %q: %s", drives, all)
+		}
+	}
+}
+
 // TestEveryIndexHasFigures fails if a migration adds an index without statistics in the
 // table sqlite_stat1.
 func TestEveryIndexHasFigures(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // A migration can fail only because another process migrates the file at the same time,
 // as SQLite has no lock for all migrations together. It is tried again migrateTries

@@ -121,6 +121,7 @@ func readsNothing(f *fixture, c contents) {
 		same(f, len(f.eventsAbout(u.ID, 10)), 0)
 		same(f, len(f.sessionsOf(u, start, 10)), 0)
 		same(f, f.usersWithoutFactor(rolecall.TenantSettings{}, start), rolecall.Total{Exact: true})
+		f.summarizesNothing()
 		hash, err := tryRead(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
 		if hash != "" {
 			f.Errorf("read a password (error %v)", err)

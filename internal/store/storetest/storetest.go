@@ -41,6 +41,7 @@ var suite = []struct {
 	{"events", eventCases},
 	{"lists of events", eventListCases},
 	{"tenants", tenantCases},
+	{"summary", summaryCases},
 	{"operators", operatorCases},
 	{"attempts", attemptCases},
 	{"isolation", isolationCases},

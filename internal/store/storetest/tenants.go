@@ -432,3 +432,146 @@ func purgeExpired(f *fixture) {
 		same(f, purge(now, 2), want)
 	}
 }
+
+// The summary of a tenant.
+var summaryCases = []testCase{
+	{"Open invitations are counted up to a limit", func(f *fixture) {
+		count := func(at rolecall.Time) rolecall.Total {
+			return read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountInvitations(at) })
+		}
+		same(f, count(start), rolecall.Total{Exact: true})
+		f.invite(anInvitation(f.newUser("Ada Lovelace")))
+		short := anInvitation(f.newUser("Grace Hopper"))
+		short.ExpiresAt = start + hour
+		f.invite(short)
+		same(f, count(start), rolecall.Total{Count: 2, Exact: true})
+		same(f, count(start+hour), rolecall.Total{Count: 1, Exact: true})
+
+		many := make([]rolecall.User, rolecall.SummaryCountMax)
+		for i := range many {
+			many[i] = aUser(fmt.Sprintf("Many %04d", i))
+		}
+		f.write(func(tx *store.Tx) {
+			tx.InsertUsers(many)
+			for i := range many {
+				tx.UpsertInvitation(anInvitation(many[i]), aHash())
+			}
+		})
+		same(f, count(start), rolecall.Total{Count: rolecall.SummaryCountMax})
+	}},
+	{"The coverage of second factors counts active users", func(f *fixture) {
+		f.enrol(f.newUser("Ada Lovelace"))
+		withPasskey := f.newUser("Grace Hopper")
+		f.write(func(tx *store.Tx) { tx.InsertPasskey(aPasskey(withPasskey)) })
+		f.pend(f.newUser("Alan Turing"), aHash()) // not confirmed
+		suspended := aUser("Tony Hoare")
+		suspended.Status = rolecall.UserSuspended
+		f.write(func(tx *store.Tx) { tx.InsertUser(suspended) })
+		f.enrol(suspended)
+		got := read(f, func(tx *store.Tx) (rolecall.FactorCoverage, error) { return tx.FactorCoverage() })
+		same(f, got, rolecall.FactorCoverage{Users: 3, Protected: 2, Exact: true})
+	}},
+	{"Failed sign-ins are read since a time, newest first", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		failed := func(at rolecall.Time, reason, source string) {
+			e := anEventAt(u.ID, at)
+			e.Type, e.Reason, e.Source = rolecall.EventSignInFailed, reason, source
+			f.write(func(tx *store.Tx) { tx.InsertEvent(e) })
+		}
+		failed(start, "early", "192.0.2.1")
+		failed(start+hour, "wrong-credentials, 3 times", "192.0.2.2")
+		f.write(func(tx *store.Tx) { tx.InsertEvent(anEventAt(u.ID, start+hour)) })
+		failed(start+2*hour, "wrong-code", "192.0.2.3")
+		type answer struct {
+			failed []rolecall.FailedSignIn
+			exact  bool
+		}
+		got := read(f, func(tx *store.Tx) (a answer, err error) {
+			a.failed, a.exact, err = tx.FailedSignIns(start + hour)
+			return a, err
+		})
+		same(f, got, answer{[]rolecall.FailedSignIn{{Reason: "wrong-code", Source: "192.0.2.3"}, {Reason: "wrong-credentials, 3 times", Source: "192.0.2.2"}}, true})
+	}},
+	{"The events of days are counted up to a limit", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		days := []rolecall.Day{{From: start, To: start + day}, {From: start + day, To: start + 2*day}, {From: start + 2*day, To: start + 3*day}}
+		f.write(func(tx *store.Tx) {
+			for range 3 {
+				tx.InsertEvent(anEventAt(u.ID, start))
+			}
+			tx.InsertEvent(anEventAt(u.ID, start+day-rolecall.Time(1000)))
+			for range rolecall.SummaryDayMax + 5 {
+				tx.InsertEvent(anEventAt(u.ID, start+2*day))
+			}
+			tx.InsertEvent(anEventAt(u.ID, start+3*day))
+		})
+		same(f, read(f, func(tx *store.Tx) ([]int, error) { return tx.EventsOfDays(days) }), []int{4, 0, rolecall.SummaryDayMax})
+	}},
+	{"Roles that expire soon are listed in order, without hidden roles", func(f *fixture) {
+		u, account := f.newUser("Ada Lovelace"), f.newServiceAccount("Nightly import")
+		assign := func(h rolecall.Holder, r rolecall.Role, until rolecall.Time) {
+			f.write(func(tx *store.Tx) {
+				tx.UpsertAssignment(rolecall.Assignment{Holder: h, Role: r, Reach: rolecall.Everywhere(), ExpiresAt: until, GrantedAt: start})
+			})
+		}
+		second, first, hidden := f.newRole("Second"), f.newRole("First"), f.newRole("Hidden")
+		expired, far := f.newRole("Expired"), f.newRole("Far")
+		for _, h := range []rolecall.Holder{rolecall.HolderOf(u.ID), rolecall.HolderOf(account.ID)} {
+			assign(h, second, start+2*day)
+			assign(h, first, start+day)
+			assign(h, hidden, start+day)
+			assign(h, expired, start)
+			assign(h, far, start+3*day+1)
+			assign(h, f.newRole("Forever "+h.ID.String()), rolecall.Never)
+		}
+		same(f, f.hideRole(hidden, rolecall.NewID[rolecall.Event](start)), true)
+		for accounts, holder := range map[bool]rolecall.Holder{false: rolecall.HolderOf(u.ID), true: rolecall.HolderOf(account.ID)} {
+			got := read(f, func(tx *store.Tx) ([]rolecall.ExpiringRole, error) {
+				return tx.ExpiringRoles(accounts, start, start+3*day)
+			})
+			same(f, got, []rolecall.ExpiringRole{{Holder: holder, RoleID: first.ID, RoleName: "First", ExpiresAt: start + day}, {Holder: holder, RoleID: second.ID, RoleName: "Second", ExpiresAt: start + 2*day}})
+		}
+	}},
+	{"At most eleven roles that expire soon are listed", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		for i := range 15 {
+			r := f.newRole(fmt.Sprintf("Role %d", i))
+			f.write(func(tx *store.Tx) {
+				tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: start + day, GrantedAt: start})
+			})
+		}
+		got := read(f, func(tx *store.Tx) ([]rolecall.ExpiringRole, error) {
+			return tx.ExpiringRoles(false, start, start+3*day)
+		})
+		same(f, len(got), rolecall.SummaryItems+1)
+	}},
+	{"API tokens that expire soon are listed in order", func(f *fixture) {
+		ofUser, ofAccount := tokenOfUser(f.newUser("Ada Lovelace")), tokenOfAccount(f.newServiceAccount("Nightly import"))
+		ofUser.ExpiresAt, ofAccount.ExpiresAt = start+2*day, start+day
+		expired, far := tokenOfUser(f.newUser("Grace Hopper")), tokenOfUser(f.newUser("Alan Turing"))
+		expired.ExpiresAt, far.ExpiresAt = start, start+3*day+1
+		for _, token := range []rolecall.APIToken{ofUser, ofAccount, expired, far} {
+			f.newAPIToken(token)
+		}
+		got := read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) { return tx.ExpiringTokens(start, start+3*day) })
+		same(f, got, []rolecall.APIToken{ofAccount, ofUser})
+	}},
+}
+
+// summarizesNothing expects that no part of the summary has anything.
+func (f *fixture) summarizesNothing() {
+	f.Helper()
+	same(f, read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountInvitations(0) }), rolecall.Total{Exact: true})
+	same(f, read(f, func(tx *store.Tx) (rolecall.FactorCoverage, error) { return tx.FactorCoverage() }), rolecall.FactorCoverage{Exact: true})
+	same(f, read(f, func(tx *store.Tx) ([]int, error) { return tx.EventsOfDays([]rolecall.Day{{To: rolecall.Never}}) }), []int{0})
+	for _, accounts := range []bool{false, true} {
+		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.ExpiringRole, error) {
+			return tx.ExpiringRoles(accounts, 0, rolecall.Never)
+		})), 0)
+	}
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) { return tx.ExpiringTokens(0, rolecall.Never) })), 0)
+	same(f, read(f, func(tx *store.Tx) (int, error) {
+		failed, _, err := tx.FailedSignIns(0)
+		return len(failed), err
+	}), 0)
+}
