@@ -95,6 +95,7 @@ func (c *console) pages() []page {
 		c.linkPages(),
 		c.accountPages(),
 		c.factorPages(),
+		c.homePages(),
 		c.settingsPages(),
 		c.usersPages(),
 		c.newUserPages(),

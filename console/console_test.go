@@ -82,6 +82,7 @@ var looks = map[string]string{
 	"/{tenant}":                         "AuthsController_getSession",
 	"/{tenant}/":                        "AuthsController_getSession",
 	"/{tenant}/{rest...}":               "AuthsController_getSession", // unknown pages
+	"/{tenant}/home":                    "TenantController_getSummary",
 	"/{tenant}/settings":                "TenantController_getTenant",
 	"/{tenant}/account":                 "AuthsController_getFactors",
 	"/{tenant}/users":                   "UsersController_listUsers",
@@ -240,7 +241,7 @@ func TestRedirectsKeepTheMessage(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	for query, wanted := range map[string]string{"?done=role-created": "?done=role-created", "?done=x%26y": "", "": ""} {
-		if a := f.get("/console/acme/"+query, cookie); a.Header.Get("Location") != "/console/acme/users"+wanted {
+		if a := f.get("/console/acme/"+query, cookie); a.Header.Get("Location") != "/console/acme/home"+wanted {
 			t.Errorf("%s leads to %s", query, a.Header.Get("Location"))
 		}
 	}

@@ -295,6 +295,7 @@ type section struct {
 
 // The keys of the names of the sections.
 const (
+	homeSection            = "nav.home"
 	usersSection           = "nav.users"
 	rolesSection           = "nav.roles"
 	accessSection          = "nav.access"
@@ -305,6 +306,7 @@ const (
 )
 
 var sections = []section{
+	{homeSection, "/home", "home", "g h", []*authz.Policy{authz.ReadSummary}},
 	{usersSection, "/users", "users", "g u", []*authz.Policy{authz.ListUsers}},
 	{rolesSection, "/roles", "roles", "g r", []*authz.Policy{authz.ReadRoles}},
 	{accessSection, "/access", "key", "g p", []*authz.Policy{authz.ListAccess}},

@@ -28,8 +28,10 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Tab");
   await page.keyboard.type(world.password);
   await press(page, "Enter");
+  await page.waitForURL(/\/home$/);
+  assert.match(await page.title(), /^Home · .+ · Rolecall$/);
+  await press(page, "g", "u");
   await page.waitForURL(/\/users$/);
-  assert.match(await page.title(), /^Users · .+ · Rolecall$/);
 
   // Skip to the content.
   await press(page, "Tab");
@@ -157,6 +159,7 @@ scenario("a form in a dialog is sent only once, even if Enter is pressed three t
 
 scenario("an HTML page from a proxy is not shown as search results", async (page) => {
   await signIn(page);
+  await page.goto("/console/demo/users");
   await page.route("**/users?*", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<b>the proxy's own page</b>" }));
   await press(page, "/");
   await page.keyboard.type("ada");

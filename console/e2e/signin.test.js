@@ -14,7 +14,7 @@ scenario("the form refuses a wrong password and accepts the right one, and no pa
 
   await page.getByLabel("Password").fill(world.password);
   await page.keyboard.press("Enter");
-  await page.waitForURL("/console/demo/users");
+  await page.waitForURL("/console/demo/home");
   const [cookie] = (await page.context().cookies()).filter((c) => c.name === "console-demo");
   assert.deepEqual([cookie.path, cookie.httpOnly, cookie.sameSite], ["/", true, "Lax"]);
 
@@ -38,7 +38,7 @@ scenario("the sign-in leads back to the requested page of the console, and never
     await page.getByLabel("Email").fill(owner);
     await page.getByLabel("Password").fill(world.password);
     await page.keyboard.press("Enter");
-    await page.waitForURL(/\/console\/demo\/users$/);
+    await page.waitForURL(/\/console\/demo\/home$/);
   }
 });
 
@@ -176,11 +176,11 @@ scenario("a user works in two tenants side by side, and switches with two clicks
   await page.getByLabel("Email").fill(owner);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
-  await page.waitForURL("/console/globex/users");
+  await page.waitForURL("/console/globex/home");
 
   await page.getByText("Globex Corporation").click();
   await page.getByRole("link", { name: "Demo Incorporated" }).click();
-  await page.waitForURL("/console/demo/users");
+  await page.waitForURL("/console/demo/home");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL("/console/demo/sign-in?done=signed-out");
   await page.goto("/console/globex/users");

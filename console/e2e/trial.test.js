@@ -118,10 +118,10 @@ task("the switch to another tenant", 2, async (page) => {
   await page.getByLabel("Email").fill(owner);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
-  await page.waitForURL("/console/globex/users");
+  await page.waitForURL("/console/globex/home");
   return users();
 }, async (page, does) => {
   await does.click(page.getByText("Demo Incorporated"));
   await does.click(page.getByRole("link", { name: "Globex Corporation" }));
-  await page.waitForURL("/console/globex/users");
+  await page.waitForURL("/console/globex/home");
 });
