@@ -201,3 +201,29 @@ scenario("after a sign-out in one tab, a search in another tab leads to the sign
   await other.waitForURL(/sign-in\?return=%2Fusers/);
   assert.ok(!(await other.content()).includes("@demo.example"));
 });
+
+scenario("the chosen theme stays on every page, and before the first script runs", async (page) => {
+  await page.emulateMedia({ colorScheme: "light" });
+  await signIn(page);
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  const toggle = page.locator("[data-theme-toggle]");
+  assert.match(await toggle.getAttribute("aria-label"), /^Theme of the system/);
+  await toggle.press("Enter");
+  assert.match(await toggle.getAttribute("aria-label"), /^Light theme/);
+  assert.equal(await ground(), light);
+  await toggle.press("Enter");
+  assert.match(await toggle.getAttribute("aria-label"), /^Dark theme/);
+  const dark = await ground();
+  assert.notEqual(dark, light);
+  await checkAccess(page);
+  await page.route("**/theme.*.js", (route) => route.fulfill({ contentType: "text/javascript", body: "" }));
+  await page.goto("/console/demo/roles");
+  assert.equal(await ground(), dark);
+  await page.unroute("**/theme.*.js");
+  await page.reload();
+  await toggle.press("Enter");
+  assert.equal(await ground(), light);
+  await page.reload();
+  assert.match(await toggle.getAttribute("aria-label"), /^Theme of the system/);
+});

@@ -44,3 +44,14 @@ func TestTimeZoneOfTheCookie(t *testing.T) {
 		}
 	}
 }
+
+func TestThemeOfTheCookie(t *testing.T) {
+	f := newFixture(t)
+	for cookie, want := range map[string]string{"": "", "; rolecall_theme=dark": ` data-theme="dark"`, "; rolecall_theme=light": ` data-theme="light"`, `; rolecall_theme="><script>`: "", "; rolecall_theme=": ""} {
+		body := f.get("/console/acme/sign-in", "x=1"+cookie).body
+		tag, _, _ := strings.Cut(body[strings.Index(body, "<html"):], ">")
+		if tag != `<html lang="en"`+want {
+			t.Errorf("%s gives %s", cookie, tag)
+		}
+	}
+}
