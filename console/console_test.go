@@ -338,7 +338,7 @@ func TestOnlyWhatIsAllowedIsOfferedAndDone(t *testing.T) {
 			continue
 		}
 		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String(), "{roleId}", f.owner.ID.String(), "{tokenId}", f.owner.ID.String()).Replace(path)
-		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, a.Header.Get("X-Request-Id")) {
+		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "<code>"+a.Header.Get("X-Request-Id")+"</code> <button") {
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}
 	}

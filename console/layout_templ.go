@@ -1533,7 +1533,8 @@ func refusal(f frame) templ.Component {
 	})
 }
 
-// requestID shows the id of the request, for a search in the log.
+// requestID shows the id of the request with a button that copies it. Operators find the request in
+// the log by it.
 func requestID(p *web.Problem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1559,7 +1560,7 @@ func requestID(p *web.Problem) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = say("problem.request", "ID", code(p.RequestID)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = say("problem.request", "ID", copyable(msg("problem.copy-request"), p.RequestID)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

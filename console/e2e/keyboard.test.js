@@ -191,6 +191,16 @@ scenario("the copy button copies only the ID", async (page) => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
 });
 
+scenario("the request ID of a refusal can be copied", async (page) => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await signIn(page);
+  const answer = await page.goto("/console/demo/nowhere");
+  await page.getByRole("button", { name: "Copy the request ID" }).press("Enter");
+  await page.getByText("Copied.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), answer.headers()["x-request-id"]);
+  await checkAccess(page);
+});
+
 scenario("after a sign-out in one tab, a search in another tab leads to the sign-in page", async (page) => {
   await signIn(page);
   const other = await page.context().newPage();
