@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -159,6 +161,7 @@ const viaPrefix = "events.via-"
 type difference struct {
 	member        string
 	before, after string // empty if the member has no value
+	removed, added []string // for a list: the items that are only in one of the values
 	withheld      bool
 	needed        rolecall.Permission // zero: no permission shows it to other users
 }
@@ -178,14 +181,30 @@ func differences(f frame, e *rolecall.Event, named names) (list []difference) {
 	maps.Copy(both, after)
 	for _, member := range slices.Sorted(maps.Keys(both)) {
 		d := difference{member: memberLabel(member), before: valueText(f, member, before[member], named), after: valueText(f, member, after[member], named)}
-		if d.before != d.after {
-			list = append(list, d)
+		if d.before == d.after {
+			continue
 		}
+		was, wasList := before[member].([]any)
+		is, isList := after[member].([]any)
+		if wasList && isList {
+			d = difference{member: d.member, removed: itemsOnlyIn(f, member, was, is, named), added: itemsOnlyIn(f, member, is, was, named)}
+		}
+		list = append(list, d)
 	}
 	for _, member := range slices.Sorted(maps.Keys(e.Values.Withheld)) {
 		list = append(list, difference{member: memberLabel(member), withheld: true, needed: e.Values.Withheld[member]})
 	}
 	return list
+}
+
+// itemsOnlyIn returns the items of the list that the other list does not have, as text.
+func itemsOnlyIn(f frame, member string, list, other []any, named names) (items []string) {
+	for _, item := range list {
+		if !slices.Contains(other, item) {
+			items = append(items, valueText(f, member, item, named))
+		}
+	}
+	return items
 }
 
 // isAssignment reports whether the event gave or took a role.
@@ -388,4 +407,30 @@ func roleOf(e *rolecall.Event) (id rolecall.AnyID) {
 		}
 	}
 	return id
+}
+
+// history is the newest events about an object, on the page of the object.
+type history struct {
+	events []rolecall.Event
+	names  names
+	all    string // the address of the list of all of them
+}
+
+// historyOf returns the history of the object with the id, or of one type of events if a type is
+// given. It returns nil if the caller may not read events.
+func (c *console) historyOf(v *pageContext, subject rolecall.AnyID, kind rolecall.EventType) (*history, error) {
+	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
+		return nil, nil
+	}
+	recent, err := c.directory.Events(v.ctx, v.call, directory.EventListing{Subject: subject, Type: string(kind), Limit: recentEvents})
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"subject": {subject.String()}}
+	if kind != "" {
+		query.Set("type", string(kind))
+	}
+	h := &history{events: recent.Items, all: v.path("/events?" + query.Encode())}
+	h.names, err = c.namesIn(v, recent.Items)
+	return h, err
 }

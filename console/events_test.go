@@ -297,3 +297,38 @@ func TestUnreadableObjectsAreNotShownAsDeleted(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEventShowsWhatAListGainedAndLost(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	role := f.makeRole("Support", "users:read", "users:suspend")
+	patch := rolecall.RolePatch{Permissions: rolecall.Some([]string{"users:read", "users:invite"})}
+	if _, err := f.node.Directory.UpdateRole(t.Context(), f.asOwner(), role.ID, patch, nil); err != nil {
+		t.Fatal(err)
+	}
+	body := f.get("/console/acme/events?type=role.updated", cookie).body
+	for part, want := range map[string]bool{
+		"Removed: </span><bdi>users:suspend": true, "Added: </span><bdi>users:invite": true, "<bdi>users:read": false,
+	} {
+		if strings.Contains(body, part) != want {
+			t.Errorf("%q is shown: %v, in %s", part, !want, body)
+		}
+	}
+}
+
+func TestPagesOfObjectsHaveTheirHistory(t *testing.T) {
+	f := newFixture(t)
+	role := f.makeRole("Support", "users:read")
+	f.hire("eve@example.com", "Eve Adams", []string{"roles:read", "tenant:read"})
+	for email, want := range map[string]bool{ownerEmail: true, "eve@example.com": false} {
+		cookie := f.signIn("acme", email)
+		for path, all := range map[string]string{
+			"/roles/" + role.ID.String(): "/console/acme/events?subject=" + role.ID.String(),
+			"/settings":                  "/console/acme/events?subject=" + f.asOwner().Tenant.ID.String() + "&amp;type=tenant.updated",
+		} {
+			if body := f.get("/console/acme"+path, cookie).body; strings.Contains(body, all) != want {
+				t.Errorf("%s sees the history at %s: %v", email, path, !want)
+			}
+		}
+	}
+}

@@ -65,11 +65,15 @@ type roleView struct {
 	role    rolecall.Role
 	left    int             // the number of permissions that the copy of a role lacks
 	holders *rolecall.Total // the number of holders that the caller may read; nil if the caller may read none
+	history *history        // nil if the caller may not read events
 }
 
 func (c *console) showRole(v *pageContext) error {
 	view, err := c.roleView(v)
 	if err != nil {
+		return err
+	}
+	if view.history, err = c.historyOf(v, rolecall.AnyID(view.role.ID), ""); err != nil {
 		return err
 	}
 	return c.show(v, view.role.Name, rolesSection, func(f frame) templ.Component {

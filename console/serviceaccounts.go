@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) serviceAccountPages() []page {
@@ -68,8 +67,7 @@ type serviceAccountView struct {
 	allowed []string              // the actions that the caller may perform on it
 	ended   []rolecall.Assignment // expired, the last one first
 	tokens  []rolecall.APIToken   // the newest first
-	events  []rolecall.Event      // the newest first; nil if the caller may not read them
-	names   names                 // of the actors and subjects of the events
+	history *history              // nil if the caller may not read events
 }
 
 // serviceAccountView returns the service account that the path names.
@@ -95,7 +93,7 @@ func (c *console) showServiceAccount(v *pageContext) error {
 	}
 	view.tokens = tokens.Items
 	slices.Reverse(view.tokens)
-	if err := c.addHistory(v, &view); err != nil {
+	if view.history, err = c.historyOf(v, rolecall.AnyID(view.account.ID), ""); err != nil {
 		return err
 	}
 	undoSuspended(v, "service-account-suspended", view.allowed, view.home)
@@ -104,20 +102,6 @@ func (c *console) showServiceAccount(v *pageContext) error {
 		view.frame = f
 		return serviceAccountPage(view)
 	})
-}
-
-// addHistory adds the recent events of the service account if the caller may read events.
-func (c *console) addHistory(v *pageContext, view *serviceAccountView) error {
-	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
-		return nil
-	}
-	recent, err := c.directory.Events(v.ctx, v.call, directory.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
-	if err != nil {
-		return err
-	}
-	view.events = recent.Items
-	view.names, err = c.namesIn(v, recent.Items)
-	return err
 }
 
 func (c *console) showNewServiceAccount(v *pageContext) error {

@@ -234,6 +234,7 @@ type settingsView struct {
 	weakens  []string        // how the changes protect less than before
 	signsOut []string        // the effects of requiring a second factor of more users
 	accepted string          // sent by the form if the user accepts both
+	history  *history        // nil if the caller may not read events
 }
 
 func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
@@ -253,6 +254,9 @@ func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
 func (c *console) showSettings(v *pageContext) error {
 	view, err := c.settingsView(v)
 	if err != nil {
+		return err
+	}
+	if view.history, err = c.historyOf(v, rolecall.AnyID(view.tenant.ID), rolecall.EventTenantUpdated); err != nil {
 		return err
 	}
 	return c.show(v, msg(settingsSection), settingsSection, func(f frame) templ.Component {
