@@ -81,6 +81,21 @@ func readLifetime(text string) (seconds int64, ok bool) {
 	return seconds, ok
 }
 
+// shownInLine is the maximum number of characters of a name in a line of a list. A line has space for
+// fewer, and a page of the longest names would be too large.
+const shownInLine = 160
+
+// shortened returns the beginning of a long text, for a line of a list.
+func shortened(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > shownInLine {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
 // thousands returns the number with its digits in groups.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
