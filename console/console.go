@@ -96,6 +96,7 @@ func (c *console) pages() []page {
 		c.accountPages(),
 		c.factorPages(),
 		c.homePages(),
+		c.findPages(),
 		c.settingsPages(),
 		c.usersPages(),
 		c.newUserPages(),

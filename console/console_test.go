@@ -83,6 +83,7 @@ var looks = map[string]string{
 	"/{tenant}/":                        "AuthsController_getSession",
 	"/{tenant}/{rest...}":               "AuthsController_getSession", // unknown pages
 	"/{tenant}/home":                    "TenantController_getSummary",
+	"/{tenant}/find":                    "AuthsController_getSession",
 	"/{tenant}/settings":                "TenantController_getTenant",
 	"/{tenant}/account":                 "AuthsController_getFactors",
 	"/{tenant}/users":                   "UsersController_listUsers",

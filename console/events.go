@@ -159,11 +159,11 @@ const viaPrefix = "events.via-"
 // difference is a member of an event with its values as text. If they are withheld, it has the
 // permission that shows them.
 type difference struct {
-	member        string
-	before, after string // empty if the member has no value
+	member         string
+	before, after  string   // empty if the member has no value
 	removed, added []string // for a list: the items that are only in one of the values
-	withheld      bool
-	needed        rolecall.Permission // zero: no permission shows it to other users
+	withheld       bool
+	needed         rolecall.Permission // zero: no permission shows it to other users
 }
 
 // differences returns the members that the event changed. If the event created or deleted

@@ -33,6 +33,7 @@ var fragments = map[string][]any{
 	"count":   {"total"},
 	"dialog":  {"dialog"},
 	"confirm": {"dialog"},
+	"found":   {"found"},
 }
 
 // show writes the page, or only the fragment that the request names.

@@ -237,3 +237,43 @@ scenario("the chosen theme stays on every page, and before the first script runs
   await page.reload();
   assert.match(await toggle.getAttribute("aria-label"), /^Theme of the system/);
 });
+
+for (const colorScheme of ["light", "dark"]) {
+  scenario(`the palette finds users, roles, pages and actions in the ${colorScheme} theme`, async (page) => {
+    await page.emulateMedia({ colorScheme });
+    await signIn(page);
+    await press(page, "Control+k");
+    await focused(page, "q");
+    await page.keyboard.type("margaret ham", { delay: 20 });
+    await page.locator("#found[data-query='margaret ham'] a", { hasText: "Margaret Hamilton" }).waitFor();
+    await checkAccess(page);
+    await press(page, "ArrowDown");
+    await focused(page, "Margaret Hamilton");
+    await press(page, "ArrowUp");
+    await focused(page, "q");
+    await press(page, "Enter");
+    await page.getByRole("heading", { name: "Margaret Hamilton" }).waitFor();
+
+    await press(page, "Control+k");
+    await focused(page, "q");
+    await page.keyboard.type("new user");
+    await press(page, "Enter"); // before the results arrive
+    await page.getByRole("heading", { name: "New user" }).waitFor();
+    await press(page, "Escape", "Meta+k");
+    await focused(page, "q");
+    await press(page, "Escape");
+    await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+    await focused(page, "Find");
+  });
+}
+
+scenario("the palette is a page without scripts", async (page) => {
+  await page.context().route("**/*.js", (route) => route.fulfill({ contentType: "text/javascript", body: "" }));
+  await signIn(page);
+  await page.goto("/console/demo/home");
+  await page.getByRole("link", { name: "Find" }).click();
+  await page.getByLabel("Name, email, ID or page").fill("support");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Support agent" }).first().click();
+  await page.getByRole("heading", { name: "Support agent" }).waitFor();
+});
