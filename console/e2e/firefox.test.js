@@ -63,7 +63,8 @@ async function signIn(page) {
   await page.locator("input[name=email]").fill(owner);
   await page.locator("input[name=password]").fill(world.password);
   await press(page, "Enter");
-  await at(page, /\/users$/);
+  await at(page, /\/home$/);
+  await go(page, "/users");
 }
 
 /** open opens the page of the user with the name, from the list. */

@@ -173,10 +173,14 @@ export async function enter(page, email, password) {
 /** signedIn waits until the user is signed in. */
 export const signedIn = (page) => page.waitForURL((url) => !url.pathname.includes("/sign-in"));
 
-/** signIn signs in with the form of the console. */
+/** signIn signs in with the form of the console, and opens the first section after the home page. */
 export async function signIn(page, email = owner, password = world.password) {
   await enter(page, email, password);
   await signedIn(page);
+  const section = page.locator(".sections a").nth(1);
+  if (!page.url().endsWith("/home") || !(await section.count())) return;
+  await section.click();
+  await page.waitForURL((url) => !url.pathname.endsWith("/home"));
 }
 
 /** authenticator adds a virtual authenticator that approves at once, and returns a function that controls it. */

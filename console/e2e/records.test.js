@@ -72,7 +72,7 @@ scenario("a user with only events:read sees the events without the names of user
   await page.getByLabel("Email").fill(user.email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.waitForURL(/\/events$/); // the only section that is open to them
+  await page.waitForURL(/\/home$/);
   await page.goto(`/console/demo/events?type=user.created`);
   assert.ok((await shown(page)).every((line) => /a user you can't view/.test(line)));
   await page.locator("summary[data-row]").first().click();

@@ -8,7 +8,7 @@ scenario("the form refuses a wrong password and accepts the right one, and no pa
   await page.getByLabel("Password").fill("not the password");
   await page.keyboard.press("Enter");
   const problem = page.getByRole("alert");
-  assert.match(await problem.innerText(), /password is wrong for this tenant.*\nRequest [0-9a-f-]{36}/s);
+  assert.match(await problem.innerText(), /password is wrong for this tenant.*\nRequest\s+[0-9a-f-]{36}/s);
   assert.equal(await page.getByLabel("Tenant").inputValue(), "demo");
   assert.equal(await page.getByLabel("Email").inputValue(), owner);
 
