@@ -90,3 +90,85 @@ func TestPagesAreCompressedForOurOwnAlone(t *testing.T) {
 		t.Errorf("a form is answered with %d, compressed: %q", a.StatusCode, a.Header.Get("Content-Encoding"))
 	}
 }
+
+// largeTenant fills acme with what fills whole pages: users with different names, departments and roles,
+// service accounts, tokens and events. It returns a user with many roles, a role with many
+// permissions, and a service account.
+func (f *fixture) largeTenant() (user rolecall.User, role rolecall.Role, account rolecall.ServiceAccount) {
+	f.t.Helper()
+	ctx, c := f.t.Context(), f.asOwner()
+	must := func(err error) {
+		f.t.Helper()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(length int) string {
+		letters := make([]byte, length)
+		for i := range letters {
+			letters[i] = 'a' + byte(random.IntN(26))
+		}
+		return string(letters)
+	}
+	key := func() idempotency.Key { id := word(20); return idempotency.Key{Text: id, Fingerprint: []byte(id)} }
+	var roles []rolecall.Role
+	for i := range rolecall.MaxLimit {
+		draft := rolecall.RoleDraft{Name: word(12) + " " + word(12), Description: word(10) + " " + word(12) + " " + word(30), Permissions: []string{word(8) + "/" + word(10) + ":" + word(8)}}
+		if i == 0 {
+			for range 99 {
+				draft.Permissions = append(draft.Permissions, word(8)+"/"+word(10)+":"+word(8))
+			}
+		}
+		created, err := f.node.Directory.CreateRole(ctx, c, key(), draft)
+		must(err)
+		roles = append(roles, created.Value)
+	}
+	for i := range rolecall.DefaultLimit + 10 {
+		department := word(12) + " " + word(8)
+		created, err := f.node.Directory.CreateUser(ctx, c, key(), rolecall.UserDraft{Email: word(10) + "@" + word(10) + ".example", Name: word(8) + " " + word(12), Department: &department})
+		must(err)
+		if user = created.Value; i == 0 {
+			continue
+		}
+		for _, r := range roles[:4] {
+			_, _, err := f.node.Directory.AssignRole(ctx, c, rolecall.HolderOf(user.ID), r.ID, rolecall.AssignmentDraft{Departments: []string{department, word(12)}})
+			must(err)
+		}
+		service, err := f.node.Directory.CreateServiceAccount(ctx, c, key(), rolecall.ServiceAccountDraft{Name: word(8) + " " + word(8)})
+		must(err)
+		account = service.Value
+	}
+	for _, holder := range []rolecall.Holder{rolecall.HolderOf(user.ID), {ID: rolecall.AnyID(account.ID), IsAccount: true}} {
+		for _, r := range roles[:60] {
+			_, _, err := f.node.Directory.AssignRole(ctx, c, holder, r.ID, rolecall.AssignmentDraft{Departments: []string{word(12), word(12)}})
+			must(err)
+		}
+	}
+	return user, roles[0], account
+}
+
+func TestEveryPageOfALargeTenantIsLight(t *testing.T) {
+	f := newFixture(t)
+	user, role, account := f.largeTenant()
+	cookie := f.signIn("acme", ownerEmail)
+	const columns = "/console/acme/users?columns=lastLoginAt,roles,factors"
+	paths := append(f.pathsAbout(&user, role.ID, account.ID), columns, "/console/acme/access?permission=users:read", "/console/acme/users?department=a", "/console/acme/roles/"+role.ID.String()+"/compare?with="+role.ID.String())
+	heaviest, most := "", 0
+	for _, path := range paths {
+		if strings.HasSuffix(path, exportPath) {
+			continue // a file
+		}
+		sent, _ := f.get(path, cookie, browser...).sizes(t)
+		if sent > largestPage {
+			t.Errorf("%s: %d bytes are sent, want at most %d", path, sent, largestPage)
+		}
+		if sent > most {
+			heaviest, most = path, sent
+		}
+	}
+	t.Logf("%d pages, at most %d bytes: %s", len(paths), most, heaviest)
+	if most < 10<<10 {
+		t.Error("the pages are nearly empty")
+	}
+}

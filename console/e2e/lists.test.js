@@ -68,3 +68,29 @@ scenario("signing out removes the selection of users", async (page) => {
   await page.goto("/console/demo/users");
   assert.equal(await page.locator("input[name=user]:checked").count(), 0);
 });
+
+scenario("long words and right-to-left names fit every width, and are printed whole", async (page) => {
+  await signIn(page);
+  const long = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft";
+  const create = async (path, body) => (await call(page, "POST", path, body, { "idempotency-key": JSON.stringify(body).slice(0, 30).replaceAll(/\W/g, "") })).body.id;
+  const user = await create("/users", { email: `${"x".repeat(60)}@demo.example`, name: long + long, department: long });
+  const arabic = await create("/users", { email: "layla@demo.example", name: "ليلى الأخيلية", department: "المبيعات والتسويق" });
+  const role = await create("/roles", { name: long, description: long + long, permissions: [`shop/${"i".repeat(40)}:${"a".repeat(40)}`, "users:read"] });
+  const account = await create("/service-accounts", { name: long, description: long });
+  for (const id of [user, arabic]) await call(page, "PUT", `/users/${id}/roles/${role}`, { reach: { departments: [long, "المبيعات والتسويق"] } });
+  const list = "/users?q=donau&columns=lastLoginAt,roles,factors";
+  for (const path of [list, "/users?q=layla", `/users/${user}`, `/users/${arabic}`, `/users/${user}/roles`, `/users/${user}/roles/${role}`, `/users/${user}/edit`, "/roles", `/roles/${role}`, `/roles/${role}/edit`, "/events", "/service-accounts", `/service-accounts/${account}`, "/access?permission=users:read"]) {
+    await page.goto(`/console/demo${path}`);
+    for (const width of [390, 720, 1440, 2560]) { // 720: a window of 1440 pixels at 200 %
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${path}: ${wide} pixels too wide for ${width}`);
+    }
+  }
+  await page.setViewportSize({ width: 1024, height: 900 });
+  await page.goto(`/console/demo${list}`);
+  await page.emulateMedia({ media: "print" });
+  const cut = await page.locator("tbody .cut").evaluateAll((all) => all.filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent));
+  assert.deepEqual(cut, []);
+  assert.equal(await page.locator("tbody input[type=checkbox]:visible").count(), 0);
+});
