@@ -99,9 +99,15 @@ function fillHidden(form, name, entries) {
   }
 }
 
+// Several forms of a list have the address of the list. Only one has the fields of the draft.
+function isOf(draft, form) {
+  const names = new Set(inputOf(form).map((entry) => entry.name));
+  return actionOf(form) === draft.action && draft.input.some((entry) => entry.type !== "hidden" && names.has(entry.name));
+}
+
 // Fills in the form of the draft, if the root has it.
 function fill(root, draft) {
-  const form = [...root.querySelectorAll("form")].find((other) => actionOf(other) === draft.action && inputOf(other).length > 0);
+  const form = [...root.querySelectorAll("form")].find((other) => isOf(draft, other));
   if (!form) return;
   fillBoxes(form, draft.input.filter(isBox));
   for (const name of new Set(draft.input.map((entry) => entry.name))) {
