@@ -215,6 +215,7 @@ scenario("after a sign-out in one tab, a search in another tab leads to the sign
 scenario("the chosen theme stays on every page, and before the first script runs", async (page) => {
   await page.emulateMedia({ colorScheme: "light" });
   await signIn(page);
+  await page.goto("/console/demo/home");
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
   const toggle = page.locator("[data-theme-toggle]");
