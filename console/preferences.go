@@ -10,7 +10,7 @@ import (
 // zoneCookie is the cookie in which console.js keeps the name of the browser's time zone.
 const zoneCookie = "rolecall_time_zone"
 
-// themeCookie is the cookie in which theme.js keeps the theme that the reader chose.
+// themeCookie is the cookie in which console.js keeps the theme that the reader chose.
 const themeCookie = "rolecall_theme"
 
 // theme returns the theme that the reader chose, light or dark. It is empty if the system decides.

@@ -1,4 +1,5 @@
-// The script of every page, next to htmx: the dialog, the time zone, rows of forms, and messages.
+// The script of every page, next to htmx: the dialog, the time zone, the theme, rows of forms, and
+// messages.
 
 const dialog = document.getElementById("dialog");
 const words = JSON.parse(document.body.dataset.messages);
@@ -202,3 +203,30 @@ document.addEventListener("input", ({ target }) => {
     target.form.querySelector("[name=where][value=departments]").checked = true;
   }
 });
+
+// The choice between the theme of the system, the light and the dark one. The server writes the choice
+// from the cookie into the page, so that no page shows the wrong theme at first.
+{
+  const root = document.documentElement;
+  const button = document.querySelector("[data-theme-toggle]");
+  const next = { "": "light", light: "dark", dark: "" };
+
+  function show() {
+    const theme = root.dataset.theme ?? "";
+    const text = { "": words.themeSystem, light: words.themeLight, dark: words.themeDark }[theme];
+    button.setAttribute("aria-label", text);
+    button.title = text;
+  }
+
+  if (button) {
+    button.hidden = false;
+    show();
+    button.addEventListener("click", () => {
+      const theme = next[root.dataset.theme ?? ""];
+      if (theme) root.dataset.theme = theme;
+      else delete root.dataset.theme;
+      document.cookie = `rolecall_theme=${theme}; Max-Age=${theme ? 31536000 : 0}${document.body.dataset.zoneCookie}`;
+      show();
+    });
+  }
+}

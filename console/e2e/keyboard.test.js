@@ -228,10 +228,10 @@ scenario("the chosen theme stays on every page, and before the first script runs
   const dark = await ground();
   assert.notEqual(dark, light);
   await checkAccess(page);
-  await page.route("**/theme.*.js", (route) => route.fulfill({ contentType: "text/javascript", body: "" }));
+  await page.route("**/console.*.js", (route) => route.fulfill({ contentType: "text/javascript", body: "" }));
   await page.goto("/console/demo/roles");
   assert.equal(await ground(), dark);
-  await page.unroute("**/theme.*.js");
+  await page.unroute("**/console.*.js");
   await page.reload();
   await toggle.press("Enter");
   assert.equal(await ground(), light);

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, person, scenario, signIn, signedIn, owner, world } from "./harness.js";
+import { call, enter, person, scenario, signIn, signedIn, owner, world } from "./harness.js";
 
 /** zoneCookie returns the time zone that the server knows of the browser. */
 const zoneCookie = async (page) => (await page.context().cookies(`${world.base}/console/`)).find((cookie) => cookie.name === "rolecall_time_zone")?.value;
@@ -20,7 +20,8 @@ function inZone(iso, timeZone) {
 
 scenario("a new reader sees times in their own zone, without a second load", async (page) => {
   const count = loads(page);
-  await signIn(page);
+  await enter(page, owner, world.password);
+  await signedIn(page);
   await page.waitForLoadState();
   assert.equal(count.pages, 2); // the sign-in, and the page after it
   assert.equal(await zoneCookie(page), "Africa/Nairobi");
