@@ -165,7 +165,7 @@ var userOperations = []*operation.Operation{
 		Description: "Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the user.",
 		Policy:      authz.AssignRole,
 		Answers:     operation.Answers{{http.StatusOK, "The new assignment, which replaced an existing one.", nil}, {http.StatusCreated, "The new assignment.", nil}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
 		Endpoint:    operation.Typed(assignRole[rolecall.User]),
 	},
 	{
@@ -173,7 +173,7 @@ var userOperations = []*operation.Operation{
 		Description: "Removes the role from the user.",
 		Policy:      authz.UnassignRole,
 		Answers:     operation.Answers{{http.StatusNoContent, "The role was removed from the user.", nil}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
 		Endpoint:    operation.Typed(unassignRole[rolecall.User]),
 	},
 	{
