@@ -88,12 +88,12 @@ func KindOf(err error) Kind {
 // is made from this list.
 var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "An internal error occurred. Repeat the request. If it fails again, send the request ID to the operator."}
-	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. See errors for each field."}
-	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A field is invalid. See errors for each field."}
+	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The member errors describes each invalid value."}
+	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A field is invalid. The member errors describes each invalid value."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation is not valid. Its link may be incomplete or expired, or it was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request a new one."}
-	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an email address is not valid. It may be incomplete or expired, or it was used or replaced. Request the change again."}
+	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an email address is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request the change of the address again."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "The request has the cookies of two live sessions. Sign in again, or sign out to end both."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The email address or the password is wrong for this tenant. Try again, or request a password reset."}
 	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password was accepted, but a second factor is also required. Send it with the challenge of this response to POST /auths/login/second-factor."}
@@ -107,19 +107,19 @@ var (
 	ErrNotRecent            = &Error{Kind: Forbidden, Code: "reauthentication-required", Detail: "This operation needs a more recent sign-in. Re-authenticate with POST /auths/confirm, then repeat the request."}
 	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "You do not have the permission for this. An administrator of the tenant can assign you a role that has it."}
 	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a field that you may not read. Remove it from the request."}
-	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "Your permission does not include the department that the user would be in. Use a department that it includes."}
+	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "After this request, the user would be in a department that your permission does not include. Use a department that it includes."}
 	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove more permissions than you have, or take over an account that has more. An administrator of the tenant with these permissions can do it."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it. Check the IDs in the request."}
-	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address. Use another address, or change that of the other user first."}
+	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address. Use another address, or first change the address of the other user."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}
-	ErrExternalIDTaken      = &Error{Kind: Conflict, Code: "external-id-taken", Detail: "Another user of this tenant has this external ID. Use another ID, or change that of the other user first."}
+	ErrExternalIDTaken      = &Error{Kind: Conflict, Code: "external-id-taken", Detail: "Another user of this tenant has this external ID. Use another external ID, or first change the external ID of the other user."}
 	ErrRoleNameTaken        = &Error{Kind: Conflict, Code: "role-name-taken", Detail: "Another role of this tenant has this name. Use another name."}
 	ErrRoleKeyTaken         = &Error{Kind: Conflict, Code: "role-key-taken", Detail: "Another role of this tenant has this key. Use another key."}
 	ErrAccountNameTaken     = &Error{Kind: Conflict, Code: "service-account-name-taken", Detail: "Another service account of this tenant has this name. Use another name."}
-	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts have this role. Remove it from them first, or repeat the request with ?force=true to remove it from all of them."}
+	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts have this role. Remove the role from them first. Or repeat the request with ?force=true, which removes the role from all of them and deletes it."}
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This is a system role. It cannot be changed or deleted. Create another role instead."}
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active owner without an expiry and without a reach. Add another owner first."}
-	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires a second factor of you, and this is your last one. Add another one first."}
+	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."}
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "Recovery codes need a second factor, and you have not enrolled one. Add one first."}
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}
 	ErrTooManyAccounts      = &Error{Kind: Conflict, Code: "too-many-service-accounts", Detail: "This tenant has the maximum number of service accounts. Delete one first."}
@@ -131,7 +131,7 @@ var (
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key was used with a different request. Use a new key for each new request."}
 	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have too many idempotency keys that have not expired. Wait until some of them expire.", RetryAfter: 10 * time.Minute}
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many attempts. Wait before you try again."}
-	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of links mailed to other people, such as invitations. Try again later. The operator can raise the limit with --mail-limit."}
+	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of invitations and other mailed links that one person requests for another. Try again later. The operator can raise the limit with --mail-limit."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "The value of If-Match is not the current version. Read the resource again and repeat the change."}
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. If the request makes a change, the change may have been made. Repeat the request shortly, with the same idempotency key if it has one.", RetryAfter: time.Second}

@@ -215,7 +215,7 @@ func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rol
 // requires a second factor of them.
 func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
-		return rolecall.ErrFactorDemanded
+		return rolecall.ErrFactorDemanded.With("This tenant requires you to have a second factor, so you cannot remove all of yours. Remove them one by one, and keep one.")
 	}
 	return nil
 }

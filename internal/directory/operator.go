@@ -114,7 +114,7 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)
 		if err == nil && !ok {
-			err = rolecall.ErrNotFound.With("No operator key has this ID. List the keys to find it.")
+			err = rolecall.ErrNotFound.With("No operator key has this ID. List the keys to find the right ID.")
 		}
 		return err
 	})

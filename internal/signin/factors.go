@@ -93,7 +93,7 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string)
 // wrongOwnCode returns the error for a wrong code of a signed-in user. It is not a 401,
 // because clients would take a 401 as the end of the session.
 func wrongOwnCode() error {
-	return rolecall.FieldErrors{{Pointer: "/code", Code: "wrong", Detail: "must be the current code of the authenticator app that you are adding"}}.Err()
+	return rolecall.FieldErrors{{Pointer: "/code", Code: "wrong", Detail: "must be the current code of an authenticator app that you have started to add"}}.Err()
 }
 
 func asOwn(err error) error {
