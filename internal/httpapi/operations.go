@@ -438,7 +438,7 @@ var tenantOperations = []*operation.Operation{
 		Description: "Checks up to 200 permissions of the caller.",
 		Limiter:     web.SessionLimiter,
 		Policy:      authz.CheckPermissions,
-		Answers:     operation.Answers{{http.StatusOK, "One result for each check, in the same order. The headers name the caller.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
+		Answers:     operation.Answers{{http.StatusOK, "One result for each check, in the order of the checks in the request. The headers name the caller.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
 		Endpoint:    operation.Typed((*Server).checkAll),
 	},
 	{

@@ -102,7 +102,7 @@ var types = &operation.Types{
 		reflect.TypeFor[currentTenant]():                             {"CurrentTenant", "The tenant of the request."},
 		reflect.TypeFor[currentPrincipal]():                          {"CurrentPrincipal", "The caller."},
 		reflect.TypeFor[scopedPermission]():                          {"ScopedPermission", "A permission for the users of some departments."},
-		reflect.TypeFor[checkResults]():                              {"CheckedPermissions", "The results of the checks, in the same order."},
+		reflect.TypeFor[checkResults]():                              {"CheckedPermissions", "The results of the checks, in the order of the checks in the request."},
 		reflect.TypeFor[checkResult]():                               {"CheckResult", "The result of one check."},
 		reflect.TypeFor[factorsBody]():                               {"Factors", "The caller's second factors."},
 		reflect.TypeFor[confirmedBody]():                             {"AuthenticatorApp", "An authenticator app."},
