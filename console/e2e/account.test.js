@@ -275,7 +275,7 @@ scenario("a user who must have a second factor adds a passkey while signing in a
   assert.equal(await page.getByRole("link", { name: "Remove" }).count(), 0);
   await page.goto(new URL(`${await page.getByRole("link", { name: "Rename" }).getAttribute("href")}/../remove`, world.base).href);
   await page.getByRole("button", { name: "Remove" }).click();
-  await page.getByText("Add another one first.").waitFor();
+  await page.getByText("Add another one before you remove it.").waitFor();
 });
 
 // The last tests: from here on the owner has second factors, and a sign-in is soon too old.
