@@ -42,7 +42,7 @@ type foundResult struct {
 	isDialog            bool
 }
 
-// actions are what the palette can start. Each opens a form.
+// startedActions are the actions that the palette offers. Each opens a form.
 var startedActions = []struct {
 	section
 	isDialog bool
