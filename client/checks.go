@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// PermissionCheck is a permission to check: for the users of a department, or in the whole
-// tenant if Department is nil.
+// PermissionCheck names a permission to check with CheckPermissions. Department limits the
+// check to the users of one department. A nil Department means the whole tenant.
 type PermissionCheck struct {
-	Permission string  `json:"permission"` // without wildcards, such as shop/invoices:approve
+	Permission string  `json:"permission"` // must not contain wildcards; an example is shop/invoices:approve
 	Department *string `json:"department,omitempty"`
 }
 
-// CheckPermissions reports for each check, in the same order, whether the caller holds the
-// permission. A call can have up to 200 checks.
+// CheckPermissions reports for each check, in the order of checks, whether the caller holds
+// the permission. A call accepts up to 200 checks.
 func (c *Client) CheckPermissions(ctx context.Context, checks ...PermissionCheck) ([]bool, error) {
 	body := struct {
 		Checks []PermissionCheck `json:"checks"`

@@ -46,8 +46,8 @@ type Client struct {
 }
 
 // New returns a client for a tenant of the service at base, an http or https URL that can
-// have a base path. A nil h means http.DefaultClient. It should have no cookie jar, because
-// the client keeps the session itself.
+// have a base path. A nil h means http.DefaultClient. h should have no cookie jar, because
+// the Client stores the session cookie itself.
 func New(base, tenant string, h *http.Client) *Client {
 	if h == nil {
 		h = http.DefaultClient
@@ -55,15 +55,16 @@ func New(base, tenant string, h *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h}
 }
 
-// NewWithToken is like New, for a program with an API token (rc_…). Such a client needs no
-// sign-in and keeps no session.
+// NewWithToken is like New, but the client sends an API token (rc_…) with each request.
+// Such a client needs no sign-in and has no session.
 func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	c := New(base, tenant, h)
 	c.token = token
 	return c
 }
 
-// Problem is an error response (RFC 9457). Use Code to distinguish problems in programs.
+// Problem is an error response (RFC 9457). To distinguish problems in a program, compare
+// Code.
 type Problem struct {
 	Type      string  `json:"type"`
 	Code      string  `json:"code"`
@@ -74,24 +75,25 @@ type Problem struct {
 	RequestID string  `json:"requestId"`
 	Errors    []Fault `json:"errors"`
 
-	// MoreErrors reports that the service found more errors than it lists.
+	// MoreErrors reports whether the request has more errors than the service lists in
+	// Errors.
 	MoreErrors bool `json:"moreErrors"`
 
-	// These members are set if the code asks for a second factor. Challenge is for
-	// CompleteLogin and BeginEnrolment. Methods are the accepted methods: totp, passkey and
-	// recovery-code, and there may be more in the future. PublicKey is for
-	// navigator.credentials.get, and nil if the user has no passkey.
+	// Challenge, Methods and PublicKey are set if Code demands a second factor. Pass
+	// Challenge to CompleteLogin or BeginEnrolment. Methods are the accepted methods: totp,
+	// passkey and recovery-code. Later versions can add methods. PublicKey has the options
+	// for navigator.credentials.get. It is nil if the user has no passkey.
 	Challenge string          `json:"challenge"`
 	Methods   []string        `json:"methods"`
 	PublicKey json.RawMessage `json:"publicKey"`
 
-	// RetryAfter is how long to wait before you repeat the request. It is zero if the response has
-	// no Retry-After header.
+	// RetryAfter is the time to wait before you repeat the request. RetryAfter is zero if
+	// the response has no Retry-After header.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Fault is one error in a request. Its location is one of Pointer (into the body), Header and
-// Parameter.
+// Fault is one error in a request. One of Pointer, Header and Parameter locates the error:
+// Pointer is a JSON pointer into the request body, and Header and Parameter are names.
 type Fault struct {
 	Pointer   string `json:"pointer"`
 	Header    string `json:"header"`
@@ -109,17 +111,18 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// call is one request, and the destination of its response.
+// call describes one request. The response body is decoded into the variable that into
+// points to.
 type call struct {
 	method, path string
 	query        url.Values
 	header       map[string]string
-	body         any // sent as JSON unless nil
-	into         any // decoded from JSON unless nil
+	body         any // sent as JSON; nil for a request without a body
+	into         any // pointer; nil ignores the response body
 }
 
-// do makes the call and returns the header of the response. It returns a *Problem if the
-// status is 400 or more.
+// do sends the request and returns the header of the response. It returns a *Problem if the
+// response status is 400 or higher.
 func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	request, err := c.request(ctx, call)
 	if err != nil {
@@ -185,9 +188,10 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	return request, nil
 }
 
-// keepCookies stores the session cookie and the known-device token that a response sets or clears.
-// Without the known-device token, the user gets a mail about each sign-in. The cookie names have
-// the prefix __Host- only if the service is configured so.
+// keepCookies stores the session cookie and the known-device token from a response, and
+// removes a session cookie that the response clears. Without the known-device token, the
+// service would send the user a mail about each sign-in. The prefix __Host- of the cookie
+// names depends on the configuration of the service.
 func (c *Client) keepCookies(answer *http.Response) {
 	for _, cookie := range answer.Cookies() {
 		isCleared := cookie.Value == "" || cookie.MaxAge < 0
@@ -202,7 +206,8 @@ func (c *Client) keepCookies(answer *http.Response) {
 	}
 }
 
-// problem returns the response as a *Problem, even if a proxy sent the response in another format.
+// problem returns an error response as a *Problem. If a proxy sent the response in another
+// format, Code is unknown.
 func problem(answer *http.Response, body []byte) error {
 	p := &Problem{}
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
@@ -216,7 +221,8 @@ func problem(answer *http.Response, body []byte) error {
 	return p
 }
 
-// pages yields the items of all pages of a list. It ends after the first error.
+// pages requests all pages of a list, one after the other, and yields their items. After an
+// error, it yields the error and ends.
 func pages[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := maps.Clone(query)
@@ -235,7 +241,7 @@ func pages[T any](ctx context.Context, c *Client, path string, query url.Values)
 					return
 				}
 			}
-			if page.NextCursor == nil { // a page may be short or empty before the last one
+			if page.NextCursor == nil { // an empty page can still have a next page
 				return
 			}
 			query.Set("cursor", *page.NextCursor)

@@ -30,11 +30,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// folder is the directory of the built program. It is empty until a test builds the program.
+// folder is the directory of the built program. folder is empty until a test builds the
+// program.
 var folder string
 
-// program returns the path of the program. The first test builds it from this tree. If
-// TestMain built it, go test would not notice changes of its sources and show cached results.
+// program returns the path of the program. The first test that calls it builds the program
+// from this tree. If TestMain built the program, go test would not notice changes of the
+// program's sources, and would show cached results.
 var program = sync.OnceValues(func() (file string, err error) {
 	if folder, err = os.MkdirTemp("", "rolecall-client"); err != nil {
 		return "", err
@@ -43,7 +45,7 @@ var program = sync.OnceValues(func() (file string, err error) {
 	return file, process.Build(context.Background(), file)
 })
 
-// demo is a running demo, with the credentials of its owner.
+// demo has the address of a running demo, and the credentials of the owner of its tenant.
 type demo struct{ Address, Tenant, Email, Password string }
 
 // newDemo runs a demo until the test ends.
@@ -97,7 +99,7 @@ func (d demo) signedIn(t *testing.T) *client.Client {
 	return c
 }
 
-// is reports whether err is a Problem with the code.
+// is reports whether err is a Problem whose Code is code.
 func is(err error, code string) bool {
 	problem, ok := errors.AsType[*client.Problem](err)
 	return ok && problem.Code == code
@@ -213,10 +215,11 @@ func TestCheckPermissions(t *testing.T) {
 	}
 }
 
-// A response that does not have a result for each check must not count as permission.
+// If the response has fewer results than checks, the client must return an error. Otherwise
+// the missing results could count as permission.
 func TestCheckPermissionsRequiresAResultForEachCheck(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `{"results":[{"allowed":true}]}`) // a write error means that the client has disconnected
+		_, _ = io.WriteString(w, `{"results":[{"allowed":true}]}`) // if the write fails, the client has disconnected
 	}))
 	defer server.Close()
 	c := client.New(server.URL, "acme", nil)
@@ -248,7 +251,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A proxy between client and service sends responses in other formats.
+// A proxy between client and service can send error responses in other formats.
 func TestResponsesOfProxies(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "7")
@@ -293,7 +296,7 @@ func TestTheClientKeepsCookiesWithThePrefix(t *testing.T) {
 		case "/auths/logout":
 			w.Header().Set("Set-Cookie", "__Host-session=; Path=/; Max-Age=0; Secure; HttpOnly")
 		}
-		_, _ = io.WriteString(w, "{}") // the client detects a write error
+		_, _ = io.WriteString(w, "{}") // the client reports an incomplete response
 	}))
 	defer server.Close()
 	c := client.New(server.URL, "acme", nil)

@@ -14,7 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// code returns the code of the authenticator app. steps shifts the time step of the code.
+// code returns a code from the authenticator app. steps shifts the time of the code by
+// periods of 30 seconds.
 func code(t *testing.T, app client.TOTPSecret, steps int64) string {
 	t.Helper()
 	raw, err := base32.StdEncoding.DecodeString(app.Secret)
@@ -24,8 +25,8 @@ func code(t *testing.T, app client.TOTPSecret, steps int64) string {
 	return secret.TOTP(raw).Code(time.Now().Unix()/30 + steps)
 }
 
-// asked signs in with the correct password. It returns the problem that requires a second factor,
-// and fails the test for another result.
+// asked signs in with the correct password and returns the Problem with the code wanted,
+// which demands a second factor. It fails the test for any other result.
 func (d demo) asked(t *testing.T, c *client.Client, wanted string) *client.Problem {
 	t.Helper()
 	_, err := c.Login(t.Context(), d.Email, d.Password)
@@ -147,7 +148,7 @@ func TestARequiredFactorIsEnrolledAtLogin(t *testing.T) {
 	}
 }
 
-// demandFactors makes a second factor mandatory for all users of the tenant.
+// demandFactors changes the settings of the tenant so that all users need a second factor.
 func (d demo) demandFactors(t *testing.T) {
 	t.Helper()
 	var session *http.Cookie

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// User is a user. Members that the caller may not read are zero.
+// User is a user. Members that the caller may not read have their zero value.
 type User struct {
 	ID         string            `json:"id"`
 	Email      string            `json:"email"`
@@ -17,11 +17,11 @@ type User struct {
 	Department *string           `json:"department"`
 	ExternalID *string           `json:"externalId"`
 	Metadata   map[string]string `json:"metadata"`
-	Status     string            `json:"status"` // pending, active or suspended; there may be more in the future
+	Status     string            `json:"status"` // pending, active or suspended; later versions can add values
 	CreatedAt  time.Time         `json:"createdAt"`
 	UpdatedAt  time.Time         `json:"updatedAt"`
 
-	ETag string `json:"-"` // ETag of the members that the caller may read; empty in lists
+	ETag string `json:"-"` // hash of the members that the caller may read; empty in lists
 }
 
 // NewUser describes a user to create.
@@ -33,17 +33,17 @@ type NewUser struct {
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }
 
-// Patch is a JSON merge patch (RFC 7396). Absent members do not change, and nil clears a
-// member.
+// Patch is a JSON merge patch (RFC 7396). Members that are not in the Patch do not change.
+// A nil value clears a member.
 type Patch map[string]any
 
-// UserFilter selects and orders users. Empty fields do not filter.
+// UserFilter selects and sorts users. Empty fields do not limit the result.
 type UserFilter struct {
 	Email, ExternalID, Department, Status, Role string
 
-	Query string // each of its words must be the beginning of a word of the name or the address
-	Sort  string // name, email or createdAt; a leading - reverses the order
-	Limit int    // users in one request; zero means the default of the service
+	Query string // each word must begin a word of the name or of the email address
+	Sort  string // name, email or createdAt; with a leading - in descending order
+	Limit int    // number of users per request; zero means the default of the service
 }
 
 // Role is a named set of permissions.
@@ -58,7 +58,7 @@ type Role struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 
-	ETag string `json:"-"` // ETag of this version; empty in lists
+	ETag string `json:"-"` // hash of this version of the role; empty in lists
 }
 
 // NewRole describes a role to create.
@@ -70,13 +70,13 @@ type NewRole struct {
 	Grants      []string `json:"grants,omitempty"`
 }
 
-// Reach limits an assignment to the users of some departments.
+// Reach limits an assignment to the users of the named departments.
 type Reach struct {
 	Departments []string `json:"departments"`
 }
 
-// Assignment is a role of a user. A nil Reach means the whole tenant. A nil ExpiresAt means
-// that the assignment does not expire.
+// Assignment is a role that a user has. A nil Reach means the whole tenant. A nil ExpiresAt
+// means that the assignment does not expire.
 type Assignment struct {
 	Role struct {
 		ID   string  `json:"id"`
@@ -85,16 +85,16 @@ type Assignment struct {
 	} `json:"role"`
 	Reach     *Reach     `json:"reach"`
 	ExpiresAt *time.Time `json:"expiresAt"`
-	GrantedBy *string    `json:"grantedBy"` // nil if an operator granted it
+	GrantedBy *string    `json:"grantedBy"` // id of a user or service account; nil if an operator granted the role
 	GrantedAt time.Time  `json:"grantedAt"`
 }
 
-// SignIn is the signed-in user and the lifetime of the session.
+// SignIn has the signed-in user and the session.
 type SignIn struct {
 	User    User    `json:"user"`
 	Session Session `json:"session"`
 
-	RecoveryCodes []string `json:"recoveryCodes"` // returned once, after the enrolment of a second factor
+	RecoveryCodes []string `json:"recoveryCodes"` // set only after the enrolment of a second factor; returned only once
 }
 
 // Session is a session of the user.
@@ -107,9 +107,9 @@ type Session struct {
 	ExpiresAt       time.Time  `json:"expiresAt"`
 }
 
-// Principal is the signed-in user with the user's permissions: Permissions for the whole
-// tenant, and ScopedPermissions for some departments. Permissions can contain wildcards. To
-// check a permission, use CheckPermissions.
+// Principal is the signed-in user with the session and permissions. Permissions apply to
+// the whole tenant, and each of ScopedPermissions to the users of some departments.
+// Permissions can contain wildcards, so use CheckPermissions to check a permission.
 type Principal struct {
 	SignIn
 	Tenant struct {
@@ -123,27 +123,28 @@ type Principal struct {
 	} `json:"scopedPermissions"`
 }
 
-// Login signs in. The client keeps the session and sends it with each request. If
-// the user has a second factor, Login fails with the code second-factor-required,
-// and CompleteLogin continues the sign-in.
+// Login signs in with email address and password. The client keeps the session and sends it
+// with each request. If the user has a second factor, Login fails with the code
+// second-factor-required, and CompleteLogin continues the sign-in.
 func (c *Client) Login(ctx context.Context, email, password string) (in SignIn, err error) {
 	body := map[string]string{"email": email, "password": password}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login", body: body, into: &in})
 	return in, err
 }
 
-// Refresh exchanges the session's token for a new one.
+// Refresh replaces the session token with a new one and returns the renewed session. The
+// client uses the new token.
 func (c *Client) Refresh(ctx context.Context) (in SignIn, err error) {
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/refresh", into: &in})
 	return in, err
 }
 
-// Confirm re-authenticates the user with the password, and with the second factor if
-// the user has one. It returns the session. The client uses its new token.
-// Operations with x-step-up in the contract, such as DeleteUser and AssignRole, need
-// a recent sign-in or re-authentication. Otherwise they fail with the code
-// reauthentication-required. Without a proof, a user with a second factor gets
-// second-factor-required; the Problem lists the accepted methods.
+// Confirm re-authenticates the user with the password, and with a second factor if the user
+// has one. It returns the session, and the client uses the new session token. Operations
+// that are marked x-step-up in the OpenAPI document, such as DeleteUser and AssignRole,
+// need a recent sign-in or re-authentication. Otherwise they fail with the code
+// reauthentication-required. If the user has a second factor and p is empty, Confirm fails
+// with the code second-factor-required, and the Problem lists the accepted methods.
 func (c *Client) Confirm(ctx context.Context, password string, p Proof) (s Session, err error) {
 	body := struct {
 		Password string `json:"password"`
@@ -165,7 +166,8 @@ func (c *Client) Session(ctx context.Context) (p Principal, err error) {
 	return p, err
 }
 
-// Users yields the users that the filter selects, and ends after the first error.
+// Users yields the users that the filter selects. After an error, Users yields the error
+// and ends.
 func (c *Client) Users(ctx context.Context, f UserFilter) iter.Seq2[User, error] {
 	return pages[User](ctx, c, "/users", f.values())
 }
@@ -191,13 +193,14 @@ func (c *Client) User(ctx context.Context, id string) (User, error) {
 	return c.user(ctx, call{method: http.MethodGet, path: "/users/" + url.PathEscape(id)})
 }
 
-// CreateUser creates a user. A repeated call with the same key does not create another user.
+// CreateUser creates a user. A repeated call with the same key does not create a second
+// user.
 func (c *Client) CreateUser(ctx context.Context, key string, u NewUser) (User, error) {
 	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: map[string]string{"Idempotency-Key": key}, body: u})
 }
 
-// UpdateUser changes a user. If version is not empty, it must be the current ETag of the
-// user.
+// UpdateUser changes a user. If version is not empty and not the current ETag of the user,
+// UpdateUser fails with the code precondition-failed.
 func (c *Client) UpdateUser(ctx context.Context, id, version string, p Patch) (User, error) {
 	return c.user(ctx, call{method: http.MethodPatch, path: "/users/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
 }
@@ -218,7 +221,7 @@ func (c *Client) ResumeUser(ctx context.Context, id, reason string) (User, error
 	return c.user(ctx, call{method: http.MethodPost, path: "/users/" + url.PathEscape(id) + "/resume", body: map[string]string{"reason": reason}})
 }
 
-// UserRoles returns the assignments of a user, without expired ones.
+// UserRoles returns the assignments of a user that have not expired.
 func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error) {
 	var list struct {
 		Items []Assignment `json:"items"`
@@ -244,7 +247,7 @@ func (c *Client) UnassignRole(ctx context.Context, user, role string) error {
 	return err
 }
 
-// Roles yields the tenant's roles, and ends after the first error.
+// Roles yields the tenant's roles. After an error, Roles yields the error and ends.
 func (c *Client) Roles(ctx context.Context) iter.Seq2[Role, error] {
 	return pages[Role](ctx, c, "/roles", url.Values{})
 }
@@ -254,18 +257,20 @@ func (c *Client) Role(ctx context.Context, id string) (Role, error) {
 	return c.role(ctx, call{method: http.MethodGet, path: "/roles/" + url.PathEscape(id)})
 }
 
-// CreateRole creates a role. A repeated call with the same key does not create another role.
+// CreateRole creates a role. A repeated call with the same key does not create a second
+// role.
 func (c *Client) CreateRole(ctx context.Context, key string, r NewRole) (Role, error) {
 	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: map[string]string{"Idempotency-Key": key}, body: r})
 }
 
-// UpdateRole changes a role. If version is not empty, it must be the current ETag of the
-// role.
+// UpdateRole changes a role. If version is not empty and not the current ETag of the role,
+// UpdateRole fails with the code precondition-failed.
 func (c *Client) UpdateRole(ctx context.Context, id, version string, p Patch) (Role, error) {
 	return c.role(ctx, call{method: http.MethodPatch, path: "/roles/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
 }
 
-// DeleteRole deletes a role. With force, it also removes the role from its holders.
+// DeleteRole deletes a role. With force, DeleteRole also deletes the assignments of the
+// role. Without force, DeleteRole fails if the role is assigned.
 func (c *Client) DeleteRole(ctx context.Context, id string, force bool) error {
 	query := url.Values{}
 	if force {
