@@ -10,16 +10,17 @@ import (
 const (
 	apiTokenColumns = `r.id, r.user_id, r.service_account_id, r.name, r.permissions, r.created_by, r.created_at, r.expires_at, r.last_used_at`
 
-	// stateColumns are the columns of a token t that is joined with its holder r.
+	// stateColumns are the columns of a token t in a query that also returns the holder r.
 	stateColumns = `t.id, t.user_id, t.service_account_id, t.name, t.permissions, t.created_by, t.created_at, t.expires_at, t.last_used_at`
 
-	// guarded is 1 if the user r has a second factor, otherwise 0.
+	// guarded is an SQL expression: 1 if the user r has a confirmed authenticator app or a
+	// passkey, otherwise 0.
 	guarded = `case when exists (select 1 from totp where tenant_id = $1 and user_id = r.id and sealed is not null)
 			or exists (select 1 from passkeys where tenant_id = $1 and user_id = r.id) then 1 else 0 end`
 
-	// The holder is a user or a service account. The second part of the union reads a
-	// service account into the columns of a user. Each token matches only one of the two
-	// parts.
+	// The holder is a user or a service account. The first part of the union finds tokens
+	// of users. The second part finds tokens of service accounts, and returns the service
+	// account in the columns of a user.
 	selectAPITokenState = `select ` + stateColumns + `, ` + guarded + `, ` + userColumns + `, ` + assignmentColumns + `
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
@@ -56,9 +57,10 @@ func apiTokenDest(token *rolecall.APIToken) []any {
 		&token.CreatedBy, &token.CreatedAt, &token.ExpiresAt, &token.LastUsedAt}
 }
 
-// APITokenByHash returns the token with its holder and all assignments of the
-// holder, sorted by role id, in one statement, or ErrNotFound. It also returns expired
-// tokens and assignments: the caller checks their expiry.
+// APITokenByHash returns the token with this hash, its holder, and all assignments of the
+// holder, sorted by role id. It returns ErrNotFound if the token does not exist. The
+// result can contain an expired token and expired assignments, so the caller must check
+// when they expire.
 func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err error) {
 	n, err := t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
@@ -76,14 +78,14 @@ func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err erro
 	return state, err
 }
 
-// APIToken returns the token, or ErrNotFound.
+// APIToken returns the token with this id, or ErrNotFound.
 func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err error) {
 	err = t.row(selectAPIToken, []any{t.tenant, id}, apiTokenDest(&token)...)
 	return token, err
 }
 
-// APITokens returns a page of a holder's tokens, sorted by id. It reads a bounded number
-// of rows. It includes tokens that expired less than 30 days ago.
+// APITokens returns a page of the holder's tokens, sorted by id. The page includes expired
+// tokens that have not been purged yet. APITokens reads a bounded number of rows.
 func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
 	holder := where("user_id = ?", q.Holder.ID)
 	if q.Holder.IsAccount {
@@ -98,15 +100,15 @@ func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToke
 	return l.page(nil)
 }
 
-// InsertAPIToken inserts a token. Update returns ErrNotFound if its holder does not
-// exist.
+// InsertAPIToken inserts a token with the hash of its secret. Update returns ErrNotFound
+// if the holder of the token does not exist.
 func (t *Tx) InsertAPIToken(token rolecall.APIToken, hash []byte) {
 	t.q.Exec(insertAPIToken, t.tenant, token.ID, token.UserID, token.ServiceAccountID, hash, token.Name, asJSON(&token.Permissions),
 		token.CreatedBy, token.CreatedAt, token.ExpiresAt, token.LastUsedAt)
 }
 
-// TouchAPIToken writes the time of the last use. It writes nothing if the stored time is
-// less than TouchInterval before the new one.
+// TouchAPIToken stores at as the time of the token's last use. It writes nothing if the
+// stored time is less than TouchInterval before at.
 func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 	t.q.Exec(touchAPIToken, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)
@@ -124,7 +126,8 @@ func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteUserAPITokens deletes all unexpired tokens of the user, and returns them.
+// DeleteUserAPITokens deletes all API tokens of the user that have not expired at now, and
+// returns the deleted tokens.
 func (t *Tx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
 	var revoked []rolecall.APIToken
 	_, err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, into(&revoked, apiTokenDest))

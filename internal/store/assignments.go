@@ -9,9 +9,9 @@ import (
 const (
 	assignmentColumns = `a.user_id, ` + heldColumns
 
-	// For a holder without roles, a left join such as that of selectSession returns one
-	// row of nulls. With coalesce, the nulls can be scanned. The scanned role id is then
-	// zero.
+	// A left join, such as that of selectSession, returns one row of nulls for a holder
+	// without roles. The calls of coalesce make it possible to scan these nulls. The
+	// scanned role id is then zero.
 	heldColumns = `a.departments, coalesce(a.expires_at, 0), a.granted_by, coalesce(a.granted_at, 0),
 		o.id, o."key", coalesce(o.name, ''), coalesce(o.description, ''), coalesce(o.permissions, '[]'),
 		coalesce(o.grants, '[]'), coalesce(o.system, 0), coalesce(o.created_at, 0), coalesce(o.updated_at, 0),
@@ -62,8 +62,8 @@ const (
 			limit 2) owners`
 )
 
-// departments reads and writes the column of an assignment's reach: a JSON array of
-// department names, or null for the whole tenant.
+// departments converts between the reach of an assignment and its column. The column is a
+// JSON array of department names, or null for the whole tenant.
 type departments struct{ reach *rolecall.Reach }
 
 // Value returns the JSON text (driver.Valuer).
@@ -91,8 +91,8 @@ func assignmentDest(a *rolecall.Assignment) []any {
 	return append([]any{&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
 }
 
-// statementFor returns the statement for this kind of holder. The assignments of
-// service accounts have a separate table.
+// statementFor returns ofAccount if the holder is a service account, otherwise ofUser.
+// Users and service accounts have separate tables of assignments.
 func statementFor(h rolecall.Holder, ofUser, ofAccount string) string {
 	if h.IsAccount {
 		return ofAccount
@@ -100,8 +100,8 @@ func statementFor(h rolecall.Holder, ofUser, ofAccount string) string {
 	return ofUser
 }
 
-// Assignments returns the holder's assignments with their roles, sorted by role id. It
-// includes expired assignments.
+// Assignments returns all assignments of the holder with their roles, sorted by role id.
+// The result includes expired assignments.
 func (t *Tx) Assignments(h rolecall.Holder) ([]rolecall.Assignment, error) {
 	var all []rolecall.Assignment
 	_, err := t.q.Query(statementFor(h, selectAssignments, selectServiceAccountRoles), []any{t.tenant, h.ID}, into(&all, assignmentDest))
@@ -111,36 +111,38 @@ func (t *Tx) Assignments(h rolecall.Holder) ([]rolecall.Assignment, error) {
 	return all, err
 }
 
-// Assignment returns the assignment with its role, or ErrNotFound.
+// Assignment returns the holder's assignment of the role, with the role. It returns
+// ErrNotFound if the assignment does not exist. An expired assignment still exists.
 func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Assignment, err error) {
 	err = t.row(statementFor(h, selectAssignment, selectServiceAccountRole), []any{t.tenant, h.ID, role}, assignmentDest(&a)...)
 	a.Holder = h
 	return a, err
 }
 
-// UpsertAssignment inserts or replaces the assignment. Update returns ErrNotFound if
-// the holder or the role does not exist.
+// UpsertAssignment inserts the assignment, or replaces the holder's existing assignment of
+// the same role. Update returns ErrNotFound if the holder or the role does not exist.
 func (t *Tx) UpsertAssignment(a rolecall.Assignment) {
 	t.q.Exec(statementFor(a.Holder, upsertAssignment, upsertServiceAccountRole), t.tenant, a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
 	t.invalidate(a.Holder.ID)
 }
 
-// DeleteAssignment deletes the assignment and reports whether it existed.
+// DeleteAssignment deletes the holder's assignment of the role and reports whether the
+// assignment existed.
 func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, error) {
 	ok, err := t.changed(statementFor(h, deleteAssignment, deleteServiceAccountRole), t.tenant, h.ID, role)
 	return t.invalidateIf(ok, err, h.ID)
 }
 
-// DeleteAssignments deletes up to limit assignments of the role to users, and returns
-// them. The roles of the returned assignments have only the id. DeleteAssignments
-// invalidates no cached data, because the deletion of the role has already invalidated
-// the tenant.
+// DeleteAssignments deletes up to limit assignments of the role to users, and returns the
+// deleted assignments. In their Role, only the id is set. DeleteAssignments invalidates no
+// cached data, because HideRole has already invalidated the cached data of the tenant.
 func (t *Tx) DeleteAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
 	return t.deleteAssignments(selectHolders, deleteAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
 }
 
 // deleteAssignments deletes up to limit assignments of the role of a, in the order of the
-// ids of their holders. It deletes a range of ids, because PostgreSQL would evaluate a
+// ids of their holders. It first reads the greatest of these ids, and then deletes all
+// assignments up to that id. With a subquery instead, PostgreSQL would evaluate the
 // subquery again for each row of the table.
 func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
@@ -157,27 +159,29 @@ func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment,
 	return deleted, err
 }
 
-// RoleInUse reports whether a user or service account has an unexpired assignment of
-// the role. It also reports true if the role has more than MaxScan assignments.
+// RoleInUse reports whether a user or a service account has an assignment of the role that
+// has not expired at now. RoleInUse also returns true if the role has more than MaxScan
+// assignments, because it does not read them all.
 func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
 	n, err := t.returned(selectRoleInUse, t.tenant, id, now)
 	return n > 0, err
 }
 
-// LockOwners makes this Update wait for all other Updates of the tenant that call it.
-// An Update calls it before it removes an owner, before it makes a decision that depends on
-// the assignments of others, and before it counts rows to enforce a limit.
+// LockOwners locks the tenant until the end of this Update, against all other Updates that
+// call LockOwners. An Update must call it before it does one of the following: remove an
+// owner, make a decision that depends on the assignments of other users, or count rows to
+// enforce a limit.
 func (t *Tx) LockOwners() { t.q.Exec(lockOwners, t.tenant) }
 
-// Owners returns the number of active users with a permanent assignment of the owner
-// role in the whole tenant. It counts to two at most and reads at most MaxScan assignments.
+// Owners returns the number of active users who have the owner role in the whole tenant
+// and without expiry. The result is at most two. Owners reads at most MaxScan assignments.
 func (t *Tx) Owners() (n int, err error) {
 	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
 	return n, err
 }
 
-// grantTable is a table of assignments. The grants of users and those of service accounts
-// have separate tables of the same form.
+// grantTable describes a table of assignments: its name, and its column with the id of the
+// holder. There is one such table for users and one for service accounts.
 type grantTable struct{ name, holder string }
 
 var (
@@ -185,9 +189,10 @@ var (
 	grantsOfAccounts = grantTable{"service_account_roles", "service_account_id"}
 )
 
-// covering returns the condition that the column, a JSON array of permissions, contains a
-// permission that covers p. It compares whole strings with their quotes. "like" would
-// ignore case on SQLite, and would read the _ of a permission as a wildcard.
+// covering returns an SQL condition that is true if the column, a JSON array of
+// permissions, contains a permission that covers p. The condition compares whole JSON
+// strings with their quotes. It does not use "like", because "like" ignores case on SQLite
+// and treats the _ of a permission as a wildcard.
 func covering(column string, p rolecall.Permission) condition {
 	var has condition
 	for i, q := range p.CoveredBy() {
@@ -201,8 +206,8 @@ func covering(column string, p rolecall.Permission) condition {
 	return condition{"(" + has.sql + ")", has.args}
 }
 
-// giving returns SQL conditions. Together, they are true if the assignment a of the role
-// o gives the permission of q.
+// giving returns SQL conditions on an assignment a and its role o. All of them are true if
+// the assignment gives its holder the permission of q.
 func giving(q *rolecall.AccessQuery) []condition {
 	all := []condition{where("a.expires_at > ?", q.Now), where("o.deletion is null"), covering("o.permissions", q.Permission)}
 	if !q.Scoped() {
@@ -211,9 +216,9 @@ func giving(q *rolecall.AccessQuery) []condition {
 	return all
 }
 
-// given returns an SQL condition. It is true if the holder in row r of a list has the
-// permission. The case expression makes the database evaluate the conditions only for the
-// roles of r.
+// given returns an SQL condition that is true if the holder in row r of a list has the
+// permission of q. The case expression makes the database evaluate the other conditions
+// only for the roles of r.
 func (g grantTable) given(q *rolecall.AccessQuery) condition {
 	c := condition{sql: "(select max(case when o.id = a.role_id"}
 	for _, part := range giving(q) {
@@ -224,8 +229,8 @@ func (g grantTable) given(q *rolecall.AccessQuery) condition {
 	return c
 }
 
-// source returns the holders of the roles that give the permission as the source of a
-// list. It returns false if more than MaxLimit roles give it.
+// source returns the source that contains all holders of the roles with the permission of
+// q. It returns ok = false if more than MaxLimit roles have the permission.
 func (g grantTable) source(t *Tx, q *rolecall.AccessQuery) (s source, ok bool, err error) {
 	roles, err := t.Roles(rolecall.RoleQuery{Permission: &q.Permission, Limit: rolecall.MaxLimit})
 	if err != nil || roles.Next != nil {
@@ -238,9 +243,9 @@ func (g grantTable) source(t *Tx, q *rolecall.AccessQuery) (s source, ok bool, e
 	return source{table: g.name, id: g.holder, conditions: []condition{oneOf("role_id", ids)}}, true, nil
 }
 
-// UsersWithAccess returns a page of the users that q selects. It reads a bounded number
-// of rows. It reads the holders of the roles that give the permission if they are few.
-// Otherwise it scans the users.
+// UsersWithAccess returns a page of the users that q selects. If few users have the roles
+// with the permission of q, it reads only these users. Otherwise, it scans the users of
+// the tenant. In both cases, it reads a bounded number of rows.
 func (t *Tx) UsersWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() {
 		return rolecall.Page[rolecall.User]{}, nil
@@ -271,8 +276,8 @@ func (t *Tx) ServiceAccountsWithAccess(q rolecall.AccessQuery) (rolecall.Page[ro
 	return l.serveGranted(grantsOfAccounts, &q, nil)
 }
 
-// serveGranted returns a page of the list of holders. It adds the holders of the roles
-// that give the permission as a candidate for the source of the page.
+// serveGranted returns a page of a list of holders. It adds one candidate for the source
+// of the page: the holders of the roles with the permission of q.
 func (l *listing[T]) serveGranted(g grantTable, q *rolecall.AccessQuery, candidates []source) (rolecall.Page[T], error) {
 	s, ok, err := g.source(l.tx, q)
 	if err != nil {
@@ -284,13 +289,14 @@ func (l *listing[T]) serveGranted(g grantTable, q *rolecall.AccessQuery, candida
 	return l.serve(candidates, false)
 }
 
-// AccessAssignments returns the assignments that give these users the permission of q, in no
-// particular order.
+// AccessAssignments returns the assignments that give the permission of q to one of the
+// users, in no particular order.
 func (t *Tx) AccessAssignments(q rolecall.AccessQuery, users []rolecall.UserID) ([]rolecall.Assignment, error) {
 	return among(t, selectGrants(grantsOfUsers), "a.user_id", users, assignmentDest, giving(&q)...)
 }
 
-// AccountAccessAssignments is AccessAssignments for service accounts.
+// AccountAccessAssignments returns the assignments that give the permission of q to one of
+// the service accounts, in no particular order.
 func (t *Tx) AccountAccessAssignments(q rolecall.AccessQuery, accounts []rolecall.ServiceAccountID) ([]rolecall.Assignment, error) {
 	all, err := among(t, selectGrants(grantsOfAccounts), "a.service_account_id", accounts, assignmentDest, giving(&q)...)
 	for i := range all {

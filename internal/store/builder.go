@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// builder builds a statement whose text depends on its arguments. $1 is the tenant.
-// Each ? becomes the next placeholder.
+// builder builds a statement whose text depends on its arguments. The placeholder $1 is
+// the tenant. Each ? in the text becomes the next numbered placeholder.
 type builder struct {
 	text  strings.Builder
 	args  []any
@@ -35,7 +35,7 @@ func (b *builder) write(sql string, args ...any) {
 	b.text.WriteString(sql)
 }
 
-// condition is part of a where clause, with a ? for each argument.
+// condition is a part of a where clause. Its text has a ? for each argument.
 type condition struct {
 	sql  string
 	args []any
@@ -62,20 +62,21 @@ func both(c, d condition) condition {
 	return condition{"(" + c.sql + " and " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
 }
 
-// all writes the conditions, each after an "and".
+// all writes each condition with " and " before it.
 func (b *builder) all(conditions []condition) {
 	for _, c := range conditions {
 		b.write(" and "+c.sql, c.args...)
 	}
 }
 
-// limit writes the limit as a number, because SQLite prepares a statement again each
-// time a placeholder in a limit is bound.
+// limit writes a limit clause. The number is part of the text and not an argument, because
+// SQLite prepares a statement again each time an argument of a limit is bound.
 func (b *builder) limit(n int) { b.text.WriteString(" limit " + strconv.Itoa(n)) }
 
-// joined writes the conditions on r so that the database evaluates them only for the rows
-// whose ids are in c. Without the case expression, PostgreSQL expects few rows to match,
-// searches the whole table for them first, and reads c once for each match.
+// joined writes conditions on the row r so that the database evaluates them only for rows
+// whose ids are in c. Without the case expression, PostgreSQL assumes that few rows meet
+// the conditions. It then searches the whole table for these rows, and reads c once for
+// each row that it finds.
 func (b *builder) joined(conditions []condition) {
 	for _, c := range conditions {
 		b.write(" and case when r.id = c.id then "+c.sql+" end", c.args...)
@@ -88,12 +89,13 @@ func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error
 
 func (b *builder) exec(q Querier) { q.Exec(b.text.String(), b.args...) }
 
-// rowsAtOnce is the number of rows that one statement inserts. COPY of PostgreSQL is no
-// alternative, because it rejects tables with row-level security. An insert of many rows
-// is the same statement on both databases. Most of its cost is the update of the indexes.
+// rowsAtOnce is the maximum number of rows in one insert statement, and of ids in one
+// list. COPY of PostgreSQL is not used for many rows, because it does not support tables
+// with row-level security. An insert of many rows works in both databases. Most of its
+// cost is the update of the indexes.
 const rowsAtOnce = 250
 
-// InsertUsers inserts many users in few statements. Update returns the same errors as
+// InsertUsers inserts many users with few statements. Update returns the same errors as
 // for InsertUser.
 func (t *Tx) InsertUsers(users []rolecall.User) {
 	var found []foundBy
@@ -107,7 +109,8 @@ func (t *Tx) InsertUsers(users []rolecall.User) {
 			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.text(),
 			u.CreatedAt, u.UpdatedAt, u.Version)
 	})
-	// Inserts in the order of the index visit each page of the index once.
+	// If the words are inserted in the order of the index, each page of the index is
+	// visited once.
 	slices.SortStableFunc(found, func(a, b foundBy) int { return cmp.Compare(a.word, b.word) })
 	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?, ?)", f.word, f.user, f.beginnings) })
 }
@@ -119,7 +122,7 @@ type foundBy struct {
 	beginnings int64
 }
 
-// InsertAssignments inserts many assignments in few statements. Update returns
+// InsertAssignments inserts many assignments of users with few statements. Update returns
 // ErrNotFound if a user or a role does not exist.
 func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
 	insertRows(t, insertAssignments, assignments, func(b *builder, a rolecall.Assignment) {

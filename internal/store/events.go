@@ -11,7 +11,7 @@ const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor
 		subject_type, subject_id, members, request_id, session_id, source, reason, before, after)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 
-// InsertEvent inserts the event with its values.
+// InsertEvent inserts the event and its values before and after the change.
 func (t *Tx) InsertEvent(e rolecall.Event) {
 	var values rolecall.EventValues
 	if e.Values != nil {
@@ -22,24 +22,24 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 		textOf(values.Before), textOf(values.After))
 }
 
-// For an event about a user, eventColumns also selects the table that contains the user
-// now, users or tombstones, and the user's department. The lookup runs only for the rows
-// of a page.
+// For an event about a user, the last column says in which table the user is now, users or
+// tombstones, and names the user's department. This lookup runs only for the rows of a
+// page.
 const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.actor_token, r.subject_type,
 	r.subject_id, r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
 		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = $1 and u.id = r.subject_id),
 		(select 'tombstone' || coalesce(':' || t.department, '') from tombstones t where t.tenant_id = $1 and t.user_id = r.subject_id))`
 
-// eventRow is an event as it is stored. Its values can be null.
+// eventRow is an event as it is stored.
 type eventRow struct {
 	rolecall.Event
 	values rolecall.EventValues
 	place  *string // the table with the user ("user" or "tombstone") and the department; nil if neither table has the user
 }
 
-// event returns the event. It omits the values if they are null. It also omits them if
-// the event is about a user who is in neither table any more, because the data of such a
-// user must not be shown.
+// event returns the event. It sets Values only if the row has values. It also omits them
+// if the event is about a user who is in neither table any more, because the data of such
+// a user must not be shown.
 func (r *eventRow) event() rolecall.Event {
 	e := r.Event
 	if r.place != nil {

@@ -48,7 +48,8 @@ const (
 	deletePasskeys = `delete from passkeys where tenant_id = $1 and user_id = $2`
 )
 
-// Factors returns the user's second factors. They are empty if the user does not exist.
+// Factors returns the second factors of the user. The result is empty if the user has none
+// or does not exist.
 func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	_, err = t.q.Query(selectFactors, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
 		key := rolecall.Passkey{UserID: user}
@@ -63,27 +64,29 @@ func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	return f, err
 }
 
-// UpsertPendingTOTP inserts or replaces the TOTP secret that the user has not confirmed
-// yet. Update returns ErrNotFound if the user does not exist.
+// UpsertPendingTOTP stores a sealed TOTP secret that the user has not confirmed yet. It
+// replaces an earlier unconfirmed secret. Update returns ErrNotFound if the user does not
+// exist.
 func (t *Tx) UpsertPendingTOTP(user rolecall.UserID, sealed []byte) {
 	t.q.Exec(upsertPendingTOTP, t.tenant, user, sealed)
 }
 
-// ConfirmTOTP activates the pending secret and stores the time step of the code that
-// confirmed it. It reports false if this secret is no longer the pending one.
+// ConfirmTOTP makes the pending secret the active one, and stores step, the time step of
+// the code that confirmed the secret. It returns false if pending is not the stored
+// pending secret any more.
 func (t *Tx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error) {
 	ok, err := t.changed(confirmTOTP, at, step, t.tenant, user, pending)
 	return t.invalidateIf(ok, err, user)
 }
 
-// UseTOTP records that a code of the time step was used, and replaces the sealed
-// secret. It reports false if old is not the stored secret any more, or if a code of this
-// step or a later one was used before.
+// UseTOTP records that the user has used the code of a time step, and replaces the active
+// secret old with sealed. It returns false if old is not the stored secret any more, or if
+// a code of this time step or a later one was already used.
 func (t *Tx) UseTOTP(user rolecall.UserID, old, sealed []byte, step int64) (bool, error) {
 	return t.changed(useTOTP, step, sealed, t.tenant, user, old)
 }
 
-// DeleteTOTP deletes the active and the pending secret.
+// DeleteTOTP deletes the active and the pending TOTP secret of the user.
 func (t *Tx) DeleteTOTP(user rolecall.UserID) {
 	t.q.Exec(deleteTOTP, t.tenant, user)
 	t.invalidate(user)
@@ -98,42 +101,45 @@ func (t *Tx) ReplaceRecoveryCodes(user rolecall.UserID, hashes [][]byte) {
 	}
 }
 
-// UseRecoveryCode deletes the recovery code and reports whether it existed.
+// UseRecoveryCode deletes the recovery code of the user with this hash, and reports
+// whether the code existed.
 func (t *Tx) UseRecoveryCode(user rolecall.UserID, hash []byte) (bool, error) {
 	return t.changed(useRecoveryCode, t.tenant, user, hash)
 }
 
-// PasskeyByID returns the passkey, or ErrNotFound.
+// PasskeyByID returns the passkey with this id, or ErrNotFound.
 func (t *Tx) PasskeyByID(id []byte) (key rolecall.Passkey, err error) {
 	err = t.row(selectPasskey, []any{t.tenant, id}, &key.ID, &key.UserID, &key.Name, &key.Credential, &key.CreatedAt, &key.LastUsedAt)
 	return key, err
 }
 
-// InsertPasskey inserts a passkey. Update returns ErrPasskeyTaken if its id exists,
-// and ErrNotFound if the user does not exist.
+// InsertPasskey inserts a passkey. Update returns ErrPasskeyTaken if the tenant already
+// has a passkey with this id, and ErrNotFound if the user does not exist.
 func (t *Tx) InsertPasskey(key rolecall.Passkey) {
 	t.q.Exec(insertPasskey, t.tenant, key.ID, key.UserID, key.Name, textOf(key.Credential), key.CreatedAt, key.LastUsedAt)
 	t.invalidate(key.UserID)
 }
 
-// UsePasskey writes the credential and the time of the last use of a passkey. It
-// reports false if the stored credential differs from that of old.
+// UsePasskey stores the credential and the time of the last use from used. It returns
+// false if the stored credential is not old.Credential any more.
 func (t *Tx) UsePasskey(old, used rolecall.Passkey) (bool, error) {
 	return t.changed(usePasskey, textOf(used.Credential), used.LastUsedAt, t.tenant, old.ID, old.UserID, textOf(old.Credential))
 }
 
-// RenamePasskey renames the passkey and reports whether it exists and belongs to the user.
+// RenamePasskey stores key.Name as the name of the passkey. It returns false if the
+// passkey does not exist or belongs to another user.
 func (t *Tx) RenamePasskey(key rolecall.Passkey) (bool, error) {
 	return t.changed(renamePasskey, key.Name, t.tenant, key.ID, key.UserID)
 }
 
-// DeletePasskey deletes a passkey of the user and reports whether it existed.
+// DeletePasskey deletes the passkey with this id. It returns false if the passkey does not
+// exist or belongs to another user.
 func (t *Tx) DeletePasskey(user rolecall.UserID, id []byte) (bool, error) {
 	ok, err := t.changed(deletePasskey, t.tenant, user, id)
 	return t.invalidateIf(ok, err, user)
 }
 
-// DeleteFactors deletes all second factors of the user.
+// DeleteFactors deletes the TOTP secrets, the recovery codes and the passkeys of the user.
 func (t *Tx) DeleteFactors(user rolecall.UserID) {
 	t.q.Exec(deleteTOTP, t.tenant, user)
 	t.q.Exec(deleteRecoveryCodes, t.tenant, user)

@@ -7,7 +7,9 @@ const (
 			resource_id, event_id)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-	// The created resource is in its event. It is null if the resource is a deleted user.
+	// The event of the creation contains the created resource. A key of an older program
+	// contains the resource itself. The resource is null if it is a user who was deleted
+	// since.
 	selectKey = `select k.user_id, k.event_id, k.operation, k.hash, k.fingerprint, k.expires_at, k.status, k.location, k.resource_id,
 			case when t.user_id is null then coalesce(k.resource, e.after) end
 		from idempotency_keys k
@@ -37,9 +39,10 @@ const (
 		returning hash`
 )
 
-// InsertKey claims the key. It must be the first write of its Update, which returns
-// ErrKeyClaimed if the key exists. A key of an operator belongs to no tenant and is stored
-// with the resource. Any other key refers to the creation's event, which has the resource.
+// InsertKey inserts the idempotency key, which claims it for this Update. It must be the
+// first write of the Update. Update returns ErrKeyClaimed if the key already exists. A key
+// of an operator belongs to no tenant and is stored together with the created resource.
+// Any other key refers to the event of the creation, which contains the resource.
 func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 	if !k.Operator.IsZero() {
 		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
@@ -50,7 +53,8 @@ func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 		k.ResourceID, k.EventID)
 }
 
-// Key returns the stored key with the scope and hash of k, or ErrNotFound.
+// Key returns the stored key with the hash and the operation of k and with the same user
+// or operator, or ErrNotFound.
 func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err error) {
 	rest := []any{&stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.Status,
 		&stored.Location, &stored.ResourceID, &stored.Resource}
@@ -62,7 +66,7 @@ func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err
 	return stored, err
 }
 
-// DeleteKey deletes the key if it has expired.
+// DeleteKey deletes the key if it has expired at now.
 func (t *Tx) DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time) {
 	if !k.Operator.IsZero() {
 		t.q.Exec(deleteRequest, k.Operator, k.Operation, k.Hash, now)
@@ -71,8 +75,8 @@ func (t *Tx) DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time) {
 	t.q.Exec(deleteKey, t.tenant, k.UserID, k.Operation, k.Hash, now)
 }
 
-// CountKeys returns the number of stored keys of the user or operator of k, at most
-// limit.
+// CountKeys returns the number of stored keys of the user or operator of k. It stops
+// counting at limit.
 func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) {
 	if !k.Operator.IsZero() {
 		err = t.row(countRequests, []any{k.Operator, limit}, &n)
@@ -82,8 +86,8 @@ func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) 
 	return n, err
 }
 
-// PurgeRequests deletes up to limit expired keys of operators, and returns the
-// number of deleted keys.
+// PurgeRequests deletes up to limit idempotency keys of operators that have expired at
+// now. It returns the number of deleted keys.
 func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
 	return t.returned(purgeRequests, now, limit)
 }

@@ -28,20 +28,21 @@ const (
 		returning n`
 )
 
-// InstanceKeys returns the secrets of the instance, the current one first.
+// InstanceKeys returns the secret keys of the instance. The first one is the current key.
 func (t *Tx) InstanceKeys() ([][]byte, error) {
 	var keys [][]byte
 	_, err := t.q.Query(selectInstanceKeys, nil, into(&keys, itself))
 	return keys, err
 }
 
-// InsertInstanceKey makes the secret the current one. Its creation time must be
-// unique, because it is also the id by which the keys are sorted.
+// InsertInstanceKey inserts a secret key of the instance. The key becomes the current one
+// if at is later than the creation times of all others. Each creation time must be unique,
+// because it is also the id of the key.
 func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 	t.q.Exec(insertInstanceKey, at, key, at)
 }
 
-// KeyFingerprints returns the fingerprints of the keys that the instance has used.
+// KeyFingerprints returns the fingerprints of all keys that the instance has used.
 func (t *Tx) KeyFingerprints() ([][]byte, error) {
 	var fingerprints [][]byte
 	_, err := t.q.Query(selectKeyFingerprints, nil, into(&fingerprints, itself))
@@ -51,8 +52,9 @@ func (t *Tx) KeyFingerprints() ([][]byte, error) {
 // InsertKeyFingerprint records that the instance has used the key with the fingerprint.
 func (t *Tx) InsertKeyFingerprint(fingerprint []byte) { t.q.Exec(insertKeyFingerprint, fingerprint) }
 
-// CountAttempt adds one to each bucket and returns their states in the same order. It
-// starts a new window for a bucket whose window has ended. The buckets must differ.
+// CountAttempt adds one to the counter of each bucket, and returns the states of the
+// buckets in the same order. If the window of a bucket has ended, CountAttempt starts a
+// new window with the count 1. No two buckets may have the same key.
 func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
 	sorted := bucketsByKey(buckets)
 	var b builder
@@ -77,27 +79,27 @@ func (t *Tx) ClearAttempts(buckets []rolecall.Bucket) {
 	}
 }
 
-// bucketsByKey returns the buckets in the order of byKey.
+// bucketsByKey returns the buckets sorted by key, for the same reason as byKey.
 func bucketsByKey(buckets []rolecall.Bucket) []rolecall.Bucket {
 	return slices.SortedFunc(slices.Values(buckets), func(a, b rolecall.Bucket) int { return bytes.Compare(a.Key, b.Key) })
 }
 
-// byKey returns the counted buckets sorted by key. All sign-ins lock the rows in this
-// order, so that two of them cannot deadlock.
+// byKey returns the counted buckets sorted by key. All methods that count or clear
+// attempts change the rows in this order, so that two of them cannot deadlock.
 func byKey(counted []rolecall.Counted) []rolecall.Counted {
 	return slices.SortedFunc(slices.Values(counted), func(a, b rolecall.Counted) int { return bytes.Compare(a.Key, b.Key) })
 }
 
-// UncountAttempt subtracts one from each bucket whose window has not changed since the
-// attempt was counted.
+// UncountAttempt subtracts one from the counter of each bucket. It skips buckets that have
+// started a new window since the attempt was counted.
 func (t *Tx) UncountAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
 		t.q.Exec(forgiveAttempt, c.Key, c.EndsAt)
 	}
 }
 
-// ForgiveAttempt deletes the counter of the first bucket and subtracts one from the
-// others. It changes only buckets whose window has not changed since the attempt was
+// ForgiveAttempt deletes the counter of counted[0], and subtracts one from the counters of
+// the other buckets. It skips buckets that have started a new window since the attempt was
 // counted.
 func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
@@ -109,8 +111,8 @@ func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
 	}
 }
 
-// Attempts returns the states of the buckets in the same order. The state of a
-// bucket whose window has ended is zero.
+// Attempts returns the states of the buckets, in the order of buckets. The state of a
+// bucket is zero if nothing was counted or its window has ended.
 func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
 	var b builder
 	b.write("select bucket, n, ends_at from attempts where ends_at > ? and bucket in (", now)
@@ -124,8 +126,8 @@ func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.
 	return t.attemptStates(&b, buckets)
 }
 
-// attemptStates runs a statement that returns keys, counts and ends of windows, and
-// returns the states in the order of the buckets.
+// attemptStates runs a statement that returns the key, the count and the end of the window
+// of buckets. It returns the states in the order of buckets.
 func (t *Tx) attemptStates(b *builder, buckets []rolecall.Bucket) ([]rolecall.Attempts, error) {
 	states := make([]rolecall.Attempts, len(buckets))
 	_, err := b.query(t.q, func(scan func(dest ...any) error) error {

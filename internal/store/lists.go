@@ -9,14 +9,15 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// wordCandidates is the maximum number of search words that are tried as the source
-// of a page. The longest words are tried, because they are likely the rarest.
+// wordCandidates is the maximum number of search words for which a page tries the users
+// with that word as its source. The longest words are tried, because they are likely the
+// rarest.
 const wordCandidates = 4
 
-// Users returns a page of the users that q selects. It reads a bounded number of rows. It
-// counts the users that match one word, role or department of q, and reads the smallest
-// of these sets if it is small enough for one page. Otherwise it scans the users in the
-// order of the list.
+// Users returns a page of the users that q selects. It counts how many users have each
+// search word, the role and the department of q. If the smallest of these groups is small
+// enough for one page, Users reads only this group. Otherwise, it scans the users in the
+// order of the list. In both cases, it reads a bounded number of rows.
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil
@@ -43,8 +44,8 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// serve chooses the source of the rows and returns a page, with the total if count is
-// true.
+// serve chooses the source of the rows and returns a page. If count is true, the page
+// includes the total.
 func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], error) {
 	candidate, err := l.choose(candidates)
 	if err != nil {
@@ -61,8 +62,12 @@ func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], e
 	return page, err
 }
 
-// choose returns the candidate from which the page is read, or nil for the index scan. A
-// shortcut replaces the index scan. It is tried first if no other candidate can be smaller.
+// choose returns the candidate from which the page is read, or nil if the page is read
+// from the index scan. The candidate with the fewest rows is used if it has at most
+// MaxScan rows. If the shortcut finds a shorter scan, this replaces the index scan, and no
+// candidate is used. A single candidate is counted only after the shortcut has found
+// nothing. Of several candidates, one with at most fewRows rows is preferred to the
+// shortcut.
 func (l *listing[T]) choose(candidates []source) (*source, error) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -88,7 +93,8 @@ func (l *listing[T]) choose(candidates []source) (*source, error) {
 	return nil, nil
 }
 
-// useShortcut replaces the index scan with the shortcut, and reports whether it exists.
+// useShortcut replaces the index scan with the result of the shortcut. It returns false if
+// the list has no shortcut, or if the shortcut found no shorter scan.
 func (l *listing[T]) useShortcut() (bool, error) {
 	if l.shortcut == nil {
 		return false, nil
@@ -101,7 +107,8 @@ func (l *listing[T]) useShortcut() (bool, error) {
 	return true, nil
 }
 
-// nothing returns the page of an empty list.
+// nothing returns the page of an empty list. If count is true, the page includes the total
+// 0.
 func nothing[T any](count bool) rolecall.Page[T] {
 	if !count {
 		return rolecall.Page[T]{}
@@ -109,8 +116,8 @@ func nothing[T any](count bool) rolecall.Page[T] {
 	return rolecall.Page[T]{Total: &rolecall.Total{Exact: true}}
 }
 
-// userSources returns the source in the order of the list, and the candidates that
-// can replace it.
+// userSources returns the index scan, which has the users in the order of the list, and
+// the candidates that can replace it.
 func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
 	scan = source{table: "users", id: "id"}
 	switch {
@@ -143,13 +150,15 @@ func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
 	return scan, append(candidates, words...)
 }
 
-// canReadWords reports whether the caller may read all words of all users that q selects.
+// canReadWords reports whether the caller may read the words of the names and addresses of
+// all users that q selects.
 func canReadWords(q *rolecall.UserQuery) bool {
 	return q.NameWords.Covers(q.Within) && q.EmailWords.Covers(q.Within)
 }
 
-// departmentSource returns the users of the departments to which q is restricted,
-// and the number of these departments. The number is 0 if q is not restricted.
+// departmentSource returns the source with all users of the departments to which q is
+// restricted, and the number of these departments. The number is 0 if q is not restricted
+// to departments.
 func departmentSource(q *rolecall.UserQuery) (source, int) {
 	keys := q.Within.DepartmentKeys()
 	if q.Department != nil {
@@ -161,9 +170,9 @@ func departmentSource(q *rolecall.UserQuery) (source, int) {
 	return source{table: "users", id: "id", conditions: []condition{oneOf("department_key", keys)}}, len(keys)
 }
 
-// wordSources returns a source for each of the longest search words. The source has the users who
-// have a word that begins with this search word. It skips users whose bits of beginnings show that
-// they do not match the other search words.
+// wordSources returns one source for each of the longest search words. A source has the
+// users with a word that begins with this search word. From the bits in the column
+// beginnings, it recognizes and skips most users who do not match the other search words.
 func wordSources(all []string) []source {
 	longest := slices.Clone(all)
 	slices.SortStableFunc(longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -174,14 +183,16 @@ func wordSources(all []string) []source {
 	return sources
 }
 
-// startingWith returns an SQL condition that is true if a word begins with the text.
+// startingWith returns an SQL condition that is true if the column word begins with the
+// text.
 func startingWith(text string) condition {
 	// U+10FFFF is the last character.
 	return where("word >= ? and word < ?", text, text+"\U0010FFFF")
 }
 
-// wordSource returns the users with a word that meets the condition. The bits of
-// beginnings exclude most users who do not have the other words.
+// wordSource returns the source with the users who have a word that meets the condition.
+// The source checks the bits in the column beginnings, which exclude most users who do not
+// have the other words.
 func wordSource(word condition, others words) source {
 	s := source{table: "user_words", id: "user_id", conditions: []condition{word}}
 	if bits := others.beginnings(); bits != 0 {
@@ -190,9 +201,9 @@ func wordSource(word condition, others words) source {
 	return s
 }
 
-// wordInOrder looks for a search word that is the beginning of only one stored word. It
-// returns the users with that stored word, in the order of their ids. It returns nil if
-// none of the first wordCandidates search words is such a beginning.
+// wordInOrder looks for a search word that is the beginning of exactly one stored word. It
+// returns the source with the users who have this stored word, in the order of their ids.
+// It checks the first wordCandidates search words, and returns nil if it finds none.
 func (t *Tx) wordInOrder(words []string) (*source, error) {
 	for i, word := range words[:min(len(words), wordCandidates)] {
 		b := newBuilder(t.tenant)
@@ -213,7 +224,8 @@ func (t *Tx) wordInOrder(words []string) (*source, error) {
 	return nil, nil
 }
 
-// userConditions returns the SQL conditions that a user must meet to be selected by q.
+// userConditions returns SQL conditions on the user r. The list of q has the users who
+// meet all of them.
 func userConditions(q *rolecall.UserQuery) []condition {
 	var all []condition
 	if !q.Within.IsEverywhere() {
@@ -243,9 +255,9 @@ func userConditions(q *rolecall.UserQuery) []condition {
 	return all
 }
 
-// wordReach returns the reach in which words of a member may be searched. It returns
-// Everywhere if reach covers within. Then the statement needs no condition on the
-// department.
+// wordReach returns the departments in which a search may use the words of a member. It
+// returns Everywhere if reach covers within, because the statement then needs no condition
+// on the department.
 func wordReach(reach, within rolecall.Reach) rolecall.Reach {
 	if reach.Covers(within) {
 		return rolecall.Everywhere()
@@ -257,9 +269,9 @@ func inReach(reach rolecall.Reach) condition {
 	return oneOf("r.department_key", reach.DepartmentKeys())
 }
 
-// wordCondition returns an SQL condition that is true if the name or the address of a
-// user has a word that begins with word. It uses the name only for users in names, and
-// the address only for users in emails.
+// wordCondition returns an SQL condition that is true if the name or the email address of
+// the user r has a word that begins with word. The condition uses the name only for users
+// in the reach names, and the address only for users in the reach emails.
 func wordCondition(word string, names, emails rolecall.Reach) condition {
 	inName, inEmail := memberWord(memberOfName, word, names), memberWord(memberOfEmail, word, emails)
 	switch {
@@ -273,9 +285,10 @@ func wordCondition(word string, names, emails rolecall.Reach) condition {
 	return either(inName, inEmail)
 }
 
-// memberWord returns an SQL condition that is true if the user is in reach and the
-// member, the name or the address, has a word that begins with word. Words contain only
-// letters and digits, so the pattern needs no escaping.
+// memberWord returns an SQL condition that is true if the user r is in reach and a member
+// has a word that begins with word. The argument member is the letter of the name, of the
+// address or of either. Words contain only letters and digits, so the pattern needs no
+// escaping.
 func memberWord(member, word string, reach rolecall.Reach) condition {
 	has := where("r.words like ?", "% "+member+word+"%")
 	if reach.IsEverywhere() || reach.IsNowhere() {
@@ -284,11 +297,11 @@ func memberWord(member, word string, reach rolecall.Reach) condition {
 	return both(has, inReach(reach))
 }
 
-// fewRows is the size up to which a candidate is used without looking for a smaller
-// one.
+// fewRows is the number of rows up to which a candidate is read without a search for a
+// better source.
 const fewRows = 500
 
-// source is an index range with the ids of rows that can be in a list.
+// source is a range of an index. It contains the ids of all rows that can be in a list.
 type source struct {
 	table      string
 	id         string // the column with the id
@@ -296,11 +309,12 @@ type source struct {
 	also       []condition // conditions on columns of the table that no index serves; few rows meet them
 }
 
-// listing is a list of the rows of a table, which its conditions call r. It filters the
-// rows, sorts them by a key and the id, and returns pages, each of which reads a bounded
-// number of rows. A page is read from one source, and reads at most MaxScan of its rows.
-// If the source is in the order of the list, it is scanned until the page is full.
-// Otherwise all of its rows are read and sorted.
+// listing is a list of rows of one table. The list filters the rows, sorts them by a key
+// and the id, and returns them in pages. SQL conditions of the list refer to a row as r.
+//
+// A page is read from one source. If the source is in the order of the list, it is scanned
+// until the page is full or MaxScan rows were read. Any other source has at most MaxScan
+// rows, which are all read and then sorted.
 type listing[T any] struct {
 	tx         *Tx
 	table      string
@@ -317,7 +331,8 @@ type listing[T any] struct {
 	common     []condition // conditions that nearly every row meets, so that a page fills quickly
 }
 
-// page returns the next page, from the candidate if it is not nil.
+// page returns the next page. It reads from the candidate, or from the index scan if
+// candidate is nil.
 func (l *listing[T]) page(candidate *source) (rolecall.Page[T], error) {
 	if candidate != nil {
 		return l.read(l.candidatePage(*candidate), false)
@@ -328,11 +343,11 @@ func (l *listing[T]) page(candidate *source) (rolecall.Page[T], error) {
 	return l.read(l.scanPage(), true)
 }
 
-// isComplete reports whether the list contains every row of its table that meets the common
-// conditions.
+// isComplete reports whether the only conditions of the list are the common ones, and its
+// index scan reads the whole table.
 func (l *listing[T]) isComplete() bool { return len(l.conditions) == 0 && l.scansTable() }
 
-// filters returns all conditions of the list.
+// filters returns the conditions of the list together with the common ones.
 func (l *listing[T]) filters() []condition { return slices.Concat(l.conditions, l.common) }
 
 // scansTable reports whether the index scan reads the whole table of the list.
@@ -340,9 +355,9 @@ func (l *listing[T]) scansTable() bool {
 	return l.indexScan.table == l.table && len(l.indexScan.conditions) == 0
 }
 
-// read runs the statement of a page. If isScan is true, the result can end with the last
-// row that the index scan has read, which is not part of the page. If the page is not
-// full, the next page starts after that row.
+// read runs the statement of a page. If isScan is true, the last row of the result can be
+// the last one that the index scan has read. This row is not part of the page. If the page
+// is not full, the next page starts after this row.
 func (l *listing[T]) read(b *builder, isScan bool) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
@@ -375,7 +390,7 @@ func (l *listing[T]) read(b *builder, isScan bool) (rolecall.Page[T], error) {
 	return page, nil
 }
 
-// plain builds the statement of a list that contains every row of its table.
+// plain builds the statement of a page of a list for which isComplete returns true.
 func (l *listing[T]) plain() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from " + l.table + " r where r.tenant_id = $1")
@@ -386,10 +401,11 @@ func (l *listing[T]) plain() *builder {
 	return b
 }
 
-// scanPage builds the statement of a page that scans MaxScan rows of the index scan. If the
-// page is not full, it also returns the last scanned row. Both are one statement, so
-// that no row is lost between two snapshots. The parts of a "union all" run in order,
-// and the second runs only if the first does not reach the limit.
+// scanPage builds the statement of a page that reads up to MaxScan rows of the index scan.
+// If these rows do not fill the page, the statement also returns the last of them. One
+// statement does both, because two statements could see different snapshots and skip a
+// row. The parts of a "union all" run in order, and the second part runs only if the first
+// part returns fewer rows than the limit.
 func (l *listing[T]) scanPage() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select * from (")
@@ -409,7 +425,8 @@ func (l *listing[T]) scanPage() *builder {
 	return b
 }
 
-// rows writes the query for the rows of the page, in the order of the list.
+// rows writes the query for the rows of the page, in the order of the list. It is used if
+// the index scan reads the table of the list.
 func (l *listing[T]) rows(b *builder) {
 	b.write("select " + l.selected() + ", false from (select *")
 	l.scanRange(b)
@@ -419,9 +436,10 @@ func (l *listing[T]) rows(b *builder) {
 	l.order(b, "r.", "id")
 }
 
-// named writes the query for n rows of the index scan. The text last is the SQL value of
-// an additional column, which is true for the last scanned row. The index scan selects
-// only ids and keys, so that an index-only scan suffices.
+// named writes the query for n rows of the index scan, after the first offset rows. The
+// argument last is the SQL value of an additional column, which is true for the last row
+// that was read. The index scan selects only ids and keys, so the database can read them
+// from the index alone.
 func (l *listing[T]) named(b *builder, last string, offset, n int) {
 	b.write("select " + l.selected() + ", " + last + " from (select " + l.indexScan.id + " as id")
 	if l.key != "" {
@@ -435,15 +453,16 @@ func (l *listing[T]) named(b *builder, last string, offset, n int) {
 	b.write(" offset " + strconv.Itoa(offset) + ") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 }
 
-// scanRange writes the part of the index scan after the previous page, in its order.
+// scanRange writes the part of a query that selects the rows of the index scan after the
+// previous page, in the order of the list.
 func (l *listing[T]) scanRange(b *builder) {
 	l.indexScan.from(b)
 	l.keyset(b, "", l.indexScan.id)
 	l.order(b, "", l.indexScan.id)
 }
 
-// candidatePage builds the statement of a page from a candidate. The cross join prevents
-// SQLite from scanning the whole table in order.
+// candidatePage builds the statement of a page that is read from the candidate. The cross
+// join prevents SQLite from scanning the whole table in the order of the list.
 func (l *listing[T]) candidatePage(candidate source) *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from (select distinct " + candidate.id + " as id")
@@ -457,7 +476,8 @@ func (l *listing[T]) candidatePage(candidate source) *builder {
 	return b
 }
 
-// total counts the rows of the source that are in the list.
+// total counts the rows of the source that are in the list, up to MaxCount. The total is
+// not exact if the source has more than MaxCount rows.
 func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	b := newBuilder(l.tx.tenant)
 	b.write("select coalesce(max(c.looked), 0), count(case when r.tenant_id = $1")
@@ -472,8 +492,8 @@ func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	return &rolecall.Total{Count: min(matched, rolecall.MaxCount), Exact: looked <= rolecall.MaxCount}, err
 }
 
-// fewest returns the source with the fewest rows and its number of rows. It stops
-// counting at enough + 1.
+// fewest returns the source with the fewest rows, and the number of its rows. In each
+// source, it counts at most enough + 1 rows.
 func (t *Tx) fewest(sources []source, enough int) (*source, int, error) {
 	b := newBuilder(t.tenant)
 	counts := make([]int, len(sources))
@@ -501,13 +521,13 @@ func (t *Tx) fewest(sources []source, enough int) (*source, int, error) {
 	return &sources[least], counts[least], nil
 }
 
-// from writes the from clause of the source with its conditions.
+// from writes the from clause and the where clause of the source.
 func (s source) from(b *builder) {
 	b.write(" from " + s.table + " where tenant_id = $1")
 	b.all(s.conditions)
 }
 
-// keyset restricts the rows to those after the end of the previous page.
+// keyset writes the condition that a row comes after the last row of the previous page.
 func (l *listing[T]) keyset(b *builder, row, id string) {
 	operator := l.direction(">", "<")
 	switch {
@@ -535,8 +555,8 @@ func (l *listing[T]) direction(ascending, descending string) string {
 	return ascending
 }
 
-// selected returns the columns of a page: those of the row and the sort key, which is
-// empty if the list is sorted by id.
+// selected returns the columns of a page: the columns of the row, and then the sort key.
+// The key is empty if the list is sorted by id.
 func (l *listing[T]) selected() string {
 	if l.key == "" {
 		return l.columns + ", ''"

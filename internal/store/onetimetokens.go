@@ -15,9 +15,9 @@ const (
 	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at, credential, operator_key from one_time_tokens
 		where tenant_id = $1 and hash = $2 and purpose = $3 and ` + keyNotRevoked
 
-	// keyNotRevoked excludes links that were requested with an operator key that has
-	// been revoked. A revocation does not delete these links, because it is not known which
-	// tenants have them. They stay until they expire.
+	// keyNotRevoked excludes links that were requested with a revoked operator key. A
+	// revocation does not delete these links, because nothing records which tenants have
+	// them. The links stay in the table until they expire.
 	keyNotRevoked = `(operator_key is null or exists (select 1 from operator_keys k where k.id = operator_key))`
 
 	deleteOneTimeToken = `delete from one_time_tokens where tenant_id = $1 and hash = $2 returning hash`
@@ -27,13 +27,13 @@ const (
 	deleteOneTimeTokens = `delete from one_time_tokens where tenant_id = $1 and user_id = $2 and purpose = $3`
 )
 
-// InsertOneTimeToken inserts a token that can be used once.
+// InsertOneTimeToken inserts a one-time token with the hash of its secret.
 func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
 	t.q.Exec(insertOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
-// ConsumeOneTimeToken marks a token that is not stored as used, by inserting it. It
-// reports false if the token was inserted before.
+// ConsumeOneTimeToken marks a token as used that is valid without being stored. It inserts
+// the token, and returns false if the token was already inserted.
 func (t *Tx) ConsumeOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
 	return t.changed(consumeOneTimeToken, t.tokenArgs(token, hash)...)
 }
@@ -42,25 +42,27 @@ func (t *Tx) tokenArgs(token rolecall.OneTimeToken, hash []byte) []any {
 	return []any{t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt, token.Credential, token.OperatorKey}
 }
 
-// OneTimeToken returns the token with this hash and purpose, or ErrNotFound.
+// OneTimeToken returns the token with this hash and purpose, or ErrNotFound. The token can
+// be expired.
 func (t *Tx) OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (token rolecall.OneTimeToken, err error) {
 	err = t.row(selectOneTimeToken, []any{t.tenant, hash, string(purpose)},
 		&token.Purpose, &token.UserID, &token.Data, &token.CreatedAt, &token.ExpiresAt, &token.Credential, &token.OperatorKey)
 	return token, err
 }
 
-// DeleteOneTimeToken deletes the token and reports whether it existed.
+// DeleteOneTimeToken deletes the token with this hash and reports whether the token
+// existed.
 func (t *Tx) DeleteOneTimeToken(hash []byte) (bool, error) {
 	return t.changed(deleteOneTimeToken, t.tenant, hash)
 }
 
-// DeleteOneTimeTokens deletes all tokens of the user for this purpose.
+// DeleteOneTimeTokens deletes all tokens of the user with this purpose.
 func (t *Tx) DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose) {
 	t.q.Exec(deleteOneTimeTokens, t.tenant, user, string(purpose))
 }
 
-// DeleteLinks deletes the invitations and one-time tokens that were requested with
-// one of the sessions or API tokens.
+// DeleteLinks deletes all invitations and one-time tokens that were requested with one of
+// the credentials. A credential is the id of a session or an API token.
 func (t *Tx) DeleteLinks(credentials ...rolecall.AnyID) {
 	for chunk := range slices.Chunk(credentials, rowsAtOnce) {
 		for _, table := range []string{"invitations", "one_time_tokens"} {
@@ -72,8 +74,8 @@ func (t *Tx) DeleteLinks(credentials ...rolecall.AnyID) {
 	}
 }
 
-// DeleteOwnEmailChanges deletes the changes of the user's address that were requested
-// in one of the sessions.
+// DeleteOwnEmailChanges deletes the links with which the user can confirm a new address,
+// if the user requested them in one of the sessions.
 func (t *Tx) DeleteOwnEmailChanges(user rolecall.UserID, sessions ...rolecall.SessionID) {
 	for chunk := range slices.Chunk(sessions, rowsAtOnce) {
 		b := newBuilder(t.tenant)
@@ -102,13 +104,14 @@ const (
 	deleteInvitationOf = `delete from invitations where tenant_id = $1 and user_id = $2 returning user_id`
 )
 
-// UpsertInvitation inserts or replaces the user's invitation. Update returns
-// ErrNotFound if the user does not exist.
+// UpsertInvitation stores the invitation of the user with the hash of its token. It
+// replaces an earlier invitation. Update returns ErrNotFound if the user does not exist.
 func (t *Tx) UpsertInvitation(i rolecall.Invitation, hash []byte) {
 	t.q.Exec(upsertInvitation, t.tenant, i.UserID, hash, i.CreatedBy, i.CreatedAt, i.ExpiresAt, i.Credential, i.OperatorKey)
 }
 
-// InvitationByToken returns the invitation, or ErrNotFound.
+// InvitationByToken returns the invitation whose token has this hash, or ErrNotFound. The
+// invitation can be expired.
 func (t *Tx) InvitationByToken(hash []byte) (i rolecall.Invitation, err error) {
 	err = t.row(selectInvitation, []any{t.tenant, hash}, &i.UserID, &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt, &i.Credential, &i.OperatorKey)
 	return i, err
@@ -136,12 +139,13 @@ func (t *Tx) Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Inv
 	return page, err
 }
 
-// invitationOf returns a column of the invitation of the user r.
+// invitationOf returns an SQL expression for a column of the invitation of the user r.
 func invitationOf(column string) string {
 	return ", (select i." + column + " from invitations i where i.tenant_id = $1 and i.user_id = r.id)"
 }
 
-// DeleteInvitation deletes the invitation and reports whether it existed.
+// DeleteInvitation deletes the invitation whose token has this hash, and reports whether
+// the invitation existed.
 func (t *Tx) DeleteInvitation(hash []byte) (bool, error) {
 	return t.changed(deleteInvitation, t.tenant, hash)
 }

@@ -21,19 +21,20 @@ const (
 	deleteOperatorKey = `delete from operator_keys where id = $1 returning id`
 )
 
-// InsertOperatorKey inserts a key.
+// InsertOperatorKey inserts an operator key with the hash of its token.
 func (t *Tx) InsertOperatorKey(k rolecall.OperatorKey, hash []byte) {
 	t.q.Exec(insertOperatorKey, k.ID, hash, k.Name, namesOrNull{&k.Tenants}, k.CreatedAt, k.ExpiresAt, k.LastUsedAt)
 }
 
-// OperatorKeyByToken returns the key with this hash, or ErrNotFound.
+// OperatorKeyByToken returns the operator key whose token has this hash, or ErrNotFound.
+// The key can be expired.
 func (t *Tx) OperatorKeyByToken(hash []byte) (k rolecall.OperatorKey, err error) {
 	err = t.row(selectOperatorKey, []any{hash}, operatorKeyDest(&k)...)
 	return k, err
 }
 
-// OperatorKeys returns up to limit keys whose ids are greater than after, sorted by
-// id. The zero id returns the first keys.
+// OperatorKeys returns up to limit operator keys whose ids are greater than after, sorted
+// by id. If after is zero, it returns the first keys.
 func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.OperatorKey, error) {
 	if after.IsZero() { // a zero id is stored as NULL, and no id is greater than NULL
 		after = rolecall.OperatorKeyID{15: 1}
@@ -43,8 +44,8 @@ func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.O
 	return keys, err
 }
 
-// TouchOperatorKey writes the time of the last use. It writes nothing if the stored time
-// is less than TouchInterval before the new one.
+// TouchOperatorKey stores at as the time of the key's last use. It writes nothing if the
+// stored time is less than TouchInterval before at.
 func (t *Tx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
 	t.q.Exec(touchOperatorKey, at, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)

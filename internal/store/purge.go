@@ -6,11 +6,12 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// keptExpired is how long an expired API token is still listed, so that users can find
+// keptExpired is how long an expired API token is kept in lists, so that users can find
 // out why a program has stopped working.
 const keptExpired = 30 * 24 * time.Hour
 
-// The statements that delete up to $3 expired rows. $2 is the time or id limit.
+// These statements delete up to $3 expired rows of one table. The parameter $2 is a time
+// or an event id. Rows up to it have expired.
 var (
 	purgeKeys          = purge("idempotency_keys", "user_id, operation, hash", "expires_at <= $2")
 	purgeSessions      = purge("sessions", "id", "expires_at <= $2")
@@ -21,8 +22,8 @@ var (
 	purgeTombstones    = purge("tombstones", "user_id", "deleted_at <= $2")
 )
 
-// emptyings delete the rows of a deleted tenant, up to $2 rows each. In this order, no
-// delete cascades to other tables.
+// emptyings are the statements that delete the rows of a deleted tenant. Each deletes up
+// to $2 rows. In this order, no deletion cascades to another table.
 var emptyings = []string{
 	empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
 	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
@@ -41,8 +42,8 @@ const (
 	finishPurge = `update tenants set status = 'purged' where id = $1 and status = 'deleted'`
 )
 
-// purge returns the statement that deletes up to $3 rows of a tenant that meet the
-// condition on $2. The key columns identify a row within the tenant.
+// purge returns the statement that deletes up to $3 rows of the tenant that meet the
+// condition, which can use $2. The columns in key identify a row within the tenant.
 func purge(table, key, condition string) string {
 	return "delete from " + table + " where tenant_id = $1 and (" + key + ") in (select " + key + " from " + table +
 		" where tenant_id = $1 and " + condition + " limit $3) returning " + key
@@ -54,11 +55,13 @@ func empty(table, key string) string {
 		" where tenant_id = $1 limit $2) returning " + key
 }
 
-// PurgeExpired deletes the tenant's expired idempotency keys, sessions, invitations and
-// one-time tokens, API tokens and tombstones that expired or were created more than 30
-// days ago, and events before eventsBefore. It deletes up to limit rows of each kind. It
-// also continues erasures that are due. It returns the number of rows that it changed.
-// The number is at least limit if more rows can be left.
+// PurgeExpired deletes expired rows of the tenant: idempotency keys, sessions and one-time
+// tokens at their expiry, invitations and API tokens 30 days later, tombstones 30 days
+// after the deletion of the user, and events before eventsBefore. It also continues the
+// erasures that are due.
+//
+// PurgeExpired deletes up to limit rows of each kind. It returns the number of rows that
+// it changed. If the number is less than limit, no expired rows are left.
 func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int, err error) {
 	for _, over := range []struct {
 		statement string
@@ -83,7 +86,8 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 	return total, nil
 }
 
-// purgeTombstones deletes old tombstones and schedules the erasure of these users' data.
+// purgeTombstones deletes up to limit expired tombstones, and schedules the erasure of the
+// data of their users.
 func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	var deleted []rolecall.UserID
 	_, err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&deleted, itself))
@@ -91,14 +95,15 @@ func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	return len(deleted), err
 }
 
-// BeginPurge reports whether the tenant was deleted before the given time. If so, the
-// tenant can no longer be restored.
+// BeginPurge begins the purge of a deleted tenant whose purge was due at or before the
+// given time. After this, the tenant cannot be restored. BeginPurge returns false if the
+// tenant is not deleted or its purge was not due.
 func (t *Tx) BeginPurge(before rolecall.Time) (bool, error) {
 	return t.changed(beginPurge, t.tenant, before)
 }
 
-// PurgeTenant deletes up to limit rows of a tenant whose purge has begun, and reports
-// whether all rows are deleted.
+// PurgeTenant deletes up to limit rows of a tenant whose purge has begun. It returns true
+// when no rows are left.
 func (t *Tx) PurgeTenant(limit int) (bool, error) {
 	for _, statement := range emptyings {
 		n, err := t.returned(statement, t.tenant, limit)

@@ -25,12 +25,12 @@ const (
 
 	deleteRole = `delete from roles where tenant_id = $1 and id = $2 and version = $3 and deletion is null returning version`
 
-	// hideRole frees the name and the key for new roles. The replacement name begins with
-	// a space, which no valid name does.
+	// hideRole makes the name and the key of the role available to other roles. It
+	// replaces the name with one that begins with a space, which a valid name cannot do.
 	hideRole = `update roles set "key" = null, name_key = $1, deletion = $2
 		where tenant_id = $3 and id = $4 and version = $5 and deletion is null returning version`
 
-	// The event may have been purged. Then its type is empty.
+	// If the event was purged, its type is empty.
 	selectHiddenRole = `select r.id, coalesce(e.type, ''), coalesce(e.actor_type, ''), e.actor_id, coalesce(e.actor_via, ''), e.actor_token,
 			coalesce(e.request_id, ''), e.session_id, coalesce(e.source, '')
 		from roles r left join events e on e.tenant_id = r.tenant_id and e.id = r.deletion
@@ -44,7 +44,7 @@ func roleDest(r *rolecall.Role) []any {
 		&r.CreatedAt, &r.UpdatedAt, &r.Version}
 }
 
-// RoleByID returns the role, or ErrNotFound.
+// RoleByID returns the role with this id, or ErrNotFound.
 func (t *Tx) RoleByID(id rolecall.RoleID) (r rolecall.Role, err error) {
 	err = t.row(selectRole, []any{t.tenant, id}, roleDest(&r)...)
 	return r, err
@@ -61,8 +61,8 @@ func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
 	return among(t, selectRoles, "r.id", ids, roleDest)
 }
 
-// among returns the rows of the selection whose column has one of the ids and that meet
-// the conditions, in no particular order.
+// among returns the rows of the selection that meet the conditions and have one of the ids
+// in the column. The rows are in no particular order.
 func among[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) []any, conditions ...condition) ([]T, error) {
 	var rows []T
 	for chunk := range slices.Chunk(ids, rowsAtOnce) {
@@ -101,48 +101,52 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// nameWords returns the words of a name in the form of the words column of roles and
-// service accounts.
+// nameWords returns the search words of a name, in the form in which the column words of
+// roles and service accounts contains them.
 func nameWords(name string) string { return words(rolecall.Words(name)).text() }
 
-// nameWord returns an SQL condition that is true if the name has a word that begins with
-// word.
+// nameWord returns an SQL condition that is true if the name of the row r has a word that
+// begins with word.
 func nameWord(word string) condition { return where("r.words like ?", "% "+word+"%") }
 
-// InsertRole inserts a role. Update returns ErrRoleNameTaken or ErrRoleKeyTaken on a
-// conflict.
+// InsertRole inserts a role. Update returns ErrRoleNameTaken or ErrRoleKeyTaken if another
+// role of the tenant has the name or the key.
 func (t *Tx) InsertRole(r rolecall.Role) {
 	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), nameWords(r.Name), r.Description,
 		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
 }
 
-// UpdateRole replaces old with changed. It reports false if the stored version differs
-// from that of old. Update returns the same errors as for InsertRole. It invalidates the
-// tenant, because any user can have the role.
+// UpdateRole stores changed in place of old. It returns false if the stored version is not
+// old.Version, or if the role does not exist. Update returns ErrRoleNameTaken if another
+// role has the new name. UpdateRole invalidates all cached data of the tenant, because any
+// user can have the role.
 func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
 	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
 		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version)
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// DeleteRole deletes the role with its assignments, and invalidates the tenant. It
-// reports false if the stored version differs from that of r. It deletes all assignments at
-// once. For roles with many assignments, use HideRole.
+// DeleteRole deletes the role and all its assignments in one statement, and invalidates
+// all cached data of the tenant. It returns false if the stored version is not r.Version,
+// or if the role does not exist. For a role with many assignments, use HideRole.
 func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 	ok, err := t.updateVersioned(deleteRole, r.ID, r.Version)
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// HideRole is DeleteRole for a role with many assignments. After HideRole, only
-// HiddenRole finds the role, and only the methods that delete the assignments of a role
-// find its assignments. The argument deletion is the id of the event of the deletion.
+// HideRole makes the role disappear at once, so that its many assignments can be deleted
+// later, step by step. Like DeleteRole, it invalidates all cached data of the tenant, and
+// returns false if the version differs or the role does not exist. From then on, only
+// HiddenRole finds the role. Only DeleteAssignments and DeleteServiceAccountRoles find its
+// assignments. The argument deletion is the id of the event that records the deletion.
 func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) {
 	ok, err := t.updateVersioned(hideRole, r.ID, r.Version, " "+r.ID.String(), deletion)
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// HiddenRole returns a hidden role and the event of its deletion, or ErrNotFound. The
-// event has only the type, the actor and the request. It is empty if it was purged.
+// HiddenRole returns the id of a hidden role and the event that records its deletion. It
+// returns ErrNotFound if the tenant has no hidden role. Of the event, only the type, the
+// actor and the data of the request are set. If the event was purged, deletion is empty.
 func (t *Tx) HiddenRole() (id rolecall.RoleID, deletion rolecall.Event, err error) {
 	e := &deletion
 	err = t.row(selectHiddenRole, []any{t.tenant}, &id, &e.Type, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Actor.Token,
@@ -150,5 +154,5 @@ func (t *Tx) HiddenRole() (id rolecall.RoleID, deletion rolecall.Event, err erro
 	return id, deletion, err
 }
 
-// DeleteHiddenRole deletes a hidden role with its remaining assignments.
+// DeleteHiddenRole deletes the hidden role and its remaining assignments.
 func (t *Tx) DeleteHiddenRole(id rolecall.RoleID) { t.q.Exec(deleteHiddenRole, t.tenant, id) }

@@ -46,7 +46,7 @@ func serviceAccountDest(a *rolecall.ServiceAccount) []any {
 	return []any{&a.ID, &a.Name, &a.Description, &a.Status, &a.CreatedAt, &a.UpdatedAt, &a.Version}
 }
 
-// ServiceAccountByID returns the service account, or ErrNotFound.
+// ServiceAccountByID returns the service account with this id, or ErrNotFound.
 func (t *Tx) ServiceAccountByID(id rolecall.ServiceAccountID) (a rolecall.ServiceAccount, err error) {
 	err = t.row(selectServiceAccount, []any{t.tenant, id}, serviceAccountDest(&a)...)
 	return a, err
@@ -76,30 +76,33 @@ func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[role
 	return l.serve(nil, q.Count)
 }
 
-// InsertServiceAccount inserts a service account. Update returns ErrAccountNameTaken
-// on a conflict.
+// InsertServiceAccount inserts a service account. Update returns ErrAccountNameTaken if
+// another service account of the tenant has the name.
 func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
 	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), nameWords(a.Name), a.Description, string(a.Status),
 		a.CreatedAt, a.UpdatedAt, a.Version)
 }
 
-// UpdateServiceAccount replaces old with changed. It reports false if the stored
-// version differs from that of old. Update returns ErrAccountNameTaken on a conflict.
+// UpdateServiceAccount stores changed in place of old. It returns false if the stored
+// version is not old.Version, or if the service account does not exist. Update returns
+// ErrAccountNameTaken if another service account has the new name.
 func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
 		string(changed.Status), changed.UpdatedAt, changed.Version)
 	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteServiceAccount deletes the service account with its tokens and assignments.
-// It reports false if the stored version differs from that of a.
+// DeleteServiceAccount deletes the service account, its API tokens and its assignments. It
+// returns false if the stored version is not a.Version, or if the service account does not
+// exist.
 func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(deleteServiceAccount, a.ID, a.Version)
 	return t.invalidateIf(ok, err, a.ID)
 }
 
 // DeleteServiceAccountRoles deletes up to limit assignments of the role to service
-// accounts, and returns them. Like DeleteAssignments, it invalidates nothing.
+// accounts, and returns the deleted assignments. Like DeleteAssignments, it invalidates no
+// cached data.
 func (t *Tx) DeleteServiceAccountRoles(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
 	return t.deleteAssignments(selectAccountHolders, deleteServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, limit)
 }

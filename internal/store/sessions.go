@@ -2,8 +2,8 @@ package store
 
 import "github.com/rolecall/rolecall"
 
-// generationsKept is the number of retired token generations of a session that are kept
-// to detect their reuse.
+// generationsKept is how many of the last token generations of a session are kept. If a
+// client sends one of them again, the reuse is detected.
 const generationsKept = 100
 
 const (
@@ -46,7 +46,8 @@ const (
 
 	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
 
-	// countWithoutFactor also returns the number of sessions that the statement has read.
+	// The second column of countWithoutFactor is the number of sessions that the statement
+	// has read.
 	countWithoutFactor = `select count(distinct case when second_factor = 0 and expires_at > $1 and last_used_at > $2 and authenticated_at > $3 then user_id end), count(*)
 		from (
 			select user_id, second_factor, expires_at, last_used_at, authenticated_at from sessions
@@ -55,7 +56,7 @@ const (
 	deleteUserSession = `delete from sessions
 		where tenant_id = $1 and user_id = $2 and id = $3 and expires_at > $4 and last_used_at > $5 and authenticated_at > $6 returning id`
 
-	// deleteOldestSessions sorts expired sessions after all others.
+	// deleteOldestSessions sorts expired sessions after all other sessions.
 	deleteOldestSessions = `delete from sessions where tenant_id = $1 and id in (
 			select id from (
 				select id, row_number() over (order by case when expires_at > $2 and last_used_at > $3 and authenticated_at > $4 then 0 else 1 end, id desc) as place
@@ -71,9 +72,10 @@ func sessionDest(s *rolecall.Session) []any {
 		&s.Client, &s.ConfirmedAt, (*flag)(&s.SecondFactor)}
 }
 
-// SessionByToken returns the session of the token with its user and all assignments
-// in one statement, or ErrNotFound. It also returns expired sessions and assignments: the
-// caller checks their expiry.
+// SessionByToken returns the session whose token has this hash, with its user and all
+// assignments of the user, in one statement. It returns ErrNotFound if the token does not
+// exist. The result can contain an expired session and expired assignments, so the caller
+// must check when they expire.
 func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error) {
 	session, token := &state.Session, &state.Token
 	n, err := t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
@@ -92,8 +94,9 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 	return state, err
 }
 
-// InsertSession inserts a session with its first token, generation 1, and updates the
-// time of the user's last sign-in. Update returns ErrNotFound if the user does not exist.
+// InsertSession inserts a session and the hash of its first token, which has the
+// generation 1. It also stores the time of the user's last sign-in. Update returns
+// ErrNotFound if the user does not exist.
 func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source,
 		s.Client, s.ConfirmedAt, flag(s.SecondFactor))
@@ -101,18 +104,19 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }
 
-// TouchSession writes the time of the last use. It writes nothing if the stored time is
-// less than TouchInterval before the new one.
+// TouchSession stores at as the time of the session's last use. It writes nothing if the
+// stored time is less than TouchInterval before at.
 func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)
 }
 
-// SealSuccessor stores the next generation of the token. It reports false if the next
-// generation already exists, or if the session has ended.
+// SealSuccessor stores the token of the next generation: its hash in successor, and the
+// sealed token in sealed. It returns false if the next generation already exists, or if
+// the session does not exist any more.
 func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, successor, sealed []byte) (bool, error) {
-	// A sign-out locks the session before its tokens. In the other order, a refresh and a
-	// concurrent sign-out could deadlock.
+	// A sign-out locks the session before its tokens. If SealSuccessor locked them in the
+	// other order, a refresh and a concurrent sign-out could deadlock.
 	if ok, err := t.LockSession(id); !ok {
 		return false, err
 	}
@@ -123,9 +127,9 @@ func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, s
 	return ok, err
 }
 
-// ConfirmGeneration records that a client has sent this generation of the session's
-// token. It retires the previous generation and deletes the generations that are more
-// than 100 older.
+// ConfirmGeneration records that a client has sent the session token of this generation.
+// It marks the previous generation as retired, and deletes the generations that are more
+// than generationsKept older.
 func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time) {
 	t.q.Exec(updateGeneration, generation, t.tenant, id)
 	t.q.Exec(retireToken, at, t.tenant, id, generation-1)
@@ -152,17 +156,18 @@ func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
 	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteUserSession deletes one session of the user. It reports false if the session
-// does not exist or has expired.
+// DeleteUserSession deletes the session if it belongs to the user. It returns false if the
+// user has no such session, or if the session has expired.
 func (t *Tx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error) {
 	used, began := settings.SessionsSince(now)
 	ok, err := t.changed(deleteUserSession, t.tenant, user, id, now, used, began)
 	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteOldestSessions keeps the user's newest sessions, up to the given number, and
-// deletes the others and the expired ones. It returns the ids of the deleted sessions
-// that had not expired. It reads the newest MaxScan sessions.
+// DeleteOldestSessions deletes all sessions of the user except keep of them. It keeps
+// newer sessions rather than older ones, and unexpired sessions rather than expired ones.
+// It returns the ids of the deleted sessions that had not expired. It reads the newest
+// MaxScan sessions of the user.
 func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
 	used, began := settings.SessionsSince(now)
@@ -195,8 +200,9 @@ func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session],
 	return l.serve(nil, false)
 }
 
-// UsersWithoutFactor counts the users with a live session that was started without a
-// second factor. It reads the newest MaxScan sessions of the tenant.
+// UsersWithoutFactor counts the users who have an unexpired session that was started
+// without a second factor. It reads the newest MaxScan sessions of the tenant. The total
+// is not exact if the tenant has that many sessions.
 func (t *Tx) UsersWithoutFactor(settings rolecall.TenantSettings, now rolecall.Time) (total rolecall.Total, err error) {
 	used, began := settings.SessionsSince(now)
 	read := 0
@@ -205,8 +211,8 @@ func (t *Tx) UsersWithoutFactor(settings rolecall.TenantSettings, now rolecall.T
 	return total, err
 }
 
-// DeleteSessions deletes all sessions of the user except one, which can be zero, and
-// returns their ids.
+// DeleteSessions deletes all sessions of the user except the session with the id except,
+// and returns the ids of the deleted sessions. If except is zero, it deletes all of them.
 func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
 	_, err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, itself))
@@ -231,10 +237,10 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4 and s.authenticated_at > $5
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
-// SignInSummary returns the summary of the user's credentials and sessions, or
-// ErrNotFound. The keys are those of the buckets that count attempts with passwords and
-// with second factors. A separate statement reads these counters, because they belong to
-// no tenant and can be on another server.
+// SignInSummary returns a summary of the user's credentials and sessions, or ErrNotFound.
+// The argument passwords is the key of the bucket that counts failed attempts with the
+// user's password, and factors that of the bucket for second factors. These counters
+// belong to no tenant and can be on another server, so a separate statement reads them.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
 	used, began := settings.SessionsSince(now)

@@ -7,11 +7,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// keptDeleted is how long the name of a deleted tenant cannot be used again.
+// keptDeleted is how long the name of a deleted tenant is reserved after the deletion.
 const keptDeleted = 30 * 24 * time.Hour
 
-// The table of tenants belongs to no tenant, so these statements do not depend on the
-// tenant of the transaction.
+// The table of tenants belongs to the whole instance, so these statements do not depend on
+// the tenant of the transaction.
 const (
 	tenantColumns = `id, name, display_name, status, settings, created_at, updated_at, version`
 
@@ -21,11 +21,12 @@ const (
 	selectTenantByID = `select ` + tenantColumns + ` from tenants
 		where id = $1 and status <> 'deleted' and status <> 'purged'`
 
-	// The updated_at of a deleted tenant is the time at which it is purged.
+	// For a deleted tenant, the column updated_at contains the time of its purge.
 	selectDeletedTenant = `select ` + tenantColumns + ` from tenants
 		where name = $1 and status = 'deleted' and restores_to is not null and updated_at > $2`
 
-	// forgetTenant frees the name of a tenant that was deleted long ago.
+	// forgetTenant deletes the row of a purged tenant, so that a new tenant can use the
+	// name. The row must be old enough.
 	forgetTenant = `delete from tenants where name = $1 and status = 'purged' and updated_at <= $2`
 
 	insertTenant = `insert into tenants (id, name, display_name, status, settings, created_at, updated_at, version)
@@ -49,13 +50,15 @@ func tenantDest(t *rolecall.Tenant) []any {
 	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), &t.CreatedAt, &t.UpdatedAt, &t.Version}
 }
 
-// TenantByName returns the tenant, or ErrNotFound.
+// TenantByName returns the tenant with this name, or ErrNotFound. Deleted tenants are not
+// found.
 func (t *Tx) TenantByName(name string) (tenant rolecall.Tenant, err error) {
 	err = t.row(selectTenantByName, []any{name}, tenantDest(&tenant)...)
 	return tenant, err
 }
 
-// TenantByID returns the tenant, or ErrNotFound.
+// TenantByID returns the tenant with this id, or ErrNotFound. Deleted tenants are not
+// found.
 func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error) {
 	err = t.row(selectTenantByID, []any{id}, tenantDest(&tenant)...)
 	return tenant, err
@@ -86,25 +89,25 @@ func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	return tenants, err
 }
 
-// DeletedTenant returns the deleted tenant with this name if it can still be
-// restored, or ErrNotFound.
+// DeletedTenant returns the deleted tenant with this name. It returns ErrNotFound if there
+// is no such tenant, or if the tenant cannot be restored any more at now.
 func (t *Tx) DeletedTenant(name string, now rolecall.Time) (tenant rolecall.Tenant, err error) {
 	err = t.row(selectDeletedTenant, []any{name, now}, tenantDest(&tenant)...)
 	setPurge(&tenant)
 	return tenant, err
 }
 
-// setPurge sets PurgeAt and UpdatedAt of a deleted tenant. The column updated_at of a
-// deleted tenant contains the time of the purge.
+// setPurge sets PurgeAt and UpdatedAt of a deleted tenant. The column updated_at of such a
+// tenant contains the time of the purge.
 func setPurge(t *rolecall.Tenant) {
 	if t.Status == rolecall.TenantDeleted {
 		t.PurgeAt, t.UpdatedAt = t.UpdatedAt, t.UpdatedAt.Add(-rolecall.TenantRestorable)
 	}
 }
 
-// InsertTenant inserts a tenant, in a transaction of that tenant. Update returns
-// ErrTenantExists if the name is in use or belonged to a tenant that was deleted less
-// than 30 days ago.
+// InsertTenant inserts a tenant. The transaction must be one of that tenant. Update
+// returns ErrTenantExists if another tenant has the name. A deleted tenant has its name
+// until 30 days after the deletion, and at least until it is purged.
 func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
 	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(rolecall.TenantRestorable-keptDeleted))
 	t.q.Exec(insertTenant, tenant.ID, tenant.Name, tenant.DisplayName, string(tenant.Status), asJSON(&tenant.Settings),
@@ -113,23 +116,25 @@ func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
 	t.invalidateHere(rolecall.TenantNameID(tenant.Name))
 }
 
-// UpdateTenant replaces old with changed. It reports false if the stored version
-// differs from that of old.
+// UpdateTenant stores changed in place of old. It returns false if the stored version is
+// not old.Version, or if the tenant does not exist.
 func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
 	ok, err := t.changed(updateTenant, changed.DisplayName, string(changed.Status), asJSON(&changed.Settings),
 		changed.UpdatedAt, changed.Version, old.ID, old.Version)
 	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteTenant hides the tenant immediately and schedules its purge. Its name cannot
-// be used for 30 days. It reports false if the stored version differs from that of tenant.
+// DeleteTenant hides the tenant immediately and schedules its purge. The name of the
+// tenant is reserved for 30 days. DeleteTenant returns false if the stored version is not
+// tenant.Version, or if the tenant is already deleted.
 func (t *Tx) DeleteTenant(tenant rolecall.Tenant, purgeAt rolecall.Time) (bool, error) {
 	ok, err := t.changed(deleteTenant, purgeAt, tenant.ID, tenant.Version)
 	return t.invalidateIf(ok, err, tenant.ID)
 }
 
-// RestoreTenant restores the deleted tenant with its former status. It reports false
-// if the stored version differs from that of tenant, or if the purge is due.
+// RestoreTenant restores the deleted tenant with the status that it had before the
+// deletion. It returns false if the stored version is not tenant.Version, if the tenant is
+// not deleted, or if its purge is due.
 func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
 	ok, err := t.changed(restoreTenant, at, tenant.ID, tenant.Version)
 	if ok {
@@ -138,15 +143,17 @@ func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, erro
 	return t.invalidateIf(ok, err, tenant.ID)
 }
 
-// TenantsToPurge returns up to limit deleted tenants that were due to be purged before
-// the given time and still have rows, sorted by that time.
+// TenantsToPurge returns up to limit deleted tenants that still have rows and whose purge
+// was due at or before the given time. They are sorted by the time at which the purge was
+// due.
 func (t *Tx) TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
 	_, err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))
 	return ids, err
 }
 
-// The statements of a summary. Each reads a bounded number of rows.
+// These statements read the parts of the summary of a tenant. Each reads a bounded number
+// of rows.
 const (
 	countInvitations = `select count(*) from (
 			select 1 from invitations where tenant_id = $1 and expires_at > $2 and ` + keyNotRevoked + ` limit 1001) i`
@@ -154,7 +161,7 @@ const (
 	countFactors = `select count(*), count(case when status = 'active' then 1 end), count(case when status = 'active' and guarded = 1 then 1 end)
 		from (select r.status, ` + guarded + ` as guarded from users r where r.tenant_id = $1 order by r.id limit 5000) u`
 
-	// An event of another type has a null reason.
+	// For an event of another type, both columns are null.
 	selectFailedSignIns = `select case when type = $1 then reason end, case when type = $1 then source end from events
 		where tenant_id = $2 and id >= $3 order by id desc limit 5000`
 
@@ -178,7 +185,8 @@ const (
 		where r.tenant_id = $1 and r.expires_at > $2 and r.expires_at <= $3 order by r.expires_at limit 100`
 )
 
-// CountInvitations counts the invitations that can be accepted, up to SummaryCountMax.
+// CountInvitations counts the invitations of the tenant that can be accepted at now. It
+// counts up to SummaryCountMax.
 func (t *Tx) CountInvitations(now rolecall.Time) (total rolecall.Total, err error) {
 	err = t.row(countInvitations, []any{t.tenant, now}, &total.Count)
 	total.Exact = total.Count <= rolecall.SummaryCountMax
@@ -186,8 +194,9 @@ func (t *Tx) CountInvitations(now rolecall.Time) (total rolecall.Total, err erro
 	return total, err
 }
 
-// FactorCoverage counts the active users with and without a second factor, among the first MaxScan
-// users by id.
+// FactorCoverage counts the active users of the tenant, and those of them who have a
+// second factor. It reads the first MaxScan users by id. The result is not exact if the
+// tenant has that many users.
 func (t *Tx) FactorCoverage() (c rolecall.FactorCoverage, err error) {
 	read := 0
 	err = t.row(countFactors, []any{t.tenant}, &read, &c.Users, &c.Protected)
@@ -195,8 +204,9 @@ func (t *Tx) FactorCoverage() (c rolecall.FactorCoverage, err error) {
 	return c, err
 }
 
-// FailedSignIns returns the events of failed sign-ins since a time, newest first. It reads at most
-// MaxScan events of all types. It reports whether it has read all of them.
+// FailedSignIns returns the failed sign-ins since a time, newest first. It reads at most
+// the newest MaxScan events of all types. It returns exact = false if it may not have read
+// all events since that time.
 func (t *Tx) FailedSignIns(since rolecall.Time) (failed []rolecall.FailedSignIn, exact bool, err error) {
 	read, err := t.q.Query(selectFailedSignIns, []any{string(rolecall.EventSignInFailed), t.tenant, rolecall.FirstID[rolecall.Event](since)}, func(scan func(dest ...any) error) error {
 		var reason, source *string
@@ -209,7 +219,8 @@ func (t *Tx) FailedSignIns(since rolecall.Time) (failed []rolecall.FailedSignIn,
 	return failed, read < rolecall.MaxScan, err
 }
 
-// EventsOfDays returns the number of events of each day, at most SummaryDayMax.
+// EventsOfDays returns the number of events of each day, in the order of days. It counts
+// up to SummaryDayMax events of a day.
 func (t *Tx) EventsOfDays(days []rolecall.Day) ([]int, error) {
 	found := map[int]int{}
 	b := newBuilder(t.tenant)
@@ -232,8 +243,9 @@ func (t *Tx) EventsOfDays(days []rolecall.Day) ([]int, error) {
 	return counts, err
 }
 
-// ExpiringRoles returns assignments to users, or to service accounts, that expire after one time and
-// not after the other, the first to expire first. It returns at most SummaryItems+1 of them.
+// ExpiringRoles returns assignments that expire after the time after and not later than
+// until, the earliest expiry first. If accounts is true, they are assignments to service
+// accounts, otherwise to users. It returns at most SummaryItems+1 assignments.
 func (t *Tx) ExpiringRoles(accounts bool, after, until rolecall.Time) (list []rolecall.ExpiringRole, err error) {
 	statement := selectExpiringRoles
 	if accounts {
@@ -246,8 +258,8 @@ func (t *Tx) ExpiringRoles(accounts bool, after, until rolecall.Time) (list []ro
 	return list, err
 }
 
-// ExpiringTokens returns API tokens that expire after one time and not after the other, the first to
-// expire first. It returns at most 100 of them.
+// ExpiringTokens returns API tokens that expire after the time after and not later than
+// until, the earliest expiry first. It returns at most 100 tokens.
 func (t *Tx) ExpiringTokens(after, until rolecall.Time) (list []rolecall.APIToken, err error) {
 	_, err = t.q.Query(selectExpiringTokens, []any{t.tenant, after, until}, into(&list, apiTokenDest))
 	return list, err

@@ -18,7 +18,8 @@ const (
 		returning id, deleted_at, content`
 )
 
-// tombstone is the stored content of a tombstone.
+// tombstone is the JSON content of a row of the table tombstones: a deleted user with the
+// user's assignments.
 type tombstone struct {
 	User        rolecall.User     `json:"user"`
 	Version     int64             `json:"version"`
@@ -33,7 +34,7 @@ type tombstoneHolder struct {
 	GrantedAt   int64           `json:"grantedAt"`
 }
 
-// insertTombstone stores the data that a restore of the user needs.
+// insertTombstone stores the data that is needed to restore the deleted user.
 func (t *Tx) insertTombstone(u rolecall.User, assignments []rolecall.Assignment, at rolecall.Time) {
 	content := tombstone{User: u, Version: u.Version}
 	for _, a := range assignments {
@@ -60,8 +61,8 @@ func (stored *tombstone) restorable() (u rolecall.User, assignments []rolecall.A
 	return u, assignments
 }
 
-// DeleteTombstone deletes the tombstone of the user and returns it. It returns
-// ErrNotFound if the user was not deleted after since.
+// DeleteTombstone deletes the tombstone of the user and returns it. It returns ErrNotFound
+// if the tombstone does not exist, or if the user was not deleted after since.
 func (t *Tx) DeleteTombstone(id rolecall.UserID, since rolecall.Time) (deleted rolecall.Tombstone, err error) {
 	var stored tombstone
 	err = t.row(deleteTombstone, []any{t.tenant, id, since}, &deleted.ID, &deleted.DeletedAt, asJSON(&stored))
@@ -86,14 +87,14 @@ func tombstonesOf(rows []tombstoneRow) []rolecall.Tombstone {
 	return list
 }
 
-// TombstonesByUser returns the tombstones of those users that were deleted after
-// since, in no particular order.
+// TombstonesByUser returns the tombstones of the users with these ids, in no particular
+// order. It omits users who were not deleted after since.
 func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error) {
 	rows, err := among(t, selectTombstones, "r.user_id", ids, tombstoneDest, where("r.deleted_at > ?", since))
 	return tombstonesOf(rows), err
 }
 
-// Tombstones returns a page of the tombstones that q selects, the newest deletion first.
+// Tombstones returns a page of the tombstones that q selects, the latest deletion first.
 // It reads a bounded number of rows.
 func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error) {
 	if q.Within.IsNowhere() {
@@ -125,15 +126,16 @@ const (
 
 	selectEventsAfter = `select id from events where tenant_id = $1 and subject_id = $2 and id > $3 order by id limit $4`
 
-	// The source is the user's own address if the user is the actor, or if the actor is
-	// unknown.
+	// The source of an event is the address from which the request came. It is personal
+	// data of the deleted user if the user is the actor, or if the actor is unknown.
 	eraseValues = `update events set before = null, after = null, reason = '',
 			source = case when actor_id is null or actor_id = subject_id then '' else source end
 		where tenant_id = $1 and subject_id = $2 and id > $3 and id <= $4
 			and (before is not null or after is not null or reason <> '' or source <> '')`
 
-	// eraseActs erases only the source of the events that the user caused about others.
-	// An erased event is no longer in the index that the statement uses.
+	// eraseActs erases only the source of events that the user caused about others. The
+	// index that the statement uses contains only events with a source. So the statement
+	// does not find an erased event again.
 	eraseActs = `update events set source = '' where tenant_id = $1 and id in (
 			select id from events where tenant_id = $1 and actor_id = $2 and actor_id <> subject_id and source <> '' limit $3)
 		returning id`
@@ -148,16 +150,18 @@ const (
 var beforeAll = rolecall.EventID{15: 1}
 
 // InsertErasure schedules the erasure of the remaining data of a deleted user.
-// PurgeExpired erases it after due.
+// PurgeExpired erases this data after due.
 func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
 	t.q.Exec(insertErasure, t.tenant, id, due)
 }
 
-// EraseTraces erases the remaining data of a deleted user. It removes the content of up
-// to limit events about the user that follow the given event, the sources of up to limit
-// events that the user caused, up to limit idempotency keys that the user sent, and the
-// user's other rows. It returns the last event about the user that it has read and the
-// number of rows that it changed. The number is at least limit if more rows can be left.
+// EraseTraces erases remaining data of a deleted user in one step of limited size. Of up
+// to limit events about the user that follow the event after, it erases the content. Of up
+// to limit events that the user caused about others, it erases the source. It deletes up
+// to limit idempotency keys of the user, and the user's one-time tokens and mail.
+//
+// EraseTraces returns the last event about the user that it has read, and the number of
+// rows that it changed. If the number is less than limit, no data is left.
 func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, changed int, err error) {
 	if after.IsZero() {
 		after = beforeAll
@@ -183,8 +187,8 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 	return last, changed + acts + keys, err
 }
 
-// eraseKeys deletes up to limit of the idempotency keys that the user sent, and
-// returns the number of deleted keys.
+// eraseKeys deletes up to limit idempotency keys of the user, and returns the number of
+// deleted keys.
 func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
 	var operation string
 	var hash []byte
@@ -198,8 +202,8 @@ func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
 	return n, err
 }
 
-// purgeErasures continues the erasures that are due, and returns the number of changed
-// rows. The number is at least limit if more rows can be left.
+// purgeErasures continues the erasures that are due at now, and returns the number of
+// changed rows. If the number is less than limit, no erasure is due any more.
 func (t *Tx) purgeErasures(now rolecall.Time, limit int) (changed int, err error) {
 	for changed < limit {
 		var id rolecall.UserID

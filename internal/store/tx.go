@@ -9,7 +9,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Tx reads and writes the data of one tenant in a transaction.
+// Tx reads and writes the data of one tenant in a transaction. Each method runs one or a
+// few statements.
 type Tx struct {
 	q       Querier
 	tenant  rolecall.TenantID
@@ -20,19 +21,19 @@ type Tx struct {
 func NewTx(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant, new(Effects)} }
 
 // invalidate records that cached copies of the object with the id are stale, in this
-// process and in all others. A new row needs no invalidation, because it is in no cache.
-// The only exception is the name of a tenant, because a cache can contain the name as
-// unknown.
+// process and in all others. A new row needs no invalidation, because no cache contains
+// it. The name of a tenant is the only exception: a cache can record that no tenant has
+// this name.
 func (t *Tx) invalidate(id [16]byte) {
 	t.invalidateHere(id)
 	t.q.Announce(id)
 }
 
-// invalidateHere records that cached copies are stale in this process. That is enough for
-// two changes. The first is the time of the last use: a process with an older time in its
-// cache reads the stored time before it writes a new one. The second is the creation or
-// the restore of a tenant, because other processes cache an unknown tenant name for less
-// than a second.
+// invalidateHere records that cached copies of the object with the id are stale in this
+// process only. Two kinds of change need no more. The first is the time of the last use: a
+// process with an older time in its cache reads the stored time before it writes a new
+// one. The second is a tenant name that begins to exist: other processes cache for less
+// than a second that a name is unknown.
 func (t *Tx) invalidateHere(id [16]byte) {
 	if t.effects != nil { // otherwise this is a View, and the write fails
 		t.effects.Invalidated = append(t.effects.Invalidated, id)
@@ -46,7 +47,8 @@ func (t *Tx) mailed() {
 	}
 }
 
-// invalidateIf calls invalidate if the write changed something, and returns its result.
+// invalidateIf calls invalidate if changed is true and err is nil. It returns changed and
+// err.
 func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {
 	if changed && err == nil {
 		t.invalidate(id)
@@ -54,8 +56,8 @@ func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {
 	return changed, err
 }
 
-// row runs a statement that returns at most one row and scans it into dest. It returns
-// ErrNotFound if the statement returns no row.
+// row runs a statement that returns at most one row, and scans the row into dest. It
+// returns ErrNotFound if there is no row.
 func (t *Tx) row(query string, args []any, dest ...any) error {
 	n, err := t.q.Query(query, args, func(scan func(dest ...any) error) error { return scan(dest...) })
 	if err == nil && n == 0 {
@@ -64,7 +66,8 @@ func (t *Tx) row(query string, args []any, dest ...any) error {
 	return err
 }
 
-// into returns a function that scans each row with dest and appends it to the items.
+// into returns a function for the argument each of Query. The function scans each row with
+// dest and appends the result to the items.
 func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) error) error {
 	return func(scan func(dest ...any) error) error {
 		var item T
@@ -74,30 +77,30 @@ func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) er
 	}
 }
 
-// itself is the dest function for rows of one column.
+// itself returns the scan destination for rows with a single column.
 func itself[T any](value *T) []any { return []any{value} }
 
-// returned runs a statement and returns how many rows it returned.
+// returned runs a statement and returns the number of rows of its result.
 func (t *Tx) returned(query string, args ...any) (int, error) {
 	return t.q.Query(query, args, func(func(dest ...any) error) error { return nil })
 }
 
-// changed runs a write of at most one row that returns the changed row, and reports
-// whether it returned one.
+// changed runs a write that changes and returns at most one row. It reports whether a row
+// was changed.
 func (t *Tx) changed(query string, args ...any) (bool, error) {
 	n, err := t.returned(query, args...)
 	return n > 0, err
 }
 
-// updateVersioned runs an update or delete of the row with the id and the version, and
-// reports whether it found the row. The last three placeholders of the statement are the
-// tenant, the id and the version, and the statement returns the changed row.
+// updateVersioned runs an update or a delete of the row with the id and the version, and
+// reports whether this row exists. The last three placeholders of the statement are the
+// tenant, the id and the version. The statement returns the changed row.
 func (t *Tx) updateVersioned(query string, id [16]byte, version int64, args ...any) (bool, error) {
 	return t.changed(query, append(args, t.tenant, rolecall.AnyID(id), version)...)
 }
 
-// document stores the value of v as JSON in a text column. An empty slice or map is []
-// or {}, never null.
+// document stores the value that v points to as JSON in a text column. An empty or nil
+// slice becomes [], and an empty or nil map becomes {}.
 type document[T any] struct{ v *T }
 
 func asJSON[T any](v *T) document[T] { return document[T]{v} }
@@ -119,7 +122,7 @@ func (d document[T]) Scan(src any) error {
 	return fmt.Errorf("store: cannot read JSON from %T", src)
 }
 
-// textOf returns JSON bytes as the string for a text column, or nil for nil.
+// textOf returns JSON as a string for a text column. It returns nil if data is nil.
 func textOf(data []byte) *string {
 	if data == nil {
 		return nil

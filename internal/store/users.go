@@ -44,8 +44,8 @@ const (
 
 	selectPassword = `select hash from passwords where tenant_id = $1 and user_id = $2`
 
-	// The recursion jumps from one department to the next, so that its cost does not depend
-	// on the number of users.
+	// The recursion finds each department through the index, as the next one after the
+	// previous department. So the cost does not depend on the number of users.
 	selectDepartments = `with recursive departments (key) as (
 			select min(department_key) from users where tenant_id = $1 and department_key is not null
 			union all
@@ -60,7 +60,7 @@ func userDest(u *rolecall.User) []any {
 		&u.Status, &u.CreatedAt, &u.UpdatedAt, &u.Version}
 }
 
-// UserByID returns the user, or ErrNotFound.
+// UserByID returns the user with this id, or ErrNotFound.
 func (t *Tx) UserByID(id rolecall.UserID) (u rolecall.User, err error) {
 	err = t.row(selectUser, []any{t.tenant, id}, userDest(&u)...)
 	return u, err
@@ -71,15 +71,17 @@ func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
 	return among(t, selectUsers, "r.id", ids, userDest)
 }
 
-// UserByEmail returns the user with this address and the hash of the password, empty
-// if the user has none, or ErrNotFound.
+// UserByEmail returns the user with this address and the hash of the user's password. The
+// hash is empty if the user has no password. UserByEmail returns ErrNotFound if no user
+// has the address.
 func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string, err error) {
 	err = t.row(selectUserByEmail, []any{t.tenant, emailKey}, append(userDest(&u), &passwordHash)...)
 	return u, passwordHash, err
 }
 
-// InsertUser inserts a user with the search words of the name and address. Update
-// returns ErrEmailTaken or ErrExternalIDTaken on a conflict.
+// InsertUser inserts a user and the search words of the name and the address. Update
+// returns ErrEmailTaken or ErrExternalIDTaken if another user of the tenant has the
+// address or the external id.
 func (t *Tx) InsertUser(u rolecall.User) {
 	words := userWords(&u)
 	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
@@ -87,8 +89,9 @@ func (t *Tx) InsertUser(u rolecall.User) {
 	t.insertWords(u.ID, words.rows())
 }
 
-// UpdateUser replaces old with changed. It reports false if the stored version differs
-// from that of old. Update returns the same errors as for InsertUser.
+// UpdateUser stores changed in place of old. It returns false if the stored version is not
+// old.Version, or if the user does not exist. Update returns the same errors as for
+// InsertUser.
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	before, after := userWords(&old), userWords(&changed)
 	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
@@ -104,8 +107,9 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteUser deletes the user with all dependent rows and inserts a tombstone. It
-// reports false if the stored version differs from that of u.
+// DeleteUser deletes the user and all rows that depend on the user, and inserts a
+// tombstone. It returns false if the stored version is not u.Version, or if the user does
+// not exist.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	assignments, err := t.Assignments(rolecall.HolderOf(u.ID))
 	if err != nil {
@@ -123,15 +127,15 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	return true, nil
 }
 
-// SetPassword inserts or replaces the hash of the user's password. Update returns
-// ErrNotFound if the user does not exist.
+// SetPassword stores the hash of the user's password. It replaces an earlier hash. Update
+// returns ErrNotFound if the user does not exist.
 func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
 	t.q.Exec(upsertPassword, t.tenant, id, hash, at)
 }
 
-// ReplacePassword replaces the password hash. It reports false if the stored hash is not
-// old. If hash equals old, it only prevents other changes of the hash until the end of
-// this Update.
+// ReplacePassword replaces the hash of the user's password. It returns false if the stored
+// hash is not old. A call with hash equal to old only locks the hash until the end of this
+// Update, so that no other Update changes it.
 func (t *Tx) ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.Time) (bool, error) {
 	return t.changed(replacePassword, hash, at, t.tenant, id, old)
 }
@@ -142,13 +146,15 @@ func (t *Tx) LockActiveUser(id rolecall.UserID) (bool, error) {
 	return t.changed(lockActiveUser, t.tenant, id, string(rolecall.UserActive))
 }
 
-// LastLogin returns when the user last signed in, or ErrNotFound. Zero means never.
+// LastLogin returns when the user last signed in, or ErrNotFound. The result is zero if
+// the user has never signed in.
 func (t *Tx) LastLogin(id rolecall.UserID) (at rolecall.Time, err error) {
 	err = t.row(selectLastLogin, []any{t.tenant, id}, &at)
 	return at, err
 }
 
-// PasswordHash returns the hash of the user's password, empty if the user has none.
+// PasswordHash returns the hash of the user's password. It returns "" if the user has no
+// password or does not exist.
 func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 	err = t.row(selectPassword, []any{t.tenant, id}, &hash)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -157,8 +163,9 @@ func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 	return hash, err
 }
 
-// Departments returns up to 200 departments of users, sorted by key. It reads a bounded
-// number of rows. The spelling of each is that of its oldest user.
+// Departments returns the names of up to 200 departments of users, in the order of their
+// keys. Users can spell a department differently. Departments returns the spelling of the
+// oldest user in it. It reads a bounded number of rows.
 func (t *Tx) Departments() (list []string, err error) {
 	_, err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
 		var department string
@@ -174,8 +181,7 @@ const selectSignInDetails = `select r.id, r.last_login_at,
 		(select count(*) from (select 1 from passkeys where tenant_id = $1 and user_id = r.id limit 100) k)
 	from users r where r.tenant_id = $1`
 
-// selectRoleNames reads a limited number of assignments of each user: up to the role after those
-// that a list shows.
+// selectRoleNames reads at most RoleNamesMax+1 unexpired assignments of each user.
 var selectRoleNames = `select a.user_id, o.id, o."key", o.name
 	from users r
 	join assignments a on a.tenant_id = $1 and a.user_id = r.id and a.expires_at > ? and a.role_id <= coalesce((
@@ -201,9 +207,10 @@ type heldRole struct {
 	role rolecall.Role
 }
 
-// RoleNames returns the roles that the users have at this time, sorted by id. The roles have
-// only the id, the key and the name. It returns at most RoleNamesMax+1 roles of each user, so
-// that the caller can see whether the user has more.
+// RoleNames returns the roles of each user whose assignments have not expired at now,
+// sorted by id. Of each role, only the id, the key and the name are set. RoleNames returns
+// at most RoleNamesMax+1 roles of a user, so that the caller can see whether a user has
+// more than RoleNamesMax.
 func (t *Tx) RoleNames(ids []rolecall.UserID, now rolecall.Time) (map[rolecall.UserID][]rolecall.Role, error) {
 	var held []heldRole
 	for chunk := range slices.Chunk(ids, rowsAtOnce) {
@@ -222,7 +229,7 @@ func (t *Tx) RoleNames(ids []rolecall.UserID, now rolecall.Time) (map[rolecall.U
 	return roles, nil
 }
 
-// The letters that mark the member of a user that contains a word.
+// These letters say in which member of a user a word occurs.
 const (
 	memberOfName   = "n"
 	memberOfEmail  = "e"
@@ -231,7 +238,8 @@ const (
 
 const insertWords = `insert into user_words (tenant_id, word, user_id, beginnings) values `
 
-// words are the search words of a user. Each begins with the letter of its member.
+// words are the search words of a user. Before each word is the letter of the member that
+// contains it.
 type words []string
 
 func userWords(u *rolecall.User) words {
@@ -245,8 +253,8 @@ func userWords(u *rolecall.User) words {
 	return all
 }
 
-// text returns the words in the form of the words column of users. Conditions on this
-// column are checked in addition to those on the index.
+// text returns the words as the column words of the table users contains them. A search
+// checks this column in addition to the index of words.
 func (w words) text() string {
 	if len(w) == 0 {
 		return ""
@@ -254,8 +262,9 @@ func (w words) text() string {
 	return " " + strings.Join(w, " ")
 }
 
-// rows returns the words for the rows of user_words: each word once, without the letter
-// of its member. A condition on the user checks which members the search may use.
+// rows returns the words as the table user_words contains them: each word once, without
+// the letter of its member. A separate condition on the user checks whether the caller may
+// search the member with the word.
 func (w words) rows() words {
 	var rows words
 	for _, word := range w {
@@ -265,9 +274,9 @@ func (w words) rows() words {
 	return slices.Compact(rows)
 }
 
-// beginnings returns a bit set of the beginnings of the words, similar to a Bloom filter.
-// A user whose words begin with the search words has all bits of the search words. Other
-// users rarely have all of these bits.
+// beginnings returns a set of bits for the first letters of the words, similar to a Bloom
+// filter. If each search word is the beginning of a word of a user, the user has all bits
+// of the search words. Other users rarely have all of these bits.
 func (w words) beginnings() (bits int64) {
 	const letters = 4 // per word; more letters would set too many bits
 	for _, word := range w {
@@ -284,8 +293,8 @@ func (w words) beginnings() (bits int64) {
 	return bits
 }
 
-// insertWords writes all rows of the user in one statement, which contains the user's id
-// once.
+// insertWords inserts all words of the user with one statement. The statement has the
+// user's id as an argument only once.
 func (t *Tx) insertWords(id rolecall.UserID, rows words) {
 	if len(rows) == 0 {
 		return
