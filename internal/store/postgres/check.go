@@ -11,12 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// oldestServer is the oldest release of PostgreSQL with all features that the schema and
-// the checks use.
+// oldestServer is the oldest major release of PostgreSQL that has all features which the
+// schema and the checks use.
 const oldestServer = 15
 
-// checkServer rejects a server that is too old, and a role that bypasses row-level
-// security. It reports whether the database has the Citus extension.
+// checkServer returns an error if the server is too old, or if the role of the connection
+// bypasses row-level security and allowSuperuser is false. It reports whether the database
+// has the Citus extension.
 func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (citus bool, err error) {
 	var version int
 	var role, exempt string
@@ -40,9 +41,9 @@ func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (
 	}
 }
 
-// checkRowSecurity rejects a schema in which a tenant's table has no forced row-level
-// security. It also rejects a second policy on a table, because a row is visible if any
-// policy allows it.
+// checkRowSecurity returns an error if a table with the data of tenants does not force
+// row-level security, or has another policy in addition to its own. A second policy is
+// dangerous, because a row is visible if any policy allows it.
 func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	rows, err := pool.Query(ctx, `
 		select c.relname from pg_class c
@@ -65,15 +66,16 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// versions describe the schema of a database: the number of its newest migration, and the
-// number of the oldest migration that a program must know to serve it. No older program
-// can serve a migration without an entry in the table compatibility.
+// versions describe the schema of a database. The number stored is that of its newest
+// migration. A program can serve the schema only if it knows the migration oldest. A
+// migration says in the table compatibility which older programs can still serve the
+// schema. Without such an entry, none can.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)
 	from ` + migrationsTable + ` m left join compatibility c on c.migration = m.version_id where m.is_applied`
 
-// checkVersion rejects a schema that this program cannot serve. It returns
+// checkVersion returns an error if this program cannot serve the schema. The error is
 // rolecall.ErrUnavailable if the database does not answer.
 func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := acquire(ctx, pool)
@@ -92,8 +94,8 @@ func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	return v.check()
 }
 
-// check returns nil if this program can serve the schema. Otherwise, the error says what to
-// do.
+// check returns nil if this program can serve the schema. Otherwise, the error explains
+// how to fix this.
 func (v versions) check() error {
 	switch {
 	case v.stored == 0:

@@ -12,34 +12,37 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// oldestCitus is the oldest release of the extension with which this program is tested.
+// oldestCitus is the oldest major release of the Citus extension that this program
+// accepts.
 const oldestCitus = 13
 
-// distributionLock is the advisory lock that a transaction takes while it distributes
-// tables.
+// distributionLock is the advisory lock of a transaction that distributes tables, so that
+// only one such transaction runs at a time.
 const distributionLock = 7_355_609
 
-// placement is the place where Citus stores a table.
+// placement says where Citus stores a table. The value is the statement that moves the
+// table there.
 type placement string
 
 const (
 	// distributed tables are split by tenant_id. All rows of a tenant are on one worker.
 	distributed placement = "select create_distributed_table(%s, 'tenant_id', colocate_with => %s)"
 
-	// managed tables are on the coordinator. A transaction that writes to one of them
-	// and to a worker is committed in two phases.
+	// managed tables are on the coordinator. If a transaction writes to a managed table
+	// and to a worker, Citus commits it in two phases.
 	managed placement = "select citus_add_local_table_to_metadata(%s)"
 
-	// replicated tables are on every node, so that statements of tenants can join them. A
-	// write to them fails while a node is down.
+	// replicated tables are on every node, so that the statements of tenants can join
+	// them. Writes to these tables fail while a node is down.
 	replicated placement = "select create_reference_table(%s)"
 
-	// unmanaged tables are on the coordinator, and Citus does not know them. A commit of
-	// writes to them and to a worker is not atomic.
+	// unmanaged tables are on the coordinator, and Citus does not know them. If a
+	// transaction writes to an unmanaged table and to a worker, its commit is not atomic.
 	unmanaged placement = ""
 )
 
-// placements has the tables without tenant_id. All other tables are distributed.
+// placements contains every table without a column tenant_id. All other tables are
+// distributed.
 var placements = map[string]placement{
 	"tenants":                   managed,    // listed over all tenants, and written together with their rows
 	"outbox":                    managed,    // one sender sends the mail of all tenants
@@ -53,15 +56,17 @@ var placements = map[string]placement{
 }
 
 // Distribute distributes the tables of the database at url over the nodes of a Citus
-// cluster. It returns how long the tables were locked for all other transactions. It does
-// nothing if all tables are already distributed.
+// cluster. It returns how long the tables were locked for all other transactions. If all
+// tables are already distributed, it moves nothing.
 func Distribute(ctx context.Context, url string) (locked time.Duration, err error) {
 	return distribute(ctx, url, true)
 }
 
-// distribute implements Distribute. If must is false, it does nothing in a database
-// without the Citus extension. Then it also does nothing if tenants exist and the tables
-// are not distributed, because copying their rows locks all tables.
+// distribute implements Distribute, and the distribution after a migration, for which must
+// is false. If must is false and the database does not have the Citus extension,
+// distribute does nothing. If must is false and the database has tenants but is not
+// distributed, it moves no tables, because all of them would be locked while their rows
+// are copied.
 func distribute(ctx context.Context, url string, must bool) (locked time.Duration, err error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -87,8 +92,9 @@ func distribute(ctx context.Context, url string, must bool) (locked time.Duratio
 	return locked, nil
 }
 
-// citusRelease returns the major release of the extension, 0 if the database does not
-// have it. It rejects a release that is too old.
+// citusRelease returns the major release of the Citus extension in the database, or 0 if
+// the database does not have the extension. It returns an error if the release is older
+// than oldestCitus.
 func citusRelease(ctx context.Context, conn interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (release int, err error) {
@@ -132,7 +138,7 @@ func distributeOn(ctx context.Context, conn *pgx.Conn, must bool) (locked time.D
 	return locked, setRole(ctx, conn)
 }
 
-// distribution is a transaction that distributes tables.
+// distribution is a running transaction that distributes tables.
 type distribution struct {
 	ctx context.Context
 	tx  pgx.Tx
@@ -159,8 +165,9 @@ type table struct {
 // reference is a foreign key.
 type reference struct{ Table, Name, Definition, Target string }
 
-// missing returns the tables that must be moved, users first. If tenants exist and the
-// tables are not distributed, it returns no tables unless must is true.
+// missing returns the tables that must be moved. The table users comes first, because the
+// others are placed next to it. If must is false and the database has tenants but is not
+// distributed, missing returns no tables.
 func (d *distribution) missing(must bool) ([]table, error) {
 	var leave bool
 	err := d.tx.QueryRow(d.ctx, `select not exists (select from pg_dist_partition where logicalrelid = 'users'::regclass)
@@ -187,11 +194,12 @@ func (d *distribution) missing(must bool) ([]table, error) {
 	}), err
 }
 
-// run moves the tables, and returns the time at which it began to lock them. Citus cannot
-// copy the rows of a table that has references to others or forces row-level security.
+// run locks the tables and moves them. It returns the time at which the first table was
+// locked. Citus cannot copy the rows of a table that has foreign keys to others or forces
+// row-level security, so run removes both and adds them again.
 func (d *distribution) run(tables []table) (began time.Time, err error) {
-	// In parallel mode, Citus would use several connections to a worker. One connection
-	// does not see what another one has created.
+	// In parallel mode, Citus uses several connections to a worker. One of these
+	// connections does not see what another has created in the same transaction.
 	if err := d.exec("set local citus.multi_shard_modify_mode = 'sequential'"); err != nil {
 		return began, err
 	}
@@ -218,8 +226,9 @@ func (d *distribution) run(tables []table) (began time.Time, err error) {
 	return began, nil
 }
 
-// dropReferences drops the foreign keys from and to the tables. It returns those to add
-// again. A table on the coordinator cannot be the target of foreign keys.
+// dropReferences drops all foreign keys from and to the tables. It returns the foreign
+// keys that can be added again afterwards. They do not include those to managed tables,
+// because these cannot be the target of a foreign key.
 func (d *distribution) dropReferences(tables []table) (again []reference, err error) {
 	names := make([]string, len(tables))
 	for i, t := range tables {
@@ -270,8 +279,8 @@ func (d *distribution) move(t table) error {
 	return d.exec("alter table "+t.Name+" no force row level security", statement, "alter table "+t.Name+" force row level security")
 }
 
-// removeCopied deletes the rows that Citus has left on the coordinator after it copied
-// them to the workers. They are never read again.
+// removeCopied deletes rows on the coordinator that Citus has copied to the workers. Citus
+// leaves them there, but never reads them again.
 func removeCopied(ctx context.Context, conn *pgx.Conn) error {
 	rows, err := conn.Query(ctx, `select format('select truncate_local_data_after_distributing_table(%L)', logicalrelid)
 		from pg_dist_partition join pg_class c on c.oid = logicalrelid
@@ -292,9 +301,10 @@ func removeCopied(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// setRole applies the planner's settings to the sessions that Citus opens on the
-// workers, because settings of a session on the coordinator do not reach them. It writes
-// only values that differ, because each change needs all nodes.
+// setRole stores the plannerSettings as defaults of the current role in the database. The
+// sessions that Citus opens on the workers then have these settings. Settings of a session
+// on the coordinator do not reach the workers. setRole changes only settings that differ,
+// because each change needs all nodes.
 func setRole(ctx context.Context, conn *pgx.Conn) error {
 	var database string
 	var set []string

@@ -10,25 +10,27 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Time limits for the database. All are shorter than five seconds, the time within which
-// a node serves again after a network fault has ended.
+// Time limits for the database. All are shorter than five seconds: after the end of a
+// network failure, a node must serve requests again within five seconds.
 const (
-	// transactionLimit is for a whole transaction with a waiting caller, including the wait
-	// for a connection.
+	// transactionLimit is the limit of a whole transaction with a waiting caller. It
+	// includes the wait for a connection.
 	transactionLimit = 4 * time.Second
 
-	// connectLimit is for a new connection, if the URL has no connect_timeout.
+	// connectLimit is the limit for opening a connection if the URL has no
+	// connect_timeout.
 	connectLimit = 3 * time.Second
 
-	// pingLimit is for the ping of a connection that was idle for pingAfter.
+	// A connection that was idle for longer than pingAfter is pinged before its use.
+	// pingLimit is the limit of this ping.
 	pingLimit = time.Second
 	pingAfter = time.Second
 )
 
 var errSlow = unavailable("no answer within " + transactionLimit.String())
 
-// limited returns a context that ends with errSlow when a transaction takes too long. A
-// context without a deadline, such as that of a command, gets no limit.
+// limited returns a context that ends with errSlow after transactionLimit. If ctx has no
+// deadline, as in a command, limited returns ctx without a limit.
 func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, awaited := ctx.Deadline(); !awaited {
 		return ctx, func() {}
@@ -36,11 +38,11 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, transactionLimit, errSlow)
 }
 
-// idleKey marks a connection that was idle when the pool returned it.
+// idleKey is the key with which noteIdle marks a connection that was idle.
 const idleKey = "rolecall.idle"
 
-// noteIdle marks idle connections, and makes the pool skip its own ping. Function acquire
-// pings them.
+// noteIdle marks a connection that was idle for longer than pingAfter, so that the
+// function acquire pings it. It returns false, which makes the pool skip its own ping.
 func noteIdle(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	if p.IdleDuration > pingAfter {
 		p.Conn.PgConn().CustomData()[idleKey] = true
@@ -48,8 +50,9 @@ func noteIdle(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	return false
 }
 
-// acquire returns a connection that works. It does not use the pool's own ping, because
-// with it dead connections would keep their places in the pool for a quarter of a minute.
+// acquire returns a connection from the pool that works. It pings idle connections itself.
+// With the pool's own ping, dead connections would keep their places in the pool for a
+// quarter of a minute.
 func acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	for {
 		conn, err := pool.Acquire(ctx)
@@ -64,8 +67,8 @@ func acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	}
 }
 
-// answers reports whether the connection was used recently or answers a ping. Otherwise
-// it closes the connection.
+// answers reports whether the connection works. It pings a connection that was idle. If
+// there is no answer within pingLimit, the ping closes the connection.
 func answers(ctx context.Context, conn *pgx.Conn) bool {
 	data := conn.PgConn().CustomData()
 	if data[idleKey] == nil {
@@ -77,10 +80,10 @@ func answers(ctx context.Context, conn *pgx.Conn) bool {
 	return conn.Ping(ctx) == nil || !conn.IsClosed()
 }
 
-// release returns a connection to the pool after its use ended with err. After a lost
-// connection, release resets the pool, because its other connections are probably lost
-// too. A connection that does not answer is removed from the pool, because closing it
-// takes time.
+// release returns a connection to the pool after its use ended with err. If the connection
+// was lost, release also resets the pool, because the other connections are probably lost
+// too. A connection that was lost or does not answer is removed from the pool, because
+// closing it takes time.
 func release(ctx context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, err error) {
 	lost := isLost(ctx, conn)
 	if lost || isReadOnly(err) {
@@ -93,13 +96,13 @@ func release(ctx context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, err er
 	conn.Release()
 }
 
-// isLost reports whether the connection was closed for another reason than the end of
-// ctx.
+// isLost reports whether the connection was closed for a reason other than the end of ctx.
 func isLost(ctx context.Context, conn *pgxpool.Conn) bool {
 	return conn.Conn().IsClosed() && ctx.Err() == nil
 }
 
-// isReadOnly reports whether the error means that the database is a standby, or became one.
+// isReadOnly reports whether err means that the server rejects writes because it is a
+// standby.
 func isReadOnly(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == codeReadOnlyTransaction

@@ -16,11 +16,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// maxAttempts limits how often a transaction runs that conflicts with others.
+// maxAttempts is how often Update runs a transaction at most if it conflicts with others.
 const maxAttempts = 6
 
-// The SQLSTATE codes and classes that this package handles (appendix A of the PostgreSQL
-// manual).
+// These are the SQLSTATE codes and classes of codes that this package handles. They are
+// listed in appendix A of the PostgreSQL manual.
 const (
 	codeWarning              = "01000"
 	codeReadOnlyTransaction  = "25006"
@@ -36,14 +36,15 @@ const (
 	classOperator   = "57"
 	classSystem     = "58"
 
-	// severityFatal is the severity of an error that ends the connection and that the
-	// statement did not cause, such as a timeout that is set on the server.
+	// severityFatal is the severity of an error that ends the connection. The statement
+	// did not cause it. An example is a timeout that is configured on the server.
 	severityFatal = "FATAL"
 )
 
-// translate returns the error of Rolecall for err. An error of PostgreSQL takes
-// precedence, then the end of the context. Any other failure that closed the connection
-// is a network failure.
+// translate returns the error of package rolecall for err. If err is an error of
+// PostgreSQL, its code decides. Otherwise, if ctx has ended, translate returns the cause
+// of that. Otherwise, if the connection is closed, the network has failed, and translate
+// returns ErrUnavailable.
 func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 	if err == nil {
 		return nil
@@ -60,7 +61,8 @@ func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 	return err
 }
 
-// translateAcquire returns the error of Rolecall for a failure to get a connection.
+// translateAcquire returns the error of package rolecall for an err with which the pool
+// returned no connection.
 func translateAcquire(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -81,9 +83,9 @@ func translatePgError(e *pgconn.PgError) error {
 	return e
 }
 
-// violation returns the error for the violated constraint, or nil if the constraint is
-// unknown. Citus appends the number of the shard to the constraint's name. If the shard
-// is on a worker, the name is only in the message.
+// violation returns the error of package rolecall for a violated constraint, or nil if the
+// constraint is unknown. Citus appends the number of the shard to the name of the
+// constraint. If the shard is on a worker, the name is only in the message.
 func violation(e *pgconn.PgError) error {
 	if meant := store.Violation(e.ConstraintName); meant != nil || !strings.HasPrefix(e.Code, classConstraint) {
 		return meant
@@ -96,27 +98,29 @@ func violation(e *pgconn.PgError) error {
 	return nil
 }
 
-// lostWorker matches the messages of Citus and libpq for a worker that is lost during a
-// commit. In this case, Citus does not return the code of a connection failure.
+// lostWorker matches the messages of Citus and libpq that report the loss of a worker
+// during a commit. Their error code is not that of a connection failure.
 var lostWorker = regexp.MustCompile(`^(could not commit transaction for shard|failure on connection marked as essential|failed to prepare transaction|` +
 	`server closed the connection|connection not open|no connection to the server|could not send data to server|could not receive data from server|SSL )`)
 
 var constraintOfShard = regexp.MustCompile(`(\w+)_\d+`)
 
-// unavailable returns rolecall.ErrUnavailable with its cause for the log.
+// unavailable returns an error that wraps rolecall.ErrUnavailable and has the cause in its
+// text, for the log.
 func unavailable(cause any) error {
 	return fmt.Errorf("%w: postgres: %v", rolecall.ErrUnavailable, cause)
 }
 
-// isConflict reports whether err was caused by a concurrent transaction, so that another
-// attempt may succeed.
+// isConflict reports whether err is a deadlock or a serialization failure. A concurrent
+// transaction caused it, so another attempt can succeed.
 func isConflict(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == codeSerializationFailure || e.Code == codeDeadlock)
 }
 
-// backOff waits before the attempt that follows the given one. The wait is random, and its
-// maximum doubles with each attempt, so that colliding transactions do not collide again.
+// backOff waits after the failure of the given attempt. The wait is random, so that
+// transactions with a conflict do not run at the same time again. Its maximum doubles with
+// each attempt. If ctx ends, backOff returns the cause.
 func backOff(ctx context.Context, attempt int) error {
 	longest := time.Millisecond << attempt
 	timer := time.NewTimer(rand.N(longest))
@@ -129,18 +133,19 @@ func backOff(ctx context.Context, attempt int) error {
 	}
 }
 
-// warningKey is the key of the last warning in the data of a connection.
+// warningKey is the key with which a connection stores its last warning.
 const warningKey = "rolecall.warning"
 
-// noteWarning stores the warnings with which PostgreSQL reports that a commit did not
-// reach a synchronous standby. Apart from the warning, such a commit looks successful.
+// noteWarning stores the warnings that PostgreSQL sends if a commit did not reach a
+// synchronous standby. Without the warning, such a commit looks successful.
 func noteWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.Code == codeWarning || notice.Code == codeAdminShutdown {
 		conn.CustomData()[warningKey] = notice.Message
 	}
 }
 
-// popWarning returns and clears the stored warning. It returns "" without one.
+// popWarning returns the stored warning of the connection and clears it. It returns "" if
+// there is no warning.
 func popWarning(conn *pgx.Conn) string {
 	data := conn.PgConn().CustomData()
 	warning, _ := data[warningKey].(string)

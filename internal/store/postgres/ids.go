@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// registerIDs makes a connection send and receive ids as binary uuids. Ids are also uuids
-// in statements that are not prepared.
+// registerIDs makes a connection send and receive ids as uuids in binary form. Ids are
+// sent as uuids in statements that are not prepared, too.
 func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
@@ -20,7 +20,7 @@ func registerIDs(types *pgtype.Map) {
 	}
 }
 
-// idCodec is a pgtype.UUIDCodec for the ids of this module. The zero id is NULL.
+// idCodec converts between the ids of this module and uuids. The zero id is NULL.
 type idCodec struct{ pgtype.UUIDCodec }
 
 // PlanEncode returns the plan to send value.
@@ -72,7 +72,7 @@ func (scanBinary) Scan(src []byte, target any) error {
 	return targetOf(target).Scan(value)
 }
 
-// bytesOf returns value as an id, and whether it is one.
+// bytesOf returns value as an AnyID. It returns ok = false if value is not an id.
 func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 	switch id := value.(type) {
 	case rolecall.TenantID:
@@ -101,7 +101,8 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 	return id, false
 }
 
-// targetOf returns target as a pointer to an id, or nil if it has another type.
+// targetOf returns target as a pointer to an AnyID, or nil if target is not a pointer to
+// an id.
 func targetOf(target any) *rolecall.AnyID {
 	switch id := target.(type) {
 	case *rolecall.TenantID:

@@ -17,24 +17,26 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrationsTable records the migrations of the database.
+// migrationsTable is the name of the table that records the applied migrations.
 const migrationsTable = "migrations"
 
-// newestMigration is the number of the last file in migrations.
+// newestMigration is the number of the last file in the folder migrations.
 const newestMigration = 6
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300
 
-// Migrations returns the files that make the schema, in order of their names.
+// Migrations returns the SQL files of the migrations. Their names are in the order in
+// which they are applied.
 func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
-// Migrate applies missing migrations to the schema at url. A lock ensures that only one
-// process does so at a time. The connection must be a direct one, not through a pooler,
-// of the role that owns the tables or will own them. Migrate returns an error if the
-// schema is newer and this program cannot serve it. In a database with the Citus
-// extension, Migrate also distributes the tables, unless the database has tenants and is
-// not distributed yet.
+// Migrate applies all missing migrations to the schema in the database at url. A lock
+// ensures that only one process migrates at a time. The connection must not go through a
+// pooler. Its role must own the tables, or will own them after the first migration.
+// Migrate returns an error if the schema is newer and this program cannot serve it.
+//
+// If the database has the Citus extension, Migrate also distributes the tables, except if
+// the database has tenants and was not distributed before.
 func Migrate(ctx context.Context, url string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
@@ -70,9 +72,9 @@ func Migrate(ctx context.Context, url string) (err error) {
 	return v.check()
 }
 
-// Grant gives the role the privileges that a program needs to serve from the schema at
-// url. The role may then read and write rows, but not change tables. The user of the
-// connection at url must own the tables.
+// Grant gives the role the privileges that a program needs to serve requests with the
+// schema in the database at url. The role can then read and write rows, but cannot change
+// tables. The user in url must own the tables.
 func Grant(ctx context.Context, url, role string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
@@ -98,8 +100,8 @@ func Grant(ctx context.Context, url, role string) (err error) {
 	return nil
 }
 
-// openDirect returns the database at url for migrations. The URL may contain settings that
-// only a pool understands.
+// openDirect opens the database at url for migrations. The url may contain settings that
+// only a pool of connections understands.
 func openDirect(url string) (*sql.DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package postgres opens a database in PostgreSQL 15 or newer: pipelined
-// transactions, row-level security forced on every table of a tenant, migrations,
-// and the meaning of the database's errors.
+// Package postgres implements store.Database with PostgreSQL 15 or newer. It contains the
+// migrations, sends statements in pipelines, sets the tenant for row-level security,
+// repeats transactions after conflicts, and translates the errors of the database.
 package postgres
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// connectionsPerCore is the size of the pool per core if the URL does not set
-// pool_max_conns. The pool must keep the database busy while other transactions wait for
-// their commit.
+// connectionsPerCore is the maximum number of connections per core if the URL does not set
+// pool_max_conns. While some transactions wait for their commit, there must be enough
+// others to keep the database busy.
 const connectionsPerCore = 8
 
 // Options are settings of a deployment. The zero Options suit most deployments.
@@ -40,10 +40,10 @@ type Database struct {
 
 var _ store.Database = (*Database)(nil)
 
-// Open connects to the database at url. The url is a URL or keywords in the form of
-// libpq, and can also contain pool_max_conns and default_query_exec_mode. Open rejects a
-// server, a role or a schema with which this program cannot work safely. The error then
-// says what to do. The caller closes the database.
+// Open connects to the database at url. The url is a URL or a list of keywords in the form
+// of libpq. It can also contain pool_max_conns and default_query_exec_mode. Open returns
+// an error if this program cannot work safely with the server, the role or the schema. The
+// error explains how to fix this. The caller must close the database.
 func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	config, err := parse(url, "rolecall", options)
 	if err != nil {
@@ -82,7 +82,8 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	return d, nil
 }
 
-// parse parses the URL, and sets a default name and connect timeout for the connections.
+// parse parses the URL. For settings that the URL does not contain, it uses name as the
+// name of the connections, and connectLimit as the connect timeout.
 func parse(url, name string, options Options) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -121,8 +122,9 @@ func (d *Database) Close() { d.pool.Close() }
 // Ready returns nil if the database answers and this program can serve its schema.
 func (d *Database) Ready(ctx context.Context) error { return checkVersion(ctx, d.pool) }
 
-// View calls fn to read. Each statement is a separate transaction in one round trip. If ctx
-// has a deadline, View returns rolecall.ErrUnavailable after four seconds, like Update.
+// View calls fn with a Querier that can only read. Each statement is a separate
+// transaction in one round trip. If ctx has a deadline, View returns
+// rolecall.ErrUnavailable after four seconds.
 func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -133,10 +135,12 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return v.err
 }
 
-// Update calls fn in a READ COMMITTED transaction and commits it. Writes without a result
-// are queued, so that a function with only such writes costs one round trip. After a
-// deadlock or a serialization conflict, Update calls fn again, a few times. It returns
-// rolecall.ErrUnavailable if the outcome of the commit is unknown.
+// Update calls fn in a READ COMMITTED transaction and commits the transaction. Writes
+// without a result are queued. So a function with no other statements costs one round
+// trip. After a deadlock or a serialization conflict, Update calls fn again, up to
+// maxAttempts times in total. Update returns rolecall.ErrUnavailable if it does not know
+// whether the transaction was committed. If ctx has a deadline, it also does so after four
+// seconds.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -151,7 +155,8 @@ func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	}
 }
 
-// attempt runs fn once and reports whether it failed because of a conflict.
+// attempt runs fn in a transaction once. It reports whether the transaction failed because
+// of a conflict with another one.
 func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) (conflict bool, err error) {
 	u := &update{ctx: ctx, pool: d.pool, tenant: tenant}
 	defer u.release()

@@ -12,34 +12,34 @@ import (
 )
 
 // plannerSettings make the planner use indexes. Without these settings, the planner
-// underestimates the rows that meet some conditions, and reads a whole table once for
-// each of them. Up to PostgreSQL 17, these settings raise the cost of a plan without an
-// index. JIT compilation starts above a certain cost, and takes a third of a second even
-// if the plan reads two rows. Therefore, jit is off.
+// expects that few rows meet a condition although many do, and then reads a whole table
+// once for each of them. Up to PostgreSQL 17, the settings do not forbid a plan without an
+// index, but raise its cost. JIT compilation starts above a certain cost, and takes a
+// third of a second even if the plan reads two rows. Therefore, jit is off.
 var plannerSettings = []setting{
 	{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_material", "off"},
 	{"enable_bitmapscan", "off"}, {"max_parallel_workers_per_gather", "0"}, {"jit", "off"},
 }
 
-// sessionSettings are all settings of a session. With force_generic_plan, the server
-// plans a prepared statement once and not for each execution, because planning costs more
-// than most executions. If a node disappears during a transaction, the server releases
-// the locks of the transaction after ten seconds.
+// sessionSettings are all settings of a session. With force_generic_plan, the server plans
+// a prepared statement once, because planning at each execution would cost more than most
+// executions. If a node disappears during a transaction, the server ends the session after
+// ten seconds. This releases the locks of the transaction.
 var sessionSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "force_generic_plan"}, {"idle_in_transaction_session_timeout", "10s"},
 })
 
-// citusSettings are the sessionSettings on Citus. Citus has to know the tenant when it
-// plans a statement. By default, it does not pass settings of a transaction on to the
-// workers.
+// citusSettings take the place of sessionSettings on Citus. Generic plans are not forced
+// there, because Citus must know the tenant when it plans a statement. The last setting
+// makes Citus pass the settings of a transaction on to the workers.
 var citusSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "auto"}, {"idle_in_transaction_session_timeout", "10s"}, {"citus.propagate_set_commands", "local"},
 })
 
 type setting struct{ name, value string }
 
-// setAll returns the expressions that set the settings. until is the parameter or value
-// that decides whether they end with the transaction.
+// setAll returns SQL expressions that set the settings. The argument until is an SQL value
+// or a placeholder. If it is true, the settings end with the transaction.
 func setAll(settings []setting, until string) string {
 	calls := make([]string, len(settings))
 	for i, s := range settings {
@@ -50,8 +50,8 @@ func setAll(settings []setting, until string) string {
 
 const setTenant = `select set_config('rolecall.tenant', $1, true)`
 
-// Statements that set the settings of a transaction or a session. The rows of the tenant,
-// $1, are visible until the transaction ends.
+// These statements set the settings of a transaction or a session. The parameter $1 of
+// setTenant is the tenant. Its rows are visible until the transaction ends.
 var (
 	setTenantAndSession = setTenant + `, ` + setAll(sessionSettings, "$2")
 	setSession          = `select ` + setAll(sessionSettings, "false") + ` where pg_backend_pid() = $1`
@@ -59,18 +59,22 @@ var (
 	setCitusTransaction = `select ` + setAll(citusSettings, "true")
 )
 
-// settledKey marks a connection whose session has the sessionSettings.
+// settledKey is the key that marks a connection whose session has all settings.
 const settledKey = "rolecall.settled"
 
-// citusKey is the key of the preparer of a connection to Citus.
+// citusKey is the key with which a connection to Citus stores its preparer.
 const citusKey = "rolecall.citus"
 
-// settle sets the sessionSettings of the session, so that transactions need not set
-// them: that costs as much as reading a row. Behind a pooler, the next transaction may
-// run in another session, so there each transaction sets them itself. settle detects a
-// pooler by its process id, which differs from that of the server process that answers.
-// settle has the time limit of a new connection, because the pool reserves a place
-// during both.
+// settle sets the settings for the whole session of a new connection. Then transactions
+// need not set them, which would cost as much as reading a row.
+//
+// Behind a pooler, settle sets nothing, because the next transaction may run in another
+// session. Each transaction then sets the settings itself. To detect a pooler, settle
+// compares the process id from the start of the connection with that of the server process
+// that answers. They differ behind a pooler.
+//
+// settle has the time limit of opening a connection, because the pool reserves a place for
+// the connection during both.
 func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.Config().ConnectTimeout)
 	defer cancel()
@@ -88,8 +92,9 @@ func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 
 func isCitus(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[citusKey] != nil }
 
-// queueTenant queues the settings of a transaction of the tenant. The zero tenant sees no
-// rows.
+// queueTenant queues the statements that set the tenant at the start of a transaction, and
+// also the other settings if the session does not have them. For the zero tenant, no rows
+// of tenants are visible.
 func queueTenant(batch *pgx.Batch, conn *pgx.Conn, tenant rolecall.TenantID) {
 	name := ""
 	if !tenant.IsZero() {

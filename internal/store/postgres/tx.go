@@ -11,12 +11,13 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// rollbackTimeout limits a rollback, which also runs after a cancelled request.
+// rollbackTimeout is the limit of a rollback. A rollback does not end with the context of
+// its request.
 const rollbackTimeout = 5 * time.Second
 
 var errWriteInView = errors.New("postgres: write in View")
 
-// view is a store.Querier that sends each statement in a separate transaction.
+// view is a store.Querier that runs each statement in a separate transaction.
 type view struct {
 	ctx    context.Context
 	pool   *pgxpool.Pool
@@ -27,8 +28,8 @@ type view struct {
 // Exec fails, because a View only reads.
 func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
-// Query runs the statement with the tenant set, in one round trip. If the connection is
-// lost before the first row, Query tries once more on another connection.
+// Query runs the statement for the tenant in one round trip. If the connection is lost
+// before the first row, Query tries once more on another connection.
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	rows, lost, err := v.try(query, args, each)
 	if lost && rows == 0 {
@@ -62,8 +63,8 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 // Announce fails, like Exec.
 func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
-// update is a store.Querier that queues writes until it needs a result: the rows of a
-// statement, or the commit.
+// update is a store.Querier that queues writes. It sends them together with the next
+// statement that has a result, or with the commit.
 type update struct {
 	ctx    context.Context
 	pool   *pgxpool.Pool
@@ -85,7 +86,8 @@ func (u *update) Exec(query string, args ...any) {
 	u.queued = append(u.queued, statement{query, args})
 }
 
-// Announce queues a notification, which the commit sends.
+// Announce queues a notification. PostgreSQL sends the notification when the transaction
+// commits.
 func (u *update) Announce(id rolecall.AnyID) {
 	u.Exec("select pg_notify($1, $2)", channel, id.String())
 }
@@ -106,10 +108,10 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 	return u.send(batch, each)
 }
 
-// commit sends the queued writes and ends the transaction. If nothing was sent before,
-// the batch is an implicit transaction, so that no rollback is needed after a violation.
-// On Citus, the transaction is explicit, because Citus sets the tenant on a worker only
-// in an explicit one.
+// commit sends the queued writes and commits the transaction in one round trip. If nothing
+// was sent before, the writes are sent as an implicit transaction, which needs no rollback
+// after a violated constraint. On Citus, the transaction is always explicit, because only
+// then does Citus set the tenant on a worker.
 func (u *update) commit() error {
 	batch := new(pgx.Batch)
 	switch {
@@ -148,9 +150,9 @@ func (u *update) commit() error {
 	return nil
 }
 
-// awaitStandby makes the commit of a transaction without a write wait for a synchronous
-// standby. The transaction may have read data of a commit whose wait for the standby was
-// interrupted. The result of the transaction acknowledges this data.
+// awaitStandby makes the commit of a transaction that only read wait for a synchronous
+// standby. The transaction may have read data that was committed on the primary and has
+// not reached the standby. The caller must not see such data before it is durable.
 const awaitStandby = `select case when current_setting('synchronous_standby_names') <> ''
 	then pg_logical_emit_message(true, 'rolecall', '') end`
 
@@ -176,8 +178,8 @@ func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) 
 	return rows, translate(u.ctx, u.conn.Conn(), u.err)
 }
 
-// release rolls back an uncommitted transaction and returns the connection. If the
-// rollback fails, the pool closes the connection.
+// release rolls back the transaction if it was not committed, and returns its connection
+// to the pool. If the rollback fails, the pool closes the connection.
 func (u *update) release() {
 	if u.conn == nil {
 		return
@@ -186,7 +188,7 @@ func (u *update) release() {
 	rollBack(u.ctx, u.conn.Conn())
 }
 
-// rollBack ends a transaction that was not committed.
+// rollBack rolls back the transaction of the connection, if it has one.
 func rollBack(ctx context.Context, conn *pgx.Conn) {
 	if conn.IsClosed() || conn.PgConn().TxStatus() == 'I' {
 		return
@@ -197,8 +199,8 @@ func rollBack(ctx context.Context, conn *pgx.Conn) {
 }
 
 // sendBatch sends the batch and reads all results in one round trip. It calls each, which
-// can be nil, for the rows of the statement with the index, and returns the number
-// of these rows.
+// can be nil, for every row of the statement with the index, and returns the number of
+// these rows.
 func sendBatch(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, index int, each func(scan func(dest ...any) error) error) (n int, err error) {
 	if p, ok := conn.Conn().PgConn().CustomData()[citusKey].(*preparer); ok {
 		if err := p.prepare(ctx, conn.Conn(), batch); err != nil {
@@ -224,7 +226,7 @@ func sendBatch(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, index 
 	return n, nil
 }
 
-// readRows calls each for the rows of the next result, and returns their number.
+// readRows calls each for every row of the next result, and returns the number of rows.
 func readRows(results pgx.BatchResults, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := results.Query()
 	if err != nil {
@@ -240,16 +242,16 @@ func readRows(results pgx.BatchResults, each func(scan func(dest ...any) error) 
 	return n, rows.Err()
 }
 
-// statementsKept limits the prepared statements of a connection.
+// statementsKept is the maximum number of prepared statements of a connection to Citus.
 const statementsKept = 512
 
-// preparer prepares the statements of a connection to Citus. There, the statement that
-// sets the tenant contains the tenant's id. pgx prepares all statements that it sends,
-// so it would prepare this one for each tenant.
+// preparer prepares the statements of a connection to Citus, in place of pgx. On Citus,
+// the statement that sets the tenant contains the tenant's id as text. pgx would prepare
+// this statement again for each tenant.
 type preparer struct{ known map[string]bool }
 
-// prepare prepares the statements that have parameters. It prepares nothing on a
-// connection whose session has not been set up, as behind a pooler.
+// prepare prepares those statements of the batch that have parameters. On a connection
+// through a pooler, it prepares nothing.
 func (p *preparer) prepare(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
 	if conn.PgConn().CustomData()[settledKey] != true {
 		return nil

@@ -13,25 +13,26 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// channel is the channel on which every process announces what it changed.
+// channel is the notification channel on which each process publishes the ids of changed
+// objects.
 const channel = "rolecall"
 
 const (
-	// pulseEvery is how often a watch sends a notification to itself. Notifications
-	// arrive in the order of the commits. So when this notification arrives, all earlier
-	// notifications have arrived.
+	// pulseEvery is how often a watch sends a notification to itself. Notifications arrive
+	// in the order of the commits. So when this one arrives, the notifications of all
+	// earlier commits have arrived.
 	pulseEvery = 250 * time.Millisecond
 
-	// pulseLimit is the time limit of a pulse, and of the start, after which the connection
-	// is closed.
+	// pulseLimit is the time within which each statement must succeed and each
+	// notification to itself must arrive. Otherwise, the watch ends with an error.
 	pulseLimit = 5 * time.Second
 )
 
 var errNoPulse = errors.New("no notifications arrive: if a connection pooler is in between, set --direct-database to a URL that bypasses it")
 
-// Watch listens on a separate connection, which bypasses a pooler, and reports the
-// announced changes to w. It returns nil when ctx ends, and otherwise the error of the
-// connection.
+// Watch listens on a separate connection, which must bypass a pooler, and reports the
+// published changes to w. It returns nil when ctx ends. If the connection fails before, it
+// returns the error.
 func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	if err := d.listen(ctx, w); ctx.Err() == nil {
 		return fmt.Errorf("postgres: cannot listen for notifications: %w", err)
@@ -39,7 +40,8 @@ func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	return nil
 }
 
-// listen is Watch on one connection, until it fails or ctx ends.
+// listen opens a connection and reports the published changes to w until the connection
+// fails or ctx ends.
 func (d *Database) listen(ctx context.Context, w store.Watcher) (err error) {
 	conn, err := pgx.ConnectConfig(ctx, d.listener)
 	if err != nil {
@@ -61,7 +63,7 @@ func (d *Database) listen(ctx context.Context, w store.Watcher) (err error) {
 	return l.run(ctx)
 }
 
-// listening is the listening connection of a watch.
+// listening is the state of a watch and its connection.
 type listening struct {
 	conn    *pgx.Conn
 	own     string // the channel of the pulse
@@ -70,7 +72,8 @@ type listening struct {
 	watcher store.Watcher
 }
 
-// run sends pulses and forwards notifications until it fails or ctx ends.
+// run sends pulses and passes received notifications to the watcher, until the connection
+// fails or ctx ends.
 func (l *listening) run(ctx context.Context) error {
 	for pulse := time.Duration(0); ; {
 		if now := time.Since(l.began); now >= pulse {
@@ -88,7 +91,8 @@ func (l *listening) run(ctx context.Context) error {
 	}
 }
 
-// pulse sends a notification with the time to the connection itself.
+// pulse sends a notification to its own connection. The notification contains the time
+// now.
 func (l *listening) pulse(ctx context.Context, now time.Duration) error {
 	return l.exec(ctx, "select pg_notify($1, $2)", l.own, strconv.FormatInt(int64(now), 10))
 }
@@ -100,7 +104,8 @@ func (l *listening) exec(ctx context.Context, statement string, args ...any) err
 	return err
 }
 
-// receive forwards the next notification, if one arrives within the limit.
+// receive waits for the next notification, at most for the limit, and passes it to the
+// watcher.
 func (l *listening) receive(ctx context.Context, limit time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
