@@ -2,17 +2,19 @@ package sqlite
 
 import "time"
 
-// checkpointPause is how long the checkpointer waits before it copies commits from the
-// write-ahead log to the database file. A page that was written several times in this
-// time is copied once.
+// checkpointPause is how long the checkpointer waits after a commit before it copies
+// commits from the write-ahead log to the database file. A page that was written several
+// times during this pause is copied once.
 const checkpointPause = 200 * time.Millisecond
 
-// logMax makes the writer do a checkpoint when the write-ahead log reaches 16,000 pages
-// (64 MiB). Under continuous writes, only such a checkpoint lets SQLite restart the log.
+// logMax is the setting that makes the writer copy the write-ahead log itself when the log
+// reaches 16,000 pages (64 MiB). Without a pause between writes, SQLite can only then
+// start the log from its beginning again.
 const logMax = "wal_autocheckpoint(16000)"
 
-// checkpointer copies commits from the log to the file, so that no commit waits for it.
-// When the writer copied them, a seventh of the time of a create was the copying.
+// checkpointer copies commits from the write-ahead log to the database file in the
+// background, so that no commit waits for the copying. If the writer did this, it would
+// take a seventh of the time of a create.
 type checkpointer struct {
 	conn  *conn
 	dirty chan struct{} // receives a value after a commit
@@ -26,7 +28,7 @@ func startCheckpointer(c *conn) *checkpointer {
 	return p
 }
 
-// wake makes the checkpointer run after a commit.
+// wake makes the checkpointer run. The writer calls it after a commit.
 func (p *checkpointer) wake() {
 	select {
 	case p.dirty <- struct{}{}:
@@ -50,8 +52,8 @@ func (p *checkpointer) loop() {
 			return
 		case <-pause.C:
 		}
-		// A failure loses no data: the log keeps the pages that were not copied. The next
-		// commit or the next start copies them.
+		// A failure loses no data, because the log keeps the pages that were not copied.
+		// They are copied after the next commit or the next start.
 		_ = p.conn.exec("pragma wal_checkpoint(passive)")
 	}
 }

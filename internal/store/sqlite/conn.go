@@ -5,13 +5,13 @@ import (
 	"database/sql"
 )
 
-// preparedMax limits the prepared statements of a connection. Fewer than a hundred
-// statements are constant. The others are built for lists.
+// preparedMax is the maximum number of prepared statements of a connection. Fewer than a
+// hundred statements are constant. The others are built for lists.
 const preparedMax = 256
 
-// conn is a connection with its prepared statements. One goroutine at a time uses it.
-// Statements are never interrupted: each is bounded work, and an interrupted write would
-// roll back the whole group.
+// conn is a connection with its prepared statements. One goroutine at a time uses it. A
+// running statement is never interrupted, because its work is bounded, and because an
+// interrupted write would roll back all updates that are committed together with it.
 type conn struct {
 	*sql.Conn
 	prepared map[string]*sql.Stmt

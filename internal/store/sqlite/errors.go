@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// constraints maps the columns of unique indexes to the names of these indexes. An error
-// of SQLite contains only the columns.
+// constraints maps the columns of a unique index to the name of the index, because an
+// error of SQLite contains only the columns.
 var constraints = map[string]string{
 	"users.tenant_id, users.email_key":                      "users_email",
 	"users.tenant_id, users.external_id":                    "users_external_id",
@@ -26,9 +26,11 @@ var constraints = map[string]string{
 	"operator_requests.key_id, operator_requests.operation, operator_requests.hash":                           "operator_requests_pkey",
 }
 
-// translate returns the error of Rolecall for an error of the driver: ErrNotFound for a
-// missing parent, the Conflict of a unique index, and ErrUnavailable, with the cause for
-// the log, if SQLite cannot work at the moment. It returns other errors unchanged.
+// translate returns the error of package rolecall for an error of the driver. It returns
+// ErrNotFound for a violated foreign key, and the error from store.Violation for a
+// violated unique index. If SQLite cannot work at the moment, it returns an error that
+// wraps ErrUnavailable and contains the cause for the log. It returns all other errors
+// unchanged.
 func translate(err error) error {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -52,14 +54,15 @@ func translate(err error) error {
 	return err
 }
 
-// isConstraint reports whether a statement violated a constraint. SQLite then undoes only
-// this statement.
+// isConstraint reports whether err is a violated constraint. After such an error, SQLite
+// undoes only the statement, and the transaction continues.
 func isConstraint(err error) bool {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	return ok && failure.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
 }
 
-// isBusy reports whether another process holds a lock that the statement needs.
+// isBusy reports whether err means that another process holds a lock that the statement
+// needs.
 func isBusy(err error) bool {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	return ok && failure.Code()&0xff == sqlite3.SQLITE_BUSY

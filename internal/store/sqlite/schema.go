@@ -14,22 +14,22 @@ import (
 // schemaVersion is the number of the newest migration.
 const schemaVersion = 6
 
-// A migration can fail only because another process migrates the file at the same time,
-// as SQLite has no lock for all migrations together. It is tried again migrateTries
-// times, after migratePause each.
+// SQLite has no lock for all migrations together. So a migration can fail because another
+// process migrates the same file. It is then tried again up to migrateTries times, with a
+// pause of migratePause before each attempt.
 const (
 	migrateTries = 20
 	migratePause = 100 * time.Millisecond
 )
 
-// migrationsTable records the migrations of a file.
+// migrationsTable is the name of the table that records the applied migrations.
 const migrationsTable = "migrations"
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ensureSchema returns nil if this program can serve the schema of the file. If migrate is
-// true, it first applies missing migrations.
+// ensureSchema returns an error if this program cannot serve the schema of the file. If
+// migrate is true, it first applies all missing migrations.
 func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 	v, err := storedVersions(ctx, db)
 	if err != nil {
@@ -55,15 +55,17 @@ func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 	return v.check()
 }
 
-// versions describe the schema of a file: the number of its newest migration, and the
-// number of the oldest migration that a program must know to serve it. No older program
-// can serve a migration without an entry in the table compatibility.
+// versions describe the schema of a file. The number stored is that of its newest
+// migration. A program can serve the schema only if it knows the migration oldest. A
+// migration says in the table compatibility which older programs can still serve the
+// schema. Without such an entry, none can.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)
 	from ` + migrationsTable + ` m left join compatibility c on c.migration = m.version_id`
 
-// storedVersions returns the versions of the file, zeros if it has no schema.
+// storedVersions returns the versions of the schema in the file. They are zero if the file
+// has no schema.
 func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 	var tables int
 	err = db.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'compatibility'").Scan(&tables)
@@ -74,8 +76,8 @@ func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 	return v, err
 }
 
-// check returns nil if this program can serve the schema. Otherwise, the error says what to
-// do.
+// check returns nil if this program can serve the schema. Otherwise, the error explains
+// how to fix this.
 func (v versions) check() error {
 	switch {
 	case v.stored < schemaVersion:

@@ -1,5 +1,5 @@
-// Package sqlite opens a SQLite file as a store.Database, with many readers and one
-// writer, which commits waiting updates together.
+// Package sqlite implements store.Database with a SQLite file. Many connections read. One
+// connection writes, and commits several waiting updates in one transaction.
 package sqlite
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// busyTimeout is how long a connection waits for the lock of another process.
+// busyTimeout is how long a statement waits for a lock that another process holds.
 const busyTimeout = 5 * time.Second
 
 // Options are the settings of Open.
@@ -44,8 +44,9 @@ type Database struct {
 
 var _ store.Database = (*Database)(nil)
 
-// Open opens the file at path. It rejects a newer schema that this program cannot serve.
-// Without options.Migrate, it also rejects an older or a missing one.
+// Open opens the database file at path. It returns an error if the schema is newer and
+// this program cannot serve it. If options.Migrate is false, it also returns an error if
+// the schema is older or the file does not exist. The caller must close the database.
 func Open(ctx context.Context, path string, options Options) (*Database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -100,8 +101,9 @@ func (d *Database) open(ctx context.Context, path string, options Options) (err 
 	return nil
 }
 
-// prepareFile checks that the file exists or creates it. Only the owner can read it. The
-// files that SQLite creates next to it get the same permissions.
+// prepareFile checks that the file exists. If create is true, it creates a missing file
+// that only its owner can read and write. SQLite gives the same permissions to the files
+// that it creates next to it.
 func prepareFile(path string, create bool) error {
 	if !create {
 		_, err := os.Stat(path)
@@ -120,8 +122,9 @@ func prepareFile(path string, create bool) error {
 	return file.Close()
 }
 
-// openPool returns up to size connections to the file. The settings of the connections are
-// in the address, because a pragma statement would change only one connection.
+// openPool returns a pool of up to size connections to the file. The settings of the
+// connections are in the address, because a pragma statement would change only one
+// connection.
 func openPool(path string, size int, options url.Values) (*sql.DB, error) {
 	options.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
 	options.Set("_foreign_keys", "on")
@@ -140,10 +143,13 @@ func openPool(path string, size int, options url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-// connectFirst opens the first connection of the pool and checks that its commits
-// are durable. SQLite does not apply the busy timeout while another process turns the
-// file into a WAL database or, as the last one to close it, removes the log. Both take
-// milliseconds, so connectFirst tries again until busyTimeout has passed.
+// connectFirst opens the first connection of the pool, and checks that its commits are
+// durable.
+//
+// SQLite does not apply the busy timeout in two cases: while another process turns the
+// file into a WAL database, and while the last process that closes the file removes the
+// log. Both take milliseconds. So if the file is busy, connectFirst tries again until
+// busyTimeout has passed.
 func connectFirst(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -162,9 +168,9 @@ func connectFirst(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// checkDurable returns an error if a commit would not be synced to the disk. Tests that
-// kill the process cannot detect this, because the kernel's cache outlives the process,
-// but not a loss of power.
+// checkDurable returns an error if SQLite does not sync commits to the disk. Tests that
+// kill the process cannot detect this. The kernel still writes its cache after the process
+// has died, but not after a loss of power.
 func checkDurable(ctx context.Context, db *sql.DB) error {
 	const full = 2 // PRAGMA synchronous
 	var journal string
@@ -176,8 +182,9 @@ func checkDurable(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// View calls fn to read. Each statement is a separate transaction on a free reader. The
-// wait for a reader ends with ctx. A statement does not, because its work is bounded.
+// View calls fn with a Querier that can only read. Each statement is a separate
+// transaction on a free connection. The end of ctx ends the wait for a connection. It does
+// not interrupt a statement, because the work of a statement is bounded.
 func (d *Database) View(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
 	v := &view{ctx: ctx, db: d}
 	err := fn(v)
@@ -187,8 +194,9 @@ func (d *Database) View(ctx context.Context, _ rolecall.TenantID, fn func(store.
 	return err
 }
 
-// Update calls fn and commits its writes together with other updates. It returns
-// ErrUnavailable if too many updates are waiting or the file is being closed.
+// Update calls fn in a transaction and commits the transaction, possibly together with
+// other updates. It returns ErrUnavailable if too many updates are waiting, if the file is
+// being closed, or if SQLite cannot write at the moment.
 func (d *Database) Update(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
 	return d.writer.do(ctx, fn)
 }
@@ -249,7 +257,8 @@ func (v *view) Query(query string, args []any, each func(scan func(dest ...any) 
 	return rows, translate(err)
 }
 
-// reader returns a free reader, which the caller sends back to the channel after use.
+// reader returns a free reading connection. After its use, the caller must send the
+// connection back to the channel d.readers.
 func (d *Database) reader(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 // lookEvery is how often Watch checks whether another process has changed the file.
 const lookEvery = 250 * time.Millisecond
 
-// Watch invalidates everything whenever another process has changed the file. It
-// returns nil when ctx ends, ErrUnavailable when the file is closed, and otherwise the
-// error of the check.
+// Watch reports to w that all cached data is stale, at the start and whenever another
+// process has changed the file. It returns nil when ctx ends. It returns ErrUnavailable
+// when the file is closed, and any other error of the check.
 func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

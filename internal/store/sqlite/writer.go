@@ -15,9 +15,9 @@ const (
 	groupMax = 128  // maximum number of updates per commit
 )
 
-// writer runs the waiting updates in one transaction, so that they share one fsync. No
-// caller gets a result, not even an error, before the group is committed, because the
-// group may be rolled back and run again until then.
+// writer runs a group of waiting updates in one transaction, so that they share one fsync.
+// Until the group is committed, it can be rolled back and run again. So no caller gets a
+// result before that, not even an error.
 type writer struct {
 	conn  *conn
 	wrote func() // called after a group
@@ -45,7 +45,7 @@ type job struct {
 	panicked any // the caller's goroutine panics with it again
 }
 
-// do queues fn and returns after its commit or failure. The end of ctx cancels the update
+// do queues fn and returns when it was committed or has failed. The end of ctx cancels fn
 // only while it is in the queue.
 func (w *writer) do(ctx context.Context, fn func(store.Querier) error) error {
 	if err := ctx.Err(); err != nil {
@@ -83,7 +83,8 @@ func (w *writer) enqueue(j *job) bool {
 	}
 }
 
-// close rejects new updates, waits for those that are queued, and closes the connection.
+// close rejects new updates, waits until all queued updates have run, and closes the
+// connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -113,9 +114,9 @@ func (w *writer) loop() {
 	}
 }
 
-// dataVersion returns a number that changes when another process changes the file. Only
-// the writer's connection can return it, because on the others the writes of this
-// process change it too.
+// dataVersion returns a number that changes when another process changes the file. It
+// reads the number on the writer's connection. On all other connections, the number also
+// changes when this process writes.
 func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 	done := make(chan struct{})
 	look := func() {
@@ -133,7 +134,8 @@ func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 	}
 }
 
-// gather returns the waiting updates whose callers have not given up.
+// gather returns a group of up to groupMax updates: first, and the updates that are in the
+// queue. It omits updates whose callers have given up.
 func (w *writer) gather(first *job) []*job {
 	var group []*job
 	for j, ok := first, true; ok && j != nil; {
@@ -152,7 +154,7 @@ func (w *writer) gather(first *job) []*job {
 	return group
 }
 
-// verdict is the result of an attempt to commit a group.
+// verdict is the outcome of an attempt to commit a group.
 type verdict int
 
 const (
@@ -162,8 +164,8 @@ const (
 	down              // nothing can be written, and every update of the group has its error
 )
 
-// serve commits the group. It uses savepoints only after an update of the group has
-// failed, because savepoints halve the rate.
+// serve commits the group. It first tries without savepoints, because savepoints halve the
+// rate. Only if an update of the group has failed, it tries again with savepoints.
 func (w *writer) serve(group []*job) {
 	if len(group) == 0 {
 		return
@@ -186,9 +188,9 @@ func (w *writer) serve(group []*job) {
 	}
 }
 
-// attempt runs the group in one transaction. With savepoints, only the writes of a failed
-// update are undone. Without savepoints, a failed update rolls back the whole group,
-// unless it wrote nothing.
+// attempt runs the group in one transaction. If an update fails with savepoints, only its
+// own writes are undone. If an update that has written something fails without savepoints,
+// the whole group is rolled back.
 func (w *writer) attempt(group []*job, savepoints bool) verdict {
 	if err := w.conn.exec("begin immediate"); err != nil {
 		return w.giveUp(group, err)
@@ -238,11 +240,12 @@ func fail(group []*job, err error) {
 	}
 }
 
-// rollBack ends the transaction. The rollback fails if the transaction has already ended.
-// This does no harm. Any other failure makes the next begin fail.
+// rollBack rolls back the transaction. It ignores errors. If the transaction has already
+// ended, the rollback fails without harm. After any other failure, the next "begin" fails
+// too.
 func (w *writer) rollBack() { _ = w.conn.exec("rollback") }
 
-// run runs the update and stores its error or panic.
+// run calls the function of the update and stores its error or panic.
 func (j *job) run(u *update) {
 	j.err, j.panicked = nil, nil
 	defer func() { j.panicked = recover() }()
@@ -252,7 +255,8 @@ func (j *job) run(u *update) {
 	}
 }
 
-// update is the Querier of one Update. After a failure, it ignores all statements.
+// update is the Querier of one Update. After the first failed statement, it runs no more
+// statements.
 type update struct {
 	conn  *conn
 	err   error // the first failure, not translated
@@ -270,7 +274,7 @@ func (u *update) try(query string, args ...any) {
 	}
 }
 
-// Announce does nothing, because another process detects that the file has changed.
+// Announce does nothing. Watch in other processes detects that the file has changed.
 func (u *update) Announce(rolecall.AnyID) {}
 
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
