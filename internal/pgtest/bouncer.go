@@ -20,17 +20,17 @@ import (
 // errNoBouncer means that PgBouncer is not installed. Its text says how to install it.
 var errNoBouncer = errors.New("no PgBouncer is installed (Debian, Ubuntu: apt install pgbouncer; Fedora: dnf install pgbouncer; Alpine: apk add pgbouncer; macOS: brew install pgbouncer)")
 
-// bouncerGuard runs PgBouncer until the end of its input. The input also ends when the
-// process that started it dies.
+// bouncerGuard is a shell command that runs PgBouncer until its standard input ends. The
+// input also ends when the process that started the command dies.
 const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
 
 const bouncerStart = 20 * time.Second
 
-// Bouncer starts a PgBouncer in transaction mode. Its clients reach the server of the test
-// databases through it. Each of the settings is an additional line of the PgBouncer configuration.
-// The returned function converts the URL of a test database into a URL of the same
-// database through PgBouncer. If PgBouncer is not installed, the test is skipped, or
-// fails if CI or ROLECALL_REQUIRE_POSTGRES is set.
+// Bouncer starts a PgBouncer in transaction mode in front of the server of the test
+// databases. Each of the settings is an additional line of its configuration. The returned
+// function converts the URL of a test database into a URL of the same database through
+// PgBouncer. If PgBouncer is not installed, the test is skipped, or fails if CI or
+// ROLECALL_REQUIRE_POSTGRES is set.
 func Bouncer(t testing.TB, settings ...string) (through func(databaseURL string) string) {
 	t.Helper()
 	binary, err := findBouncer()
@@ -85,7 +85,7 @@ func findBouncer() (string, error) {
 	return "", errNoBouncer
 }
 
-// configureBouncer writes the configuration and returns its path.
+// configureBouncer writes the configuration file of PgBouncer and returns its path.
 func configureBouncer(t testing.TB, address string, more []string) string {
 	t.Helper()
 	config, err := pgconn.ParseConfig(server(t))
@@ -131,7 +131,7 @@ max_client_conn = 1000
 	return settings
 }
 
-// freeAddress returns an unused loopback address.
+// freeAddress returns a loopback address with an unused port.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,18 +20,20 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// CitusVariable is the environment variable that enables tests on Citus. The command
-// make test-citus sets it.
+// CitusVariable is the environment variable that enables tests on Citus. The make target
+// test-citus sets it.
 const CitusVariable = "ROLECALL_TEST_CITUS"
 
 // ErrNoCitus means that the PostgreSQL server of this machine cannot load the Citus
-// extension. The errors that wrap it contain the reason.
+// extension. The text of the error that wraps ErrNoCitus contains the reason.
 var ErrNoCitus = errors.New("PostgreSQL cannot load the Citus extension here")
 
-// testShards is the number of shards of each table. Each shard makes the tests slower.
+// testShards is the number of shards of each distributed table. More shards make the tests
+// slower.
 const testShards = "4"
 
-// Cluster is a throw-away Citus cluster. Its methods are not for concurrent use.
+// Cluster is a temporary Citus cluster for tests. Only one goroutine at a time may call
+// its methods.
 type Cluster struct {
 	Coordinator *Server
 	Workers     []*Server
@@ -39,8 +41,9 @@ type Cluster struct {
 	settings []string
 }
 
-// StartCluster starts a coordinator and workers with the settings of Start. It returns
-// ErrNotInstalled without PostgreSQL, and ErrNoCitus without the extension.
+// StartCluster starts a coordinator and the given number of workers. The settings are in
+// the form of Start. StartCluster returns ErrNotInstalled if PostgreSQL is not installed,
+// and ErrNoCitus if the server cannot load the extension.
 func StartCluster(workers int, settings ...string) (_ *Cluster, err error) {
 	c := &Cluster{settings: settings}
 	defer func() {
@@ -61,8 +64,8 @@ func StartCluster(workers int, settings ...string) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// start starts a server with the extension loaded. Citus connects the servers of a
-// cluster by TCP.
+// start starts a server of the cluster with the Citus extension loaded. The servers of a
+// cluster connect to each other by TCP.
 func (c *Cluster) start() (*Server, error) {
 	port, err := freePort()
 	if err != nil {
@@ -81,7 +84,8 @@ func (c *Cluster) start() (*Server, error) {
 		}
 		return nil, err
 	}
-	// Newer minor releases of PostgreSQL load only the output plugins in this setting.
+	// Newer minor releases of PostgreSQL load an output plugin only if this setting lists
+	// it.
 	err = s.as(context.Background(), "postgres", "alter system set output_plugin_libraries = pgoutput, citus", "select pg_reload_conf()")
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42704" { // there is no such setting
 		err = nil
@@ -104,9 +108,9 @@ func (s *Server) as(ctx context.Context, database string, statements ...string) 
 	return nil
 }
 
-// NewDatabase creates an empty database on all servers, with the extension, and an
-// ordinary role with the same name that owns it. It returns the database's URL on the
-// coordinator for that role.
+// NewDatabase creates an empty database with the extension on all servers of the cluster,
+// and an ordinary role with the same name that owns the database. It returns the URL of
+// the database on the coordinator, with this role as the user.
 func (c *Cluster) NewDatabase(ctx context.Context, name string) (string, error) {
 	for _, s := range c.servers() {
 		if err := s.addDatabase(ctx, name); err != nil {
@@ -116,7 +120,8 @@ func (c *Cluster) NewDatabase(ctx context.Context, name string) (string, error) 
 	return c.Coordinator.url(name, name), c.join(ctx, name)
 }
 
-// join connects the database with this name on the coordinator to the one on each worker.
+// join connects the database on the coordinator to the databases with the same name on the
+// workers.
 func (c *Cluster) join(ctx context.Context, name string) error {
 	if err := c.Coordinator.as(ctx, name, fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %s)", c.Coordinator.port)); err != nil {
 		return err
@@ -129,8 +134,8 @@ func (c *Cluster) join(ctx context.Context, name string) error {
 	return nil
 }
 
-// AddWorker starts another worker and adds it to the database. Without a rebalance, it
-// has no shards.
+// AddWorker starts another worker and adds it to the database. The new worker has no
+// shards until the database is rebalanced.
 func (c *Cluster) AddWorker(ctx context.Context, database string) error {
 	worker, err := c.start()
 	if err != nil {
@@ -143,7 +148,8 @@ func (c *Cluster) AddWorker(ctx context.Context, database string) error {
 	return c.addNode(ctx, worker, database)
 }
 
-// Admin returns the URL of the database on the coordinator for the administrator.
+// Admin returns the URL of the database on the coordinator, with the administrator as the
+// user.
 func (c *Cluster) Admin(database string) string { return c.Coordinator.url("admin", database) }
 
 func (c *Cluster) addNode(ctx context.Context, worker *Server, database string) error {
@@ -181,7 +187,8 @@ func freePort() (string, error) {
 	return port, errors.Join(err, listener.Close())
 }
 
-// ownCluster starts the cluster of this process at its first use, like ownServer.
+// ownCluster starts the cluster of this process when it is first called. Later calls
+// return the same cluster.
 var ownCluster = sync.OnceValues(func() (*Cluster, error) { return StartCluster(2) })
 
 // RequireCitus skips the test unless make test-citus runs it.
@@ -207,8 +214,8 @@ func OwnCluster(t testing.TB) *Cluster {
 // clusterMutex guards the cluster of this process and its free databases.
 var clusterMutex sync.Mutex
 
-// CitusURL returns the URL of a new empty database of OwnCluster, of the ordinary role
-// that owns it. It is dropped when the test ends.
+// CitusURL returns the URL of a new empty database on OwnCluster. The user of the URL is
+// the ordinary role that owns the database. The database is dropped when the test ends.
 func CitusURL(t testing.TB) string {
 	t.Helper()
 	c := OwnCluster(t)
@@ -231,8 +238,8 @@ func CitusURL(t testing.TB) string {
 	return databaseURL
 }
 
-// dropDatabase drops a database. It tries again, because the extension's daemon may
-// reconnect.
+// dropDatabase drops a database. If the database is in use, it tries again, because the
+// background process of Citus may have connected to it.
 func (s *Server) dropDatabase(name string) (err error) {
 	for range 20 {
 		err = s.as(context.Background(), "postgres", fmt.Sprintf("drop database %s with (force)", quoted(name)))
@@ -254,8 +261,8 @@ func CitusMigrated(t testing.TB) string {
 	return databaseURL
 }
 
-// AddCitus adds the extension to a database of OwnCluster from which a test has removed
-// it.
+// AddCitus adds the extension to a database of OwnCluster. It is for tests that have
+// dropped the extension.
 func AddCitus(t testing.TB, databaseURL string) {
 	t.Helper()
 	c := OwnCluster(t)
@@ -271,7 +278,7 @@ func AddCitus(t testing.TB, databaseURL string) {
 	}
 }
 
-// clusterLease is a migrated database of OwnCluster. One test at a time uses it.
+// clusterLease is a migrated database of OwnCluster that one test after another uses.
 type clusterLease struct {
 	url  string
 	open *postgres.Database

@@ -1,6 +1,6 @@
-// Package pgtest creates a separate PostgreSQL database for each test: on the server
-// whose administrator's URL is in ROLECALL_TEST_POSTGRES, or on a throw-away server of
-// the test process.
+// Package pgtest creates a separate PostgreSQL database for each test. If
+// ROLECALL_TEST_POSTGRES contains the URL of an administrator, the databases are on that
+// server. Otherwise, they are on a temporary server of the test process.
 package pgtest
 
 import (
@@ -22,20 +22,20 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// Variable is the environment variable with the URL of the test server. The role of the
+// Variable is the environment variable with the URL of the test server. The role in the
 // URL must be allowed to create roles and databases.
 const Variable = "ROLECALL_TEST_POSTGRES"
 
-// The role that owns every test database. It is an ordinary role, as in production.
+// This role owns every test database. It is an ordinary role, as in production.
 const role, password = "rolecall_test", "rolecall_test"
 
-// setupLock is the advisory lock for the creation of the role and the template, because
-// several test processes run at the same time.
+// setupLock is the advisory lock that a test process holds while it creates the role or
+// the template, because several test processes run at the same time.
 const setupLock = 7_355_608
 
-// URL returns the URL of a new empty database, for the ordinary role that owns it. The
-// database is dropped when the test ends. Without a server, the test is skipped, or
-// fails if CI or ROLECALL_REQUIRE_POSTGRES is set.
+// URL returns the URL of a new empty database. The user of the URL is the ordinary role
+// that owns the database. The database is dropped when the test ends. If no server is
+// available, the test is skipped, or fails if CI or ROLECALL_REQUIRE_POSTGRES is set.
 func URL(t testing.TB) string {
 	t.Helper()
 	return create(t, "template0")
@@ -47,7 +47,7 @@ func Migrated(t testing.TB) string {
 	return create(t, template(t))
 }
 
-// Admin returns databaseURL with the administrator of the server as its user.
+// Admin returns databaseURL with the administrator of its server as the user.
 func Admin(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -61,8 +61,8 @@ func Admin(t testing.TB, databaseURL string) string {
 	return onDatabase(t, server(t), u.Path[1:], nil)
 }
 
-// ownServer starts the server of this process at its first use. The server stops when
-// the process ends, even after a crash.
+// ownServer starts the server of this process when it is first called. Later calls return
+// the same server. The server stops when the process ends, even after a crash.
 var ownServer = sync.OnceValues(func() (*Server, error) { return Start() })
 
 func server(t testing.TB) string {
@@ -94,15 +94,16 @@ func create(t testing.TB, template string) string {
 	return onDatabase(t, server(t), name, url.UserPassword(role, password))
 }
 
-// createFrom creates a database. Copying the files of the template takes a tenth of the
-// time of the default strategy, which logs every page.
+// createFrom creates a database as a copy of the template. The strategy file_copy takes a
+// tenth of the time of the default strategy, which logs every page.
 func createFrom(t testing.TB, admin *pgx.Conn, name, template string) {
 	t.Helper()
 	run(t, admin, fmt.Sprintf("create database %s owner %s template %s strategy file_copy", quoted(name), role, quoted(template)))
 }
 
-// template returns the name of a migrated database to copy. It is created once per
-// server and schema, and gets its name only when it is complete.
+// template returns the name of a migrated database that other databases are copied from.
+// The database is created once per server and schema. It gets this name only when all
+// migrations are applied.
 func template(t testing.TB) string {
 	t.Helper()
 	admin := connect(t, server(t))
@@ -167,7 +168,7 @@ func locked(t testing.TB, admin *pgx.Conn, fn func()) {
 	run(t, admin, fmt.Sprintf("select pg_advisory_unlock(%d)", setupLock))
 }
 
-// connect returns a connection that is closed when the test ends.
+// connect opens a connection that is closed when the test ends.
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -192,8 +193,8 @@ func run(t testing.TB, conn *pgx.Conn, statement string) {
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// onDatabase returns the server's URL with another database, and with another user if
-// user is not nil.
+// onDatabase returns serverURL with another database. If user is not nil, the returned URL
+// also has this user.
 func onDatabase(t testing.TB, serverURL, database string, user *url.Userinfo) string {
 	t.Helper()
 	u, err := url.Parse(serverURL)

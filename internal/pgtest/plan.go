@@ -11,8 +11,8 @@ var (
 	notTaken   = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
 )
 
-// LookedAt returns the maximum number of rows that a node of a plan read in all of its
-// loops. The plan is the text of EXPLAIN ANALYZE.
+// LookedAt returns how many rows one node of a query plan has read in all of its loops. Of
+// all nodes, it takes the one with the most rows. The plan is the text of EXPLAIN ANALYZE.
 func LookedAt(plan string) (most float64) {
 	loops := 1.0
 	for line := range strings.Lines(plan) {

@@ -14,33 +14,32 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// reused contains the databases that this process has leased and that no test uses at
-// the moment.
+// reused contains the leases of this process that no test uses at the moment.
 var reused struct {
 	sync.Mutex
 	free []*lease
 }
 
-// lease is a database that belongs to this process while its connection holds the
-// advisory lock.
+// lease is a database for the tests of this process only. It belongs to the process while
+// its connection holds an advisory lock.
 type lease struct {
 	conn *pgx.Conn // of the administrator, in the database
 	name string
 	open *postgres.Database // nil until Opened
 }
 
-// Reused returns the URL of a database with the schema of this program and without
-// rows. An earlier test may have used the database. Deleting the rows of that test
-// takes a hundredth of the time of Migrated. Tests that change more than rows, or that
-// count or end connections, must use Migrated instead.
+// Reused returns the URL of a database with the schema of this program and without rows.
+// Unlike with Migrated, an earlier test may have used the database. Deleting the rows of
+// that test takes a hundredth of the time of a new database. Tests must use Migrated
+// instead if they change more than rows, or if they count or end connections.
 func Reused(t testing.TB) string {
 	t.Helper()
 	return borrow(t).url(t)
 }
 
-// Opened returns a database like that of Reused, and its URL. If an earlier test has
-// used the database, it is already open, because connecting takes longer than most
-// tests.
+// Opened returns an open database like that of Reused, and its URL. It is faster than
+// Reused and postgres.Open. If an earlier test has opened the database, its connections
+// are used again.
 func Opened(t testing.TB) (database *postgres.Database, url string) {
 	t.Helper()
 	l := borrow(t)
@@ -54,8 +53,8 @@ func Opened(t testing.TB) (database *postgres.Database, url string) {
 	return l.open, url
 }
 
-// closingIdle returns the database URL with settings that make a connection pool close
-// idle connections within about a second. Otherwise, all pools together would exceed
+// closingIdle returns databaseURL with settings that make a pool close its idle
+// connections within about a second. Otherwise, the pools of all databases would exceed
 // the connection limit of the server.
 func closingIdle(t testing.TB, databaseURL string) string {
 	t.Helper()
@@ -70,7 +69,8 @@ func closingIdle(t testing.TB, databaseURL string) string {
 	return u.String()
 }
 
-// borrow leases a database without rows until the test ends.
+// borrow returns a lease of a database without rows. When the test ends, other tests can
+// use the lease.
 func borrow(t testing.TB) *lease {
 	t.Helper()
 	l := takeLease(t)
@@ -90,10 +90,10 @@ func (l *lease) url(t testing.TB) string {
 	return onDatabase(t, server(t), l.name, url.UserPassword(role, password))
 }
 
-// deleteRows deletes the rows of every table except those that describe the schema.
-// Truncating is faster only for tables with many rows. The session has the role of a
-// replica, so PostgreSQL does not check foreign keys and the order of the tables does
-// not matter.
+// deleteRows deletes the rows of every table except the tables that describe the schema.
+// It truncates only large tables, because truncating a small table is slower. The setting
+// makes the session act as a replica. PostgreSQL then does not check foreign keys, so the
+// order of the tables does not matter.
 const deleteRows = `set session_replication_role = replica;
 do $$
 declare
@@ -110,8 +110,8 @@ begin
 	end loop;
 end $$`
 
-// takeLease returns a lease of a database: one that this process has leased and no test
-// uses, or an existing one that no process uses, or a new one.
+// takeLease returns a lease of this process that no test uses. If all are in use, it
+// leases an existing database that no process uses, or creates a new one.
 func takeLease(t testing.TB) *lease {
 	t.Helper()
 	reused.Lock()
@@ -130,8 +130,8 @@ func takeLease(t testing.TB) *lease {
 	}
 }
 
-// lock creates the database if it does not exist, and reports whether this process now
-// owns it.
+// lock tries to lease the database for this process, and reports whether it succeeded. If
+// the database does not exist, lock creates it.
 func (l *lease) lock(t testing.TB, original string) (mine bool) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

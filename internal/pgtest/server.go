@@ -25,14 +25,15 @@ import (
 // install one.
 var ErrNotInstalled = errors.New("no PostgreSQL server is installed (Debian, Ubuntu: apt install postgresql; Fedora: dnf install postgresql-server; Alpine: apk add postgresql; macOS: brew install postgresql), and " + Variable + " names none")
 
-// guard is a script that creates a server, executes commands from its input, and removes the server when
-// its input ends. The input also ends when this process dies.
+// guard is a script that creates a server, executes the commands that it reads from its
+// input, and removes the server when the input ends. The input also ends when this process
+// dies.
 //
 //go:embed guard.sh
 var guard string
 
-// Server is a throw-away PostgreSQL server. It deletes its data when it stops. Only URL
-// is safe for concurrent use.
+// Server is a temporary PostgreSQL server. It deletes its data when it stops. Only its
+// method URL may be called from several goroutines at the same time.
 type Server struct {
 	folder   string
 	port     string // empty: the default
@@ -44,28 +45,29 @@ type Server struct {
 	complaints bytes.Buffer
 }
 
-// Production are the settings with which a server writes to the disk like one in
+// Production are the settings with which a server writes its data to the disk as in
 // production.
 var Production = []string{"fsync=on", "full_page_writes=on"}
 
-// portSetting is the prefix of the setting with the port of a server.
+// portSetting is the beginning of the setting with the port of a server.
 const portSetting = "port="
 
-// Start starts a server with the settings, each in the form name=value. Without
-// Production, the data is in memory if enough memory is free, and a loss of power can
-// destroy the data. Start returns ErrNotInstalled if this machine has no PostgreSQL.
+// Start starts a server with the settings, each in the form name=value. Without the
+// settings of Production, a loss of power can destroy the data, and the data is in memory
+// if enough memory is free. Start returns ErrNotInstalled if this machine has no
+// PostgreSQL server.
 func Start(settings ...string) (*Server, error) {
 	return start("", append([]string{"fsync=off", "full_page_writes=off"}, settings...))
 }
 
-// Standby creates a copy of the server that follows it, and starts it with the same
-// settings.
+// Standby starts a standby: a copy of the server with the same settings that receives all
+// later changes.
 func (s *Server) Standby() (*Server, error) {
 	return start(fmt.Sprintf("host=%s user=admin", s.folder), s.settings)
 }
 
-// start starts a server. If primary is not empty, it is the connection string of the
-// primary, and the server is a standby.
+// start starts a server. If primary is not empty, it is the connection string of another
+// server, and the new server becomes its standby.
 func start(primary string, settings []string) (*Server, error) {
 	binaries, err := findBinaries()
 	if err != nil {
@@ -93,10 +95,10 @@ func start(primary string, settings []string) (*Server, error) {
 	return s, nil
 }
 
-// parentFolder returns the parent of the data folder of a server with the settings. It
-// returns a folder in memory unless the settings are those of Production, because
-// creating and removing the hundreds of files of a database on a disk takes most of a
-// test's time. An empty result means the default folder.
+// parentFolder returns the folder in which the data folder of a server is created, or ""
+// for the default folder. Without the settings of Production, it returns a folder in
+// memory if enough memory is free. Creating and removing the hundreds of files of a
+// database on a disk would take most of a test's time.
 func parentFolder(settings []string) string {
 	const memory, enough = "/dev/shm", 4 << 30
 	var stat syscall.Statfs_t
@@ -108,8 +110,8 @@ func parentFolder(settings []string) string {
 
 func (s *Server) startGuard() (err error) {
 	s.guard.Dir = s.folder
-	// A separate session keeps an interrupt from the terminal away from the guard, which
-	// must outlive this process for a moment.
+	// In a separate session, the guard does not receive an interrupt from the terminal.
+	// The guard must run a moment longer than this process.
 	s.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
 		if err := s.dropRoot(); err != nil {
@@ -128,17 +130,18 @@ func (s *Server) startGuard() (err error) {
 	return s.guard.Start()
 }
 
-// Kill ends the server like a loss of power, except that the operating system still
-// writes its cache. Restart uses the data on the disk.
+// Kill ends the server as a loss of power would. The only difference is that the operating
+// system still writes its cache. Restart then starts the server with the data on the disk.
 func (s *Server) Kill() error { return s.order("kill") }
 
-// Restart starts a server that was killed, and returns when it answers.
+// Restart starts a server after Kill, and returns when the server accepts connections.
 func (s *Server) Restart() error { return s.order("start") }
 
-// Promote makes a standby a primary, and returns when that is done.
+// Promote makes a standby a primary, and returns when the server accepts writes.
 func (s *Server) Promote() error { return s.order("promote") }
 
-// order sends a command to the guard. If that fails, the guard and the server have ended.
+// order sends a command to the guard and waits for the answer. After an error, the guard
+// and the server have ended.
 func (s *Server) order(what string) error {
 	_, err := io.WriteString(s.orders, what+"\n")
 	if err == nil {
@@ -150,8 +153,8 @@ func (s *Server) order(what string) error {
 	return nil
 }
 
-// dropRoot makes the server run as an ordinary user, because PostgreSQL refuses
-// to run as root.
+// dropRoot makes the server run as an ordinary user, because PostgreSQL does not run as
+// root.
 func (s *Server) dropRoot() error {
 	owner, err := ordinaryUser()
 	if err != nil {
@@ -195,7 +198,8 @@ func (s *Server) URL() string {
 // Port returns the port of the server, empty for the default.
 func (s *Server) Port() string { return s.port }
 
-// url returns the URL of a database for a role. The socket is named after the port.
+// url returns the URL of a database on this server with the role as the user. The port is
+// part of the name of the socket.
 func (s *Server) url(role, database string) string {
 	query := url.Values{"host": {s.folder}}
 	if s.port != "" {
@@ -215,14 +219,14 @@ func (s *Server) PID() (int, error) {
 	return strconv.Atoi(line)
 }
 
-// Log returns all that the server has logged.
+// Log returns the content of the server's log file.
 func (s *Server) Log() (string, error) {
 	content, err := os.ReadFile(filepath.Join(s.folder, "server.log"))
 	return string(content), err
 }
 
-// NewDatabase creates an empty database and an ordinary role with the same name that
-// owns it. It returns the URL of the database for that role.
+// NewDatabase creates an empty database, and an ordinary role with the same name that owns
+// the database. It returns the URL of the database with this role as the user.
 func (s *Server) NewDatabase(ctx context.Context, name string) (_ string, err error) {
 	admin, err := pgx.Connect(ctx, s.URL())
 	if err != nil {
@@ -242,7 +246,9 @@ func (s *Server) Stop() error {
 	return errors.Join(s.orders.Close(), s.guard.Wait())
 }
 
-// findBinaries returns the folder of initdb and pg_ctl, of the newest installed release.
+// findBinaries returns the folder with the programs initdb and pg_ctl. If initdb is in the
+// PATH, this is its folder. Otherwise, it is the folder of the newest release in the usual
+// places.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		path, err = filepath.EvalSymlinks(path) // the folder of the link may not contain all programs
@@ -270,7 +276,7 @@ func findBinaries() (string, error) {
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return release(a) - release(b) })), nil
 }
 
-// release returns the first number in path, or 0.
+// release returns the first number in the path, or 0 if the path has no number.
 func release(path string) int {
 	start := strings.IndexAny(path, "0123456789")
 	if start < 0 {

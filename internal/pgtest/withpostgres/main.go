@@ -73,8 +73,8 @@ func run(command []string) (code int, err error) {
 			return 1, err
 		}
 	}
-	// The command gets the interrupt of the terminal too. This process ends when the
-	// command ends.
+	// The command also gets an interrupt from the terminal. This process ignores it, and
+	// ends when the command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	child := exec.Command(command[0], command[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -88,7 +88,8 @@ func run(command []string) (code int, err error) {
 	return 0, nil
 }
 
-// start starts a server, and first installs missing programs if possible.
+// start starts a server. If PostgreSQL or PgBouncer is not installed, it first tries to
+// install them.
 func start() (*pgtest.Server, error) {
 	if !pgtest.Installed() {
 		if err := install(); err != nil {
