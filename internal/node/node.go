@@ -1,7 +1,7 @@
 // Package node combines the services of one process on its database, and runs their
-// background work: it receives changes by other processes, sends mail, records refusals,
-// and purges expired rows. It may import directory, signin and the packages that these
-// may import.
+// background work. This work receives changes by other processes, sends mail, records
+// refused requests, and purges expired rows. The package may import directory, signin and
+// the packages that these may import.
 package node
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Node is one process on the database.
+// Node contains the services of one process on its database.
 type Node struct {
 	Access    *access.Service
 	Directory *directory.Service
 	SignIn    *signin.Service
 }
 
-// New returns a node on the database.
+// New returns a node on the database. Call Run to start its background work.
 func New(db store.Database, o access.Options) *Node {
 	a := access.New(db, o)
 	return &Node{Access: a, Directory: directory.New(a), SignIn: signin.New(a)}

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// purgeFirst is the time from the start of a process to its first purge. By then,
-	// work that a dead process left behind is due too. The interval is not enough,
-	// because a process may end earlier.
+	// purgeFirst is the time from the start of a process to its first purge. After this
+	// time, tenants that a dead process has left behind can be purged too. purgeInterval
+	// would be too long, because a process may end earlier.
 	purgeFirst    = access.SettleTime + 30*time.Second
 	purgeInterval = 10 * time.Minute
 	purgePage     = 100 // tenants per page
 )
 
 // Run does the background work of the node until ctx ends. It watches the store, sends
-// mail, records refusals every second, finishes deletions, and purges expired data in
-// bounded batches.
+// mail, writes counted refusals as events every second, finishes the deletion of roles,
+// and purges expired data in batches of limited size.
 func (n *Node) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
@@ -45,21 +45,23 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 }
 
-// recordRefusals writes the refusals that were counted. The end of ctx does not
-// interrupt it: after a write with an unknown outcome, the same refusals would be
-// written again.
+// recordRefusals writes the counted refusals as events. The end of ctx does not interrupt
+// the write. After an interrupted write, it would be unknown whether the refusals were
+// written, and they would be written again.
 func (n *Node) recordRefusals(ctx context.Context) error {
 	ctx, cancel := access.Outliving(ctx)
 	defer cancel()
 	return n.Access.Refusals.Flush(ctx)
 }
 
-// watch reports changes by other processes to the table of invalidations.
+// watch passes changes by other processes to the table of invalidations, until ctx ends or
+// the watch fails.
 func (n *Node) watch(ctx context.Context) error {
 	return n.Access.Store.Watch(ctx, n.Access.Invalidation)
 }
 
-// finishDeletions continues deletions as soon as requests have begun them.
+// finishDeletions waits for requests that delete a role with many users, and removes the
+// role from the remaining users. It returns when ctx ends.
 func (n *Node) finishDeletions(ctx context.Context) {
 	for {
 		tenant, ok := n.Access.NextUnfinished(ctx)
@@ -85,9 +87,9 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 	}
 }
 
-// Purge deletes expired data: keys, sessions, invitations, counters, unsent mail, old
-// tombstones and events, the rest of deleted roles, and the rows of deleted tenants. A
-// failure for one tenant does not prevent the purge of the others.
+// Purge deletes expired data: idempotency keys, sessions, links, API tokens, counters of
+// attempts, unsent mail, tombstones and events. It also deletes what remains of deleted
+// roles and tenants. If it fails for one tenant, it still purges the others.
 func (n *Node) Purge(ctx context.Context) error {
 	failures := []error{
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),
@@ -119,7 +121,8 @@ func (n *Node) Purge(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// purgeAll repeats a batch until nothing is left to remove.
+// purgeAll runs batch in one transaction after another, until batch reports fewer than
+// access.BatchSize removed rows.
 func (n *Node) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch func(*store.Tx) (int, error)) error {
 	for removed := access.BatchSize; removed >= access.BatchSize; {
 		err := n.Access.Store.Update(ctx, tenant, func(tx *store.Tx) (err error) {
