@@ -18,16 +18,17 @@ func (c *console) accessPages() []page {
 	}
 }
 
-// accessParameters are the query parameters that the addresses of the list keep.
+// accessParameters are the query parameters that links to this list keep.
 var accessParameters = []string{"permission", "department"}
 
-// accessView is the data of the list of those who have a permission.
+// accessView is the data of the page that lists the users and service accounts with a
+// permission.
 type accessView struct {
 	frame
 	pageLinks
 	page        rolecall.Page[directory.Access]
-	withheld    rolecall.UserMembers // members that the caller may not read of some user on the page
-	choices     []permissionGroup    // to choose from, if the address names no permission
+	withheld    rolecall.UserMembers // members that the caller may not read of at least one user on the page
+	choices     []permissionGroup    // the permissions to choose from; set if the address names no permission
 	known       []rolecall.Permission
 	departments []string
 }
@@ -58,11 +59,11 @@ func (c *console) showAccess(v *pageContext) (err error) {
 	})
 }
 
-// hasPermission reports whether the address names a permission without wildcards.
+// hasPermission reports whether the address names a known permission without wildcards.
 func (v *pageContext) hasPermission() bool { return v.permission != rolecall.Permission{} }
 
-// accessChoices loads the permissions and departments that the form suggests: Rolecall's own
-// permissions, and those that the first roles give in applications.
+// accessChoices loads the permissions and departments that the form suggests. The
+// permissions are Rolecall's own, and those of applications in the first roles by name.
 func (c *console) accessChoices(v *pageContext, list *accessView) (err error) {
 	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil {
 		return err
@@ -92,8 +93,9 @@ func (c *console) accessChoices(v *pageContext, list *accessView) (err error) {
 	return nil
 }
 
-// isMeant reports whether the text can be a search for the permission: a part of its name or of
-// its description, or a wildcard that covers it.
+// isMeant reports whether the text can be a search for the permission. The text matches if
+// it is a wildcard that covers the permission, or if each of its words is a part of the
+// permission's name or description.
 func isMeant(p rolecall.Permission, text string) bool {
 	if wildcard, err := rolecall.ParsePermission(text); err == nil && wildcard.Covers(p) {
 		return true
@@ -102,12 +104,13 @@ func isMeant(p rolecall.Permission, text string) bool {
 	return !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(described, word) })
 }
 
-// choice returns the address of the list for the permission.
+// choice returns the address of the list of users and service accounts with the permission.
 func (a accessView) choice(p rolecall.Permission) string {
 	return a.listAddress(accessParameters, "permission", p.String())
 }
 
-// notes returns the notes above the list: which data is missing, and why.
+// notes returns notes to show above the list. Each note says which data is missing, and
+// which permission the caller lacks.
 func (a accessView) notes() (notes []string) {
 	if permissions := reads(a.withheld & rolecall.SetOf(rolecall.MemberName, rolecall.MemberStatus)); permissions != nil {
 		notes = append(notes, msg("users.hidden", "Permissions", listed(permissions)))
@@ -118,7 +121,7 @@ func (a accessView) notes() (notes []string) {
 	return notes
 }
 
-// title returns what those in the list may do.
+// title returns the title of the list: what its users and service accounts may do.
 func (a accessView) title() string {
 	if a.department != "" {
 		return msg("access.in", "Does", permissionName(a.permission), "Department", a.department)
@@ -126,8 +129,9 @@ func (a accessView) title() string {
 	return permissionName(a.permission)
 }
 
-// permissionName returns the permission in words if these distinguish it from all others. It
-// returns the permission itself if it is one of an application or has a wildcard.
+// permissionName returns the description of the permission if no other permission has the
+// same description. Otherwise it returns the permission itself, such as
+// shop/invoices:approve.
 func permissionName(p rolecall.Permission) string {
 	if isDescribed(p) {
 		return openWords(p)
@@ -139,7 +143,8 @@ func isDescribed(p rolecall.Permission) bool {
 	return p == rolecall.AllOwn || p == rolecall.AllApplications || p.Own() && !p.HasWildcard()
 }
 
-// permissionNote returns the other text about a permission, for the place next to permissionName.
+// permissionNote returns the text to show next to permissionName: the permission itself if
+// permissionName returns a description, otherwise the description.
 func permissionNote(p rolecall.Permission) templ.Component {
 	if isDescribed(p) {
 		return code(p.String())
@@ -151,7 +156,7 @@ func permissionNote(p rolecall.Permission) templ.Component {
 type userAccessView struct {
 	userView
 	departments []string
-	shown       []authz.Grant // those of the department
+	shown       []authz.Grant // the permissions in the department that the reader has selected
 }
 
 func (c *console) showUserAccess(v *pageContext) error {
@@ -186,5 +191,5 @@ func (u userAccessView) rows() []permissionRow {
 	return rows
 }
 
-// count returns the number of shown permissions, in words.
+// count returns the number of shown permissions as text, such as "3 permissions".
 func (u userAccessView) count() string { return msg("roles.permission-count", "Count", len(u.shown)) }

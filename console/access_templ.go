@@ -361,7 +361,7 @@ func departmentFilter(f frame, departments []string) templ.Component {
 	})
 }
 
-// accessChoices lists the permissions that match what is typed.
+// accessChoices lists the permissions that match the typed text.
 func accessChoices(a accessView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -978,7 +978,7 @@ func userAccessPage(u userAccessView) templ.Component {
 	})
 }
 
-// roleLinks has a link to each of the roles.
+// roleLinks has a link to each of the assigned roles.
 func roleLinks(f frame, roles []rolecall.Role) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1110,7 +1110,7 @@ func accessLinks(u userView) templ.Component {
 	})
 }
 
-// cloneNote reports how many permissions are missing in the copy of a role.
+// cloneNote reports how many permissions of the original role the copy lacks.
 func cloneNote(r roleView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

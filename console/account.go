@@ -29,9 +29,9 @@ const accountSessions = 5
 type accountView struct {
 	frame
 	factors  signin.OwnFactors
-	passkeys bool // can be added here
+	passkeys bool // the caller can add passkeys
 	sessions rolecall.Page[rolecall.Session]
-	tokens   []rolecall.APIToken // the newest first
+	tokens   []rolecall.APIToken // newest first
 }
 
 func (c *console) showAccount(v *pageContext) error {
@@ -54,13 +54,14 @@ func (c *console) showAccount(v *pageContext) error {
 	})
 }
 
-// mayRemove reports whether the caller may remove one of the factors. If the tenant requires a
-// second factor, the last one must stay.
+// mayRemove reports whether the caller may remove one of the factors. A caller who must
+// have a second factor may not remove the last one.
 func (a accountView) mayRemove() bool {
 	return !a.factors.Demanded || a.factors.TOTP.Sealed != nil && len(a.factors.Passkeys) > 0 || len(a.factors.Passkeys) > 1
 }
 
-// own returns the address of the caller's page among the users. below is appended to its path.
+// own returns the address of the page about the caller in the section of users. below is
+// appended to the path.
 func (f frame) own(below string) string { return userAddress(f.pageContext, f.call.User.ID, below) }
 
 func (c *console) showPassword(v *pageContext) error {
@@ -81,7 +82,8 @@ func (f frame) passwordAdvice() string {
 	return msg("account.password-advice", "Count", f.call.Tenant.Settings.PasswordMinimum())
 }
 
-// toAccount redirects to the account. It answers GET at addresses that only accept forms.
+// toAccount redirects to the account page. It answers GET requests to addresses that only
+// accept forms.
 func toAccount(v *pageContext) error { return v.redirect(v.path("/account")) }
 
 func (c *console) sessionPages() []page {
@@ -165,8 +167,8 @@ func (c *console) factorPages() []page {
 	}
 }
 
-// askApp shows what adding an app changes, and a button. Only the button creates a secret, because
-// each call of the service method creates a new one.
+// askApp shows the effects of adding an authenticator app, and a button that continues. The
+// page itself creates no secret, because each call of BeginTOTP creates a new secret.
 func (c *console) askApp(v *pageContext) error {
 	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {
@@ -187,7 +189,8 @@ func (c *console) beginApp(v *pageContext) error {
 	})
 }
 
-// showApp shows the form again after an error. The form carries the secret.
+// showApp shows the form for the first code again after an error. The secret is in hidden
+// fields of the form.
 func (c *console) showApp(v *pageContext) error {
 	if v.problem == nil {
 		return toAccount(v)
@@ -205,7 +208,8 @@ func (c *console) confirmApp(v *pageContext) error {
 	return c.factorAdded(v, codes, "app-added")
 }
 
-// factorAdded redirects to the account. It shows new recovery codes first.
+// factorAdded redirects to the account page. If the user has received recovery codes,
+// factorAdded shows the codes first.
 func (c *console) factorAdded(v *pageContext, codes []secret.RecoveryCode, done string) error {
 	next := v.path("/account") + "?done=" + done
 	if codes == nil {
@@ -244,8 +248,8 @@ func (c *console) makeRecoveryCodes(v *pageContext) error {
 	return c.factorAdded(v, codes, "codes-made")
 }
 
-// askPasskey shows the form for the name of a new passkey. It shows the form for re-authentication
-// first if the operation needs it.
+// askPasskey shows the form for the name of a new passkey. If the sign-in is too old,
+// askPasskey first shows the form for re-authentication.
 func (c *console) askPasskey(v *pageContext) error {
 	if v.needsReauthentication() {
 		return c.show(v, msg("factor.add-passkey"), accountSection, passkeyStartPage)
@@ -263,8 +267,9 @@ func (c *console) showPasskeyForm(v *pageContext) error {
 	})
 }
 
-// showPasskey shows the form again with new options, because the old ones may have expired. A user
-// whose session had ended returns to the form after the sign-in.
+// showPasskey shows the form again after an error, with new WebAuthn options, because the
+// old options may have expired. It redirects a GET request, such as after a new sign-in, to
+// the form.
 func (c *console) showPasskey(v *pageContext) error {
 	if v.problem == nil {
 		return v.redirect(v.path("/account/passkeys/add"))
@@ -336,8 +341,8 @@ func passkeyAddress(f frame, key *rolecall.Passkey) string {
 	return f.path("/account/passkeys/" + base64.RawURLEncoding.EncodeToString(key.ID))
 }
 
-// appURL returns the address that opens an authenticator app. It checks the scheme, because the text
-// comes from a form and can be anything.
+// appURL returns the otpauth URL for a link that opens an authenticator app. appURL checks
+// the scheme, because the URL comes from a form field, which a user can change.
 func appURL(uri string) templ.SafeURL {
 	if !strings.HasPrefix(uri, "otpauth://") {
 		return ""
@@ -348,10 +353,11 @@ func appURL(uri string) templ.SafeURL {
 // quiet is the width of the empty margin of a QR code, in modules (ISO/IEC 18004, 6.3.8).
 const quiet = 4
 
-// qrPath returns the QR code of the text as one SVG path, and the length of its side in units. It
-// returns an empty path if the text is too long.
+// qrPath returns the QR code of the text as one SVG path, and the side length of the
+// picture with its margin, in modules. If the text is too long for a QR code, the path is
+// empty.
 func qrPath(text string) (path string, side int) {
-	code, err := qr.Encode(text, qr.L) // a screen has no stains
+	code, err := qr.Encode(text, qr.L) // the lowest error correction is enough on a screen
 	if err != nil {
 		return "", 0
 	}

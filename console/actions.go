@@ -17,15 +17,15 @@ type action struct {
 	path        string // below the address of the user or service account
 	operation   string
 	needsKey    bool   // the form has an idempotency key
-	allowed     string // its name in Overview.AllowedActions
-	key         string // the prefix of the keys of its messages: label, title and detail
-	done        string // the word of its message in done
+	allowed     string // the name of the action in Overview.AllowedActions
+	key         string // the prefix of the message keys: label, title and detail
+	done        string // the word of the message after success; the message key is done.WORD
 	destructive bool   // the action removes something
 	reasoned    bool   // the form has a field for a reason
 	addressed   bool   // the form has a field for an email address
 	ends        bool   // the action ends all sessions of the user
 	gone        bool   // the action deletes the user, so it redirects to the list
-	sure        bool   // typed confirmation: the user's address; works on deleted users too
+	sure        bool   // the user must type the user's email address to confirm; the action also works on deleted users
 	offer       func(*userView) bool
 	do          func(*console, *pageContext) error
 }
@@ -113,7 +113,7 @@ func (c *console) actionPages() (pages []page) {
 	return pages
 }
 
-// askAction asks whether it is to be done.
+// askAction shows the page that asks the caller to confirm the action.
 func (c *console) askAction(v *pageContext, a *action) error {
 	overview, err := c.directory.Overview(v.ctx, v.call, v.userID)
 	if a.sure && errors.Is(err, rolecall.ErrNotFound) {
@@ -136,7 +136,8 @@ func (c *console) askAction(v *pageContext, a *action) error {
 	})
 }
 
-// act does it to the one of the path, of the list at that path.
+// act performs the action on the user or service account in the path, and redirects. list
+// is the path of the list of users or of service accounts.
 func (c *console) act(v *pageContext, a *action, list string) error {
 	if a.sure {
 		if err := c.checkSure(v); err != nil {
@@ -159,7 +160,7 @@ func (c *console) act(v *pageContext, a *action, list string) error {
 	return v.redirect(homeOf(v, list) + "?done=" + a.done)
 }
 
-// withReason calls the verb with the reason that the form gives.
+// withReason calls the service method verb with the reason from the form.
 func withReason[ID, T any](verb func(context.Context, access.Caller, ID, string) (T, error), v *pageContext, id ID) error {
 	reason, err := v.reason()
 	if err == nil {
@@ -168,7 +169,7 @@ func withReason[ID, T any](verb func(context.Context, access.Caller, ID, string)
 	return err
 }
 
-// class returns the CSS classes of the action in a menu.
+// class returns the CSS classes of the action as a menu item.
 func (a *action) class() string {
 	if a.destructive {
 		return "menu-item grave"

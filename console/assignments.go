@@ -26,23 +26,24 @@ func (c *console) assignmentPages() (pages []page) {
 	return pages
 }
 
-// assignmentsView is what the pages of a holder's roles show.
+// assignmentsView is the data of the pages about the roles of a user or service account.
 type assignmentsView struct {
 	frame
 	holder
 	held  []rolecall.Assignment
-	ended []rolecall.Assignment        // expired, the last one first
+	ended []rolecall.Assignment        // expired assignments, the most recently expired one first
 	blind bool                         // the caller may not read the assignments
-	names names                        // of the users who granted the assignments
-	roles rolecall.Page[rolecall.Role] // the choice of roles to assign
-	own   bool                         // the caller may read no roles, so the choice has only the roles of the caller
+	names names                        // names of the users who granted the assignments
+	roles rolecall.Page[rolecall.Role] // the roles that the caller can choose from
+	own   bool                         // the caller may not read roles, so roles has only the roles of the caller
 	role  rolecall.Role                // the role that the dialog assigns or removes
 
-	departments []string // the choice of departments for the assignment
+	departments []string // the departments that the form suggests
 }
 
-// assignmentsView returns the holder that the path names, with the assignments. A caller who may
-// assign roles but not read assignments gets a view that is blind.
+// assignmentsView returns the user or service account that the path names, with its
+// assignments. If the caller may not read the assignments, assignmentsView sets view.blind
+// instead of returning an error, because the caller may still assign roles.
 func (c *console) assignmentsView(v *pageContext, k *holderKind) (view assignmentsView, err error) {
 	if view.holder, err = k.find(c, v); err != nil {
 		return view, err
@@ -103,7 +104,8 @@ func (c *console) askTake(v *pageContext, k *holderKind) error {
 	return c.showRoleOf(v, k, msg("assignment.remove"), takeDialog)
 }
 
-// showRoleOf shows a form about a role of a holder, both of the path.
+// showRoleOf shows a form about an assignment. The path names the role and the user or
+// service account.
 func (c *console) showRoleOf(v *pageContext, k *holderKind, title string, form func(assignmentsView) templ.Component) error {
 	view, err := c.assignmentsView(v, k)
 	if err == nil {
@@ -131,7 +133,8 @@ func ownRoles(v *pageContext) (roles []rolecall.Role) {
 	return roles
 }
 
-// roleToGive returns the role that the path names, or ErrNotFound if the caller may not know it.
+// roleToGive returns the role that the path names. It returns ErrNotFound if the role does
+// not exist, or if the caller can neither read roles nor has the role.
 func (c *console) roleToGive(v *pageContext) (rolecall.Role, error) {
 	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
 		return c.directory.Role(v.ctx, v.call, v.roleID)
@@ -185,7 +188,8 @@ func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error)
 	return draft, faults.Err()
 }
 
-// holds returns the assignment of the role, nil if the holder does not have the role.
+// holds returns the assignment of the role. It returns nil if the holder does not have the
+// role.
 func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 	if i := slices.IndexFunc(a.held, func(held rolecall.Assignment) bool { return held.Role.ID == role }); i >= 0 {
 		return &a.held[i]
@@ -193,19 +197,21 @@ func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 	return nil
 }
 
-// within returns the widest reach in which the caller may give the role until the moment.
+// within returns the widest reach in which the caller may assign the role until the given
+// time.
 func (a assignmentsView) within(role *rolecall.Role, until rolecall.Time) rolecall.Reach {
 	return authz.AssignableReach(a.call.Principal, a.id, role, until)
 }
 
-// hindrance returns why the caller may not give the role, or change or take it where it
-// is held; empty if they may.
+// hindrance returns the reason why the caller may not assign the role or, if the holder has
+// the role already, why the caller may not change or remove the assignment. It returns an
+// empty text if the caller may.
 func (a assignmentsView) hindrance(role *rolecall.Role) string {
 	return a.holder.hindrance(a.frame, role, a.holds(role.ID))
 }
 
-// hindrance is assignmentsView.hindrance; held is nil if the holder does not hold the
-// role.
+// hindrance does the same as assignmentsView.hindrance. held is the holder's assignment of
+// the role, or nil if the holder does not have the role.
 func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignment) string {
 	c := f.call
 	switch {
@@ -219,20 +225,21 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 	return ""
 }
 
-// assigned is the state of the form of an assignment.
+// assigned has the values that the form of an assignment shows.
 type assigned struct {
 	where       string
 	departments []string
 	end         dateValue
 }
 
-// filledIn returns the state that the user has submitted.
+// filledIn returns the values that the user has submitted.
 func (f frame) filledIn() assigned {
 	return assigned{f.form.Get("where"), lines(f.form["reach/departments"]), f.typedDate("expiresAt")}
 }
 
-// assigned returns the submitted state if there was a problem. Otherwise it returns the current
-// assignment, or the widest one that the caller may give.
+// assigned returns the values that the form shows. After an error, these are the submitted
+// values. Otherwise they are the current assignment, or the widest assignment that the
+// caller may create.
 func (a assignmentsView) assigned() assigned {
 	if a.problem != nil {
 		return a.filledIn()
@@ -251,7 +258,7 @@ func (a assignmentsView) assigned() assigned {
 	return shown
 }
 
-// otherDepartments is the label of the field for departments that are not offered.
+// otherDepartments returns the label of the field for departments that are not in offered.
 func otherDepartments(offered []string) string {
 	if len(offered) == 0 {
 		return msg("assignment.departments-lines")
@@ -259,13 +266,13 @@ func otherDepartments(offered []string) string {
 	return msg("assignment.other-departments")
 }
 
-// notAmong returns those of the chosen departments that are not offered.
+// notAmong returns the chosen departments that are not in offered.
 func notAmong(offered, chosen []string) []string {
 	reach := rolecall.Within(offered...)
 	return slices.DeleteFunc(slices.Clone(chosen), func(department string) bool { return reach.Includes(&department) })
 }
 
-// lastEnd returns the last end that an assignment of the role by the caller can have.
+// lastEnd returns the latest expiry that the caller may give an assignment of the role.
 func (a assignmentsView) lastEnd() rolecall.Time {
 	if !a.within(&a.role, rolecall.Never).IsNowhere() {
 		return rolecall.Never
@@ -279,21 +286,23 @@ func (a assignmentsView) lastEnd() rolecall.Time {
 	return last
 }
 
-// holder is a user or a service account. Their pages about roles and API tokens are the same.
+// holder is a user or a service account. The pages about roles and API tokens are the same
+// for both.
 type holder struct {
 	id      rolecall.Holder
 	name    string
 	sure    string              // the text that the caller must type to confirm an action
-	section string              // the key of the section of the navigation
+	section string              // the message key of the navigation section
 	list    string              // address of the list of users or of service accounts; empty if the caller may not list them
 	home    string              // address of the holder's page
 	needed  rolecall.Permission // the permission to assign and remove roles
-	assigns bool                // the caller has the permission needed
-	makes   bool                // the caller may create tokens
-	revokes bool                // the caller may probably revoke tokens; the service decides
+	assigns bool                // the caller has the permission in needed
+	makes   bool                // the caller may create API tokens for the holder
+	revokes bool                // the caller probably may revoke API tokens; the service decides
 }
 
-// endLabel returns the label of the expiry of an assignment.
+// endLabel returns the label of the expiry of an assignment. live says that the assignment
+// has not expired.
 func endLabel(live bool) string {
 	if live {
 		return msg("list.expires")
@@ -330,7 +339,7 @@ func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
 	}
 }
 
-// called returns what to call the holder in a sentence to the caller.
+// called returns the name to use for the holder in a sentence to the caller.
 func (h holder) called(f frame) string {
 	if h.id == rolecall.HolderOf(f.call.User.ID) {
 		return msg("user.self-in-sentence")
@@ -338,24 +347,24 @@ func (h holder) called(f frame) string {
 	return h.name
 }
 
-// userOf returns the user of the path.
+// userOf returns the user that the path names.
 func userOf(s *console, v *pageContext) (holder, error) {
 	user, err := s.directory.User(v.ctx, v.call, v.userID)
 	return userHolder(v, &user), err
 }
 
-// accountOf returns the service account of the path.
+// accountOf returns the service account that the path names.
 func accountOf(s *console, v *pageContext) (holder, error) {
 	account, err := s.directory.ServiceAccount(v.ctx, v.call, v.accountID)
 	return accountHolder(v, &account), err
 }
 
-// holderKind is one kind of holders: where they are, and the operations of the contract
-// that the pages about their roles and API tokens stand for.
+// holderKind describes users or service accounts as holders: the path of their list, and
+// the ids of the API operations for their roles and API tokens.
 type holderKind struct {
-	path string                             // of their list
-	id   func(*pageContext) rolecall.Holder // of the path
-	read string                             // the operation that find stands for
+	path string                             // path of the list
+	id   func(*pageContext) rolecall.Holder // returns the holder that the path names
+	read string                             // the API operation that find corresponds to
 	find func(*console, *pageContext) (holder, error)
 
 	listRoles, assignRole, unassignRole  string
@@ -377,7 +386,7 @@ var holderKinds = []holderKind{
 	},
 }
 
-// page returns the function with the kind as its second argument.
+// page returns a page function that calls does with the kind k.
 func (k *holderKind) page(does func(*pageContext, *holderKind) error) func(*pageContext) error {
 	return func(v *pageContext) error { return does(v, k) }
 }

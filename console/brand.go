@@ -12,11 +12,12 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// brandPath follows Path in the addresses of the style sheets for the colors of tenants. The name of
-// a sheet is a color. It names no tenant, so a sheet reveals nothing about tenants.
+// brandPath follows Path in the addresses of the style sheets for brand colors. The address
+// contains the color and not the tenant, so it reveals nothing about tenants.
 const brandPath = assetsPath + "brand/"
 
-// brandStyle returns the address of the style sheet for the color, which is #rrggbb.
+// brandStyle returns the address of the style sheet for the color. The color has the form
+// #rrggbb.
 func (v *pageContext) brandStyle(color string) string {
 	return v.console.site.Base + Path + brandPath + strings.ToLower(color[1:]) + ".css"
 }
@@ -66,8 +67,8 @@ func contrast(a, b rgb) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// textOn returns the color of text on the ground: white or black, the one with more contrast. The
-// contrast is at least 4.58 on every ground.
+// textOn returns the color of text on the ground: white or black, the one that has more
+// contrast. The contrast is at least 4.58 on every ground.
 func textOn(ground rgb) rgb {
 	if contrast(ground, white) >= contrast(ground, black) {
 		return white
@@ -75,7 +76,8 @@ func textOn(ground rgb) rgb {
 	return black
 }
 
-// hovered returns the color of a button under the pointer. It has more contrast to the text.
+// hovered returns the color of a button under the pointer. Compared with ground, it has
+// more contrast to the text.
 func hovered(ground rgb) (hover rgb) {
 	away := black
 	if textOn(ground) == black {
@@ -87,8 +89,9 @@ func hovered(ground rgb) (hover rgb) {
 	return hover
 }
 
-// brandRules returns the style sheet for the color. Its rules are in no layer, so they win over those
-// of console.css. The primary buttons have a border, because the color can be that of the page.
+// brandRules returns the style sheet for the color. The rules are outside of layers, so
+// they override console.css. Primary buttons have a border, because the page can have the
+// same color as the button.
 func brandRules(color rgb) string {
 	text := textOn(color)
 	return fmt.Sprintf(`.entry-card { border-top: 4px solid %[1]s; }

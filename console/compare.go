@@ -17,7 +17,8 @@ func (c *console) comparePages() []page {
 	}
 }
 
-// compared is one side of a comparison, or something that can be one.
+// compared is one side of a comparison, or a candidate for the other side. The address of a
+// candidate leads to the comparison with it.
 type compared struct{ name, address string }
 
 // compareView is the data of a comparison of two roles or of two users.
@@ -26,16 +27,18 @@ type compareView struct {
 	section     string // the key of the name of the section
 	list        string // the address of the list
 	left        compared
-	right       *compared // nil until it is chosen
+	right       *compared // nil until the reader has chosen the other side
 	candidates  []compared
 	more        bool   // not all candidates are shown
-	hidden      string // the name of the side whose roles the caller may not read
+	hidden      string // the name of the user whose roles the caller may not read; empty if the caller may read the roles of both users
 	differences []permissionRow
 	same        []permissionRow
 }
 
-// compare fills the view with the named permissions. The functions left and right return a value
-// for how the side has a permission, also by a wildcard.
+// compare sorts the permissions in named into equal and different ones, and adds a row for
+// each to the view. For a permission, left and right return how the side has the
+// permission, also through a wildcard. same compares these two values, and cell renders
+// one.
 func compare[T any](view *compareView, named [2][]rolecall.Permission, left, right func(rolecall.Permission) T, same func(a, b T) bool, cell func(T) templ.Component) {
 	for _, p := range rolecall.NormalPermissions(slices.Concat(named[0], named[1])) {
 		l, r := left(p), right(p)
@@ -48,7 +51,8 @@ func compare[T any](view *compareView, named [2][]rolecall.Permission, left, rig
 	}
 }
 
-// withAsked returns the id of the other side in the address, if it has one.
+// withAsked returns the id in the query parameter "with", which names the other side. ok is
+// false if the address has no such parameter. An invalid id is ErrNotFound.
 func withAsked[T any](v *pageContext) (id rolecall.ID[T], ok bool, err error) {
 	text := v.request.URL.Query().Get("with")
 	if text == "" {
@@ -66,7 +70,8 @@ func typedWords(v *pageContext) []string {
 	return words[:min(len(words), 8)]
 }
 
-// showCompared shows the comparison, or the candidates for the other side.
+// showCompared shows the comparison. If the reader has not chosen the other side yet, it
+// shows the candidates.
 func (c *console) showCompared(v *pageContext, view compareView) error {
 	title := msg("compare.choose", "Name", view.left.name)
 	if view.right != nil {
@@ -119,8 +124,8 @@ func (c *console) showCompareRoles(v *pageContext) error {
 	return c.showCompared(v, view)
 }
 
-// powerWords tells whether the role gives the permission. It is empty if the role does not. Users
-// can delegate a permission that they have.
+// powerWords says in words whether users with the role have the permission, or can only
+// delegate it. It returns an empty text if the role gives neither.
 func powerWords(r *rolecall.Role, p rolecall.Permission) string {
 	covers := func(held rolecall.Permission) bool { return held.Covers(p) }
 	switch {
@@ -132,7 +137,7 @@ func powerWords(r *rolecall.Role, p rolecall.Permission) string {
 	return ""
 }
 
-// wordsOrNo shows the words, or a dash instead of an empty text.
+// wordsOrNo shows the words. It shows a dash if words is empty.
 func wordsOrNo(words string) templ.Component {
 	if words == "" {
 		return yes(false)
@@ -197,7 +202,8 @@ func permissionsOf(grants []authz.Grant) (list []rolecall.Permission) {
 	return list
 }
 
-// reachOf returns the reach in which the grants cover the permission.
+// reachOf returns the reach that the grants give for the permission, as the union of all
+// grants that cover it.
 func reachOf(grants []authz.Grant, p rolecall.Permission) rolecall.Reach {
 	var reaches []rolecall.Reach
 	for _, g := range grants {

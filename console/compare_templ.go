@@ -341,7 +341,7 @@ func comparePage(c compareView) templ.Component {
 	})
 }
 
-// comparedParts shows the differences, and below them what is the same.
+// comparedParts shows the different permissions and, below them, the equal ones.
 func comparedParts(c compareView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

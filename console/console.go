@@ -1,7 +1,7 @@
-// Package console is the admin web console, an http.Handler of HTML pages. Each page belongs to an
-// operation of the API: it has the policy of the operation, and calls the same service with the
-// signed-in principal. The package makes no authorization decisions. It imports directory, signin
-// and package web, and not the API.
+// Package console is the admin console for the web, an http.Handler of HTML pages. Each
+// page corresponds to an operation of the API: the page has the policy of the operation,
+// and calls the same service method with the signed-in principal. The package makes no
+// authorization decisions. It imports directory, signin and package web, but not the API.
 package console
 
 import (
@@ -25,10 +25,11 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Path is the path of the console, below the base path of the site.
+// Path is the path of the console. The base path of the site precedes it.
 const Path = "/console"
 
-// assetsPath follows Path in the addresses of the assets. No tenant can have the name "-".
+// assetsPath follows Path in the addresses of the assets. "-" is not a valid tenant name,
+// so the addresses do not collide with those of tenants.
 const assetsPath = "/-/"
 
 // console holds the services that the pages call.
@@ -37,11 +38,12 @@ type console struct {
 	directory *directory.Service
 	signin    *signin.Service
 	site      *web.Site
-	assets    map[string]string // addresses of the files, by their names
+	assets    map[string]string // addresses of the assets, by file name
 	policies  map[string]web.Policy
 }
 
-// New returns the console. policies maps the ids of API operations to their policies.
+// New returns the handler of the console. policies maps the ids of API operations to their
+// policies. New panics if a page names an operation that is not in policies.
 func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
 	c := &console{access: a, directory: d, signin: in, site: site, assets: map[string]string{}, policies: policies}
 	var routes []web.Route
@@ -62,7 +64,8 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.
 	return site.Handler(c.pageHeaders(router), c.fail)
 }
 
-// Header values of pages. Under no-referrer browsers send forms with the origin null.
+// Header values of pages. The referrer policy cannot be no-referrer, because browsers would
+// then send forms with the origin null.
 var (
 	pagePolicy   = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"}
 	pageReferrer = []string{"same-origin"}
@@ -83,12 +86,12 @@ func (c *console) pageHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// isAsset reports whether the request is for a file instead of a page.
+// isAsset reports whether the request is for an asset, and not for a page.
 func isAsset(site *web.Site, r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, site.Base+Path+assetsPath)
 }
 
-// pages returns the pages of all files.
+// pages returns all pages of the console.
 func (c *console) pages() []page {
 	return slices.Concat(
 		c.signInPages(),
@@ -137,11 +140,11 @@ var mediaTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// styles are the style sheets in the order in which console.css has them. A rule wins over a rule
-// of an earlier sheet: each sheet is a layer.
+// styles are the names of the style sheets, in the order in which console.css contains
+// them. Each sheet is a layer, so its rules override the rules of the sheets before it.
 var styles = []string{"tokens", "base", "parts", "lists", "pages", "narrow"}
 
-// typeface is the name of the typeface in the folder of the assets. The style sheet names it too.
+// typeface is the file name of the typeface. The style sheets contain this name too.
 const typeface = "inter.woff2"
 
 // namedAsset is a file that pages load.
@@ -187,22 +190,24 @@ func embedded(name string) []byte {
 
 // page is one address of the console.
 type page struct {
-	path      string // below Path, such as /{tenant}/users/{id}
-	operation string // of the API that the page stands for: its policy and its name in the metrics
+	path      string // without the prefix Path, such as /{tenant}/users/{id}
+	operation string // id of the API operation that the page corresponds to; it gives the page its policy and its name in the metrics
 	query     []parameter
 	needsKey  bool // the form has an idempotency key
-	isShared  bool // a sign-in on the page sets the session of the API
+	isShared  bool // a sign-in on this page sets the session cookie of the API, not of the console
 
-	// show answers GET, and POST if act failed: then pageContext.problem says why.
+	// show answers GET requests. It also answers a POST request if act failed. Then
+	// pageContext.problem has the reason.
 	show func(*pageContext) error
-	// act answers POST: it performs the operation of the form. It is nil if the page has no form.
+	// act answers POST requests: it performs the operation with the values of the form. It
+	// is nil if the page has no form.
 	act func(*pageContext) error
 
 	policy      web.Policy   // of the operation
 	pathReaders []pathReader // of the parameters in the path
 }
 
-// label returns the name of the page in the metrics and among the operations.
+// label returns the name of the page in the metrics: the id of its operation, or "console".
 func (p *page) label() string { return cmp.Or(p.operation, "console") }
 
 // routes returns the routes of the page.
@@ -239,7 +244,7 @@ func (c *console) handler(p *page) http.Handler {
 	})
 }
 
-// fail answers a request that no page handles.
+// fail answers a request for which no page exists.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if isAsset(c.site, r) {
 		c.site.RespondProblem(w, r, err)
@@ -264,7 +269,7 @@ func (c *console) newContext(p *page, w http.ResponseWriter, r *http.Request) *p
 func (v *pageContext) end() { v.web.Tenant, v.web.Principal = v.tenant, v.call.Principal }
 
 // serve checks the request in the same order as the API: header, session, form, policy,
-// parameters. Then it calls the page.
+// parameters. Then it calls show or act of the page.
 func (v *pageContext) serve() error {
 	if err := v.checkHeader(); err != nil {
 		return err
@@ -303,8 +308,8 @@ func (v *pageContext) serve() error {
 	return v.page.act(v)
 }
 
-// checkHeader checks the address and the header. It refuses forms of other origins, even if the
-// origin may call the API.
+// checkHeader checks the address and the header of the request. It refuses forms that other
+// origins send, even if those origins may call the API.
 func (v *pageContext) checkHeader() error {
 	switch {
 	case v.tenant != v.request.PathValue("tenant"): // the name in the path is not valid
@@ -328,7 +333,7 @@ func (v *pageContext) readForm() error {
 		return web.ErrContentTooLarge
 	}
 	form, syntaxErr := url.ParseQuery(string(body))
-	clear(body) // it may hold a password
+	clear(body) // the body can contain a password
 	if err != nil || syntaxErr != nil || !isText(form) {
 		return rolecall.ErrMalformed.With(msg("form.broken"))
 	}
@@ -346,8 +351,9 @@ func isText(form url.Values) bool {
 	return true
 }
 
-// authorize identifies the caller, and returns an error if the caller does not meet the policy of the
-// page. If a form needs step-up and contains the password, authorize re-authenticates the caller.
+// authorize identifies the caller, and returns an error if the policy of the page does not
+// allow the caller. If a form needs step-up, the sign-in is too old and the form contains
+// the password, authorize re-authenticates the caller.
 func (v *pageContext) authorize(isForm bool) error {
 	policy, s := &v.page.policy, v.console
 	if policy.Public {
@@ -385,8 +391,8 @@ func (v *pageContext) authorize(isForm bool) error {
 	return v.setSession(&signIn)
 }
 
-// fail writes the response to a failed request. A failed form shows its page again, and any other
-// request shows an error page.
+// fail writes the response to a failed request. A failed form shows its page again. All
+// other failed requests show an error page.
 func (v *pageContext) fail(err error) {
 	p := v.web.ProblemOf(err)
 	if p.Kind == rolecall.Forbidden && v.call.Principal != nil && v.page != nil {
@@ -407,5 +413,6 @@ func (v *pageContext) fail(err error) {
 	}
 }
 
-// challenges are the WWW-Authenticate headers, by whether the page needs no session.
+// challenges maps whether a page is public to the value of its WWW-Authenticate header. A
+// public page needs no session.
 var challenges = map[bool][]string{true: {"Session"}, false: {"Session, Bearer"}}

@@ -19,7 +19,7 @@ func (c *console) deletedPages() []page {
 	}
 }
 
-// allDeletedView is what the page of those who can be restored shows.
+// allDeletedView is the data of the list of deleted users who can be restored.
 type allDeletedView struct {
 	frame
 	pageLinks
@@ -41,12 +41,12 @@ func (c *console) showAllDeleted(v *pageContext) (err error) {
 	})
 }
 
-// deletedView is what the pages of one deleted user show.
+// deletedView is the data of the pages about one deleted user.
 type deletedView struct {
 	frame
 	rolecall.Tombstone
 	sight rolecall.UserMembers
-	names names // of roles
+	names names // names of the roles that the user had
 }
 
 // showTombstone shows a page of the deleted user that the path names, with the names of the roles
@@ -79,7 +79,8 @@ func (c *console) askRestore(v *pageContext) error {
 	return c.showTombstone(v, "deleted.restore-title", restoreDialog)
 }
 
-// restore brings the user back, and says which roles did not come with them.
+// restore restores the user. If the user could not get some of the former roles back,
+// restore shows which ones.
 func (c *console) restore(v *pageContext) error {
 	restored, err := c.directory.RestoreUser(v.ctx, v.call, v.userID)
 	if err != nil {
@@ -102,7 +103,8 @@ func (c *console) restore(v *pageContext) error {
 	})
 }
 
-// readsRoles reports whether the caller may read the assignments that the user had.
+// readsRoles reports whether the caller may read the assignments that the user had before
+// the deletion.
 func (d deletedView) readsRoles() bool {
 	return d.call.Reach(rolecall.RolesRead).Includes(d.User.Department)
 }
@@ -112,7 +114,7 @@ func (d deletedView) erases() bool {
 	return d.call.Reach(rolecall.UsersErase).Includes(d.User.Department)
 }
 
-// restorableUntil returns the time at which the user is erased.
+// restorableUntil returns the time until which the user can be restored.
 func (d deletedView) restorableUntil() rolecall.Time {
 	return d.DeletedAt.Add(rolecall.TombstoneLifetime)
 }
@@ -133,8 +135,8 @@ func (d deletedView) restoreWords() string {
 	return msg("deleted.restore-pending")
 }
 
-// userOrDeleted returns the user in the path. It also returns a deleted user, if the caller may
-// restore that user.
+// userOrDeleted returns the user that the path names. If the user is deleted and the caller
+// may restore the user, it returns the members from before the deletion.
 func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
 	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err == nil {
@@ -154,7 +156,8 @@ func sureWords(v *pageContext, u *rolecall.User) string {
 	return nameOf(v, u)
 }
 
-// checkSure returns ErrValidation unless the form has the text of sureWords.
+// checkSure returns a field error if the form does not contain the text that sureWords
+// returns.
 func (c *console) checkSure(v *pageContext) error {
 	user, err := c.userOrDeleted(v)
 	if err != nil {

@@ -760,7 +760,7 @@ func restoreDialog(d deletedView) templ.Component {
 	})
 }
 
-// restoredDialog shows which roles were not restored with the user.
+// restoredDialog shows the roles that the restored user did not get back.
 func restoredDialog(f frame, h holder, lost []rolecall.AnyID, named names) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

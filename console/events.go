@@ -25,8 +25,9 @@ func (c *console) eventPages() []page {
 	}
 }
 
-// eventParameters are the query parameters that the addresses of lists of events keep. eventPerson
-// is another one: it searches for a user whose events are then listed.
+// eventParameters are the query parameters that links to lists of events keep. The
+// parameter eventPerson is not one of them: it searches for a user, whose events the reader
+// can then list.
 var eventParameters = []string{"type", "actor", "subject", "from", "to", fieldTimeZone}
 
 const (
@@ -34,7 +35,7 @@ const (
 	peopleShown = 8
 )
 
-// eventsView is what the pages of events show.
+// eventsView is the data of the pages that list events.
 type eventsView struct {
 	frame
 	pageLinks
@@ -103,14 +104,15 @@ func (l eventsView) isFiltered() bool {
 	return slices.ContainsFunc(eventParameters, func(name string) bool { return l.asked(name) != "" })
 }
 
-// isLookingFor reports whether the page shows a choice of users instead of events.
+// isLookingFor reports whether the page shows the users that a search has found, instead of
+// events.
 func (l eventsView) isLookingFor() bool {
 	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.faults == nil && mayFindPeople(l.pageContext)
 }
 
-// eventKind is a group of types of events to choose from.
+// eventKind is a group of event types in the filter for types.
 type eventKind struct {
-	name  string // the key of its message
+	name  string // the message key of the group's name
 	types []rolecall.EventType
 }
 
@@ -142,7 +144,7 @@ var eventKinds = []eventKind{
 	}},
 }
 
-// eventPrefix begins the keys of the names of events. The type follows.
+// eventPrefix and an event type form the message key of the type's name.
 const eventPrefix = "event."
 
 // eventName returns the name of the event type in words.
@@ -153,21 +155,23 @@ func eventName(t rolecall.EventType) string {
 	return string(t)
 }
 
-// viaPrefix begins the keys of the ways to make a request, except for the usual one.
+// viaPrefix begins the message keys that name how a request was made. The usual way has no
+// message.
 const viaPrefix = "events.via-"
 
-// difference is a member of an event with its values as text. If they are withheld, it has the
-// permission that shows them.
+// difference is a member that an event changed, with the values before and after as text.
+// If the caller may not read the values, withheld is true, and needed is the permission
+// that would show them.
 type difference struct {
 	member         string
 	before, after  string   // empty if the member has no value
-	removed, added []string // for a list: the items that are only in one of the values
+	removed, added []string // for a list: the items that only the old value has, and those that only the new value has
 	withheld       bool
-	needed         rolecall.Permission // zero: no permission shows it to other users
+	needed         rolecall.Permission // zero if no permission shows the values to other users
 }
 
 // differences returns the members that the event changed. If the event created or deleted
-// something, it returns all members.
+// an object, these are all members of the object.
 func differences(f frame, e *rolecall.Event, named names) (list []difference) {
 	if e.Values == nil {
 		return nil
@@ -197,7 +201,7 @@ func differences(f frame, e *rolecall.Event, named names) (list []difference) {
 	return list
 }
 
-// itemsOnlyIn returns the items of the list that the other list does not have, as text.
+// itemsOnlyIn returns the items of list that other does not have, as text.
 func itemsOnlyIn(f frame, member string, list, other []any, named names) (items []string) {
 	for _, item := range list {
 		if !slices.Contains(other, item) {
@@ -207,13 +211,13 @@ func itemsOnlyIn(f frame, member string, list, other []any, named names) (items 
 	return items
 }
 
-// isAssignment reports whether the event gave or took a role.
+// isAssignment reports whether the event assigned or removed a role.
 func isAssignment(e *rolecall.Event) bool {
 	return e.Type == rolecall.EventRoleAssigned || e.Type == rolecall.EventRoleUnassigned
 }
 
-// addLimits says in words that an assignment has no departments and no end: the values
-// of an event leave them out then.
+// addLimits adds words for the whole tenant and for no expiry, because the values of an
+// event leave out the departments and the expiry of an unlimited assignment.
 func addLimits(assignment map[string]any) {
 	if assignment["roleId"] == nil {
 		return
@@ -225,8 +229,9 @@ func addLimits(assignment map[string]any) {
 	}
 }
 
-// assignmentLimits returns where and until when the assignment of the event applies. Both are zero
-// if it has no such limit, if it was removed, or if the caller may not read it.
+// assignmentLimits returns the departments and the expiry of the assignment that the event
+// created. Each is zero if the assignment is not limited, if the event created no
+// assignment, or if the caller may not read the limit.
 func assignmentLimits(e *rolecall.Event) (where string, end rolecall.Time) {
 	if e.Values == nil || e.Type != rolecall.EventRoleAssigned {
 		return "", 0
@@ -246,8 +251,8 @@ func assignmentLimits(e *rolecall.Event) (where string, end rolecall.Time) {
 	return where, end
 }
 
-// membersOf returns the members of the object by their names, those of objects
-// within by their paths.
+// membersOf returns the members of a JSON object by name. The name of a nested member is
+// its path, with dots.
 func membersOf(object []byte) map[string]any {
 	members := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(object))
@@ -270,8 +275,8 @@ func flatten(members map[string]any, path string, value any) {
 	}
 }
 
-// valueText returns the value of the member in words. It replaces an id by a name if the caller
-// may read the name.
+// valueText returns the value of the member as text. It shows a name instead of an id if
+// the caller may read the name.
 func valueText(f frame, member string, value any, named names) string {
 	switch value := value.(type) {
 	case string:
@@ -299,8 +304,8 @@ func valueText(f frame, member string, value any, named names) string {
 	return ""
 }
 
-// The members of values that name others by their ids, those of them that are roles,
-// and those that are moments.
+// roleMembers are the members whose value is a role id or a list of role ids. idMembers are
+// all members with ids, and timeMembers those with timestamps.
 var (
 	roleMembers = map[string]bool{"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true}
 	idMembers   = map[string]bool{
@@ -310,7 +315,7 @@ var (
 	timeMembers = map[string]bool{"createdAt": true, "updatedAt": true, "expiresAt": true, "token.createdAt": true, "token.expiresAt": true, "passkey.createdAt": true}
 )
 
-// memberLabel returns what people call the member.
+// memberLabel returns the display name of the member.
 func memberLabel(member string) string {
 	top, below, within := strings.Cut(member, ".")
 	key, ok := valueLabels[top]
@@ -326,7 +331,8 @@ func memberLabel(member string) string {
 	return msg(key)
 }
 
-// valueLabels are the keys of the labels of the values in events, except those of users.
+// valueLabels has the message keys of the labels of members in events. Members of users
+// have their own labels.
 var valueLabels = map[string]string{
 	"id": "list.identifier", "roleId": "users.role", "departments": "assignment.departments", "expiresAt": "list.expires", "roles": "nav.roles", "rolesNotRestored": "value.roles-not-restored",
 	"token": "value.token", "passkey": "value.passkey", "totp": "factor.app", "tokens": "user.api-tokens", "recovery": "account.recovery-codes",
@@ -334,12 +340,13 @@ var valueLabels = map[string]string{
 	"displayName": "settings.display-name", "settings": "nav.settings",
 }
 
-// refusalParts matches the reason of an event for refused requests or failed sign-ins: the id of
-// the operation, the code of the problem and the number of times.
+// refusalParts matches the reason of an event about refused requests or failed sign-ins.
+// The groups are the id of the operation, the code of the problem and the number of
+// requests.
 var refusalParts = regexp.MustCompile(`^(?:(\w+): )?([a-z]+(?:-[a-z]+)*)(?:, (\d+) times)?$`)
 
-// refusalWords returns the reason of an event for refused requests or failed sign-ins in words. It
-// returns other reasons unchanged.
+// refusalWords translates the reason of an event about refused requests or failed sign-ins
+// into words. It returns other reasons unchanged.
 func (f frame) refusalWords(reason string) string {
 	parts := refusalParts.FindStringSubmatch(reason)
 	if parts == nil {
@@ -355,13 +362,14 @@ func (f frame) refusalWords(reason string) string {
 	return words
 }
 
-// isRefusal reports whether the program wrote the reason of the event, and not a user.
+// isRefusal reports whether the reason of the event comes from the program. Otherwise a
+// user has typed the reason.
 func isRefusal(e *rolecall.Event) bool {
 	return e.Type == rolecall.EventRefused || e.Type == rolecall.EventSignInFailed
 }
 
-// changedWords are the members that the event changed, in words; empty where its
-// name says that already.
+// changedWords names the members that the event changed. It leaves out members that the
+// name of the event already implies.
 func changedWords(e *rolecall.Event) string {
 	var words []string
 	for _, member := range e.Members {
@@ -395,8 +403,8 @@ func idsWithin(e *rolecall.Event) (ids []rolecall.AnyID) {
 	return ids
 }
 
-// roleOf returns the role that the event gave or took; zero if it is about none, or
-// the caller may not know which.
+// roleOf returns the id of the role that the event assigned or removed. It returns zero for
+// other events, and if the caller may not read which role it was.
 func roleOf(e *rolecall.Event) (id rolecall.AnyID) {
 	if e.Values == nil {
 		return id
@@ -409,15 +417,16 @@ func roleOf(e *rolecall.Event) (id rolecall.AnyID) {
 	return id
 }
 
-// history is the newest events about an object, on the page of the object.
+// history has the newest events about an object, for the page of the object.
 type history struct {
 	events []rolecall.Event
 	names  names
-	all    string // the address of the list of all of them
+	all    string // the address of the list of all events about the object
 }
 
-// historyOf returns the history of the object with the id, or of one type of events if a type is
-// given. It returns nil if the caller may not read events.
+// historyOf returns the newest events about the object with the id. If kind is not empty,
+// they are the events of this type only. historyOf returns nil if the caller may not read
+// events.
 func (c *console) historyOf(v *pageContext, subject rolecall.AnyID, kind rolecall.EventType) (*history, error) {
 	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
 		return nil, nil

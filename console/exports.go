@@ -8,10 +8,11 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// exportPath is the path of the CSV file, below that of the list.
+// exportPath follows the path of a list in the address of its CSV file.
 const exportPath = "/export"
 
-// exportPages are the CSV files of lists. They take the filters of the list.
+// exportPages returns the pages that answer with a list as a CSV file. They accept the
+// filters of the list.
 func (c *console) exportPages() []page {
 	return []page{
 		{path: "/{tenant}/users/export", operation: "ExportsController_exportUsers", query: exportedUsersQuery, show: c.exportUsers},
@@ -20,7 +21,8 @@ func (c *console) exportPages() []page {
 	}
 }
 
-// exportedUsersQuery is usersQuery without deleted users, who are not exported.
+// exportedUsersQuery has the parameters of usersQuery that select users. The status cannot
+// be "deleted", because deleted users are not exported.
 var exportedUsersQuery = append([]parameter{
 	{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
 }, holdersQuery...)
@@ -45,8 +47,8 @@ func (c *console) exportEvents(v *pageContext) error {
 	return v.export(func() (*rolecall.Table, error) { return c.directory.ExportEvents(v.ctx, v.call, v.eventListing()) })
 }
 
-// export answers with the table. Links of other sites lead to the list, because an event records each
-// export.
+// export answers with the table as a CSV file. Each export writes an event, so a link on
+// another site must not start one: export then redirects to the list.
 func (v *pageContext) export(open func() (*rolecall.Table, error)) error {
 	switch {
 	case !v.isFromOwnPage():
@@ -68,8 +70,8 @@ func (f frame) exportAddress(parameters []string) string {
 	return path + exportPath + f.listAddress(parameters)[len(path):]
 }
 
-// mayExportEvents reports whether the events of the whole tenant are shown, and not those of one
-// user.
+// mayExportEvents reports whether the caller can export the shown events. Events of one
+// user cannot be exported.
 func (l eventsView) mayExportEvents() bool {
 	return l.user == nil && authz.ReadEvents.Authorize(l.call.Principal) == nil
 }

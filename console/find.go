@@ -29,20 +29,20 @@ type findView struct {
 	groups []foundGroup
 }
 
-// foundGroup is the results of one kind. It has at least one.
+// foundGroup has the results of one kind, and at least one of them.
 type foundGroup struct {
 	title   string
 	results []foundResult
 }
 
-// foundResult is a link to a result. A dialog opens in the page.
+// foundResult is a link to a result. If isDialog is true, the address opens in the dialog.
 type foundResult struct {
 	address, name, note string
 	icon                string
 	isDialog            bool
 }
 
-// startedActions are the actions that the palette offers. Each opens a form.
+// startedActions are the actions that the search offers. Each opens a form.
 var startedActions = []struct {
 	section
 	isDialog bool
@@ -75,8 +75,9 @@ func (c *console) showFind(v *pageContext) error {
 	})
 }
 
-// found returns the users, roles and service accounts that the caller may read and that the text
-// names: by the beginnings of words, or by the whole email address, external ID or ID.
+// found returns the users, roles and service accounts that the caller may read and that
+// match the text. Each word must begin a word of the name, or the text must be the whole
+// email address, external ID or ID.
 func (c *console) found(v *pageContext, text string) (groups []foundGroup, err error) {
 	words := rolecall.Words(text)
 	words = words[:min(len(words), searchWords)]
@@ -183,8 +184,8 @@ func (c *console) foundAccounts(v *pageContext, text string, words []string) (re
 	return results, nil
 }
 
-// foundPages returns the pages and actions that are for the caller, and whose name contains all words
-// of the text.
+// foundPages returns the pages and actions that the caller may open and whose name contains
+// all words of the text.
 func foundPages(v *pageContext, text string) (results []foundResult) {
 	means := func(name string) bool {
 		name = strings.ToLower(name)

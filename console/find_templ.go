@@ -286,7 +286,7 @@ func findPage(p findView) templ.Component {
 	})
 }
 
-// findField is the search field. Outside of a form, the script keeps no input of it.
+// findField is the search field. The script for drafts does not save its input.
 func findField(p findView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -9,9 +9,9 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// typed returns the text of a form field, and whether it differs from the value that the form
-// had shown. Callers send only changed fields, so that they do not overwrite the changes of
-// other users.
+// typed returns the text of the form field with the name, and whether the text differs from
+// the value that the form had shown. Callers save only changed fields, so that they do not
+// overwrite the changes of other users.
 func typed(v *pageContext, name string) (text string, changed bool) {
 	if v.form[name] == nil {
 		return "", false
@@ -19,15 +19,16 @@ func typed(v *pageContext, name string) (text string, changed bool) {
 	return v.form.Get(name), v.form.Get(name) != v.form.Get("was-"+name)
 }
 
-// change is a field of a form: the value that it shows, and the value that is saved now. They
-// conflict if another user saved a different value after the form was loaded.
+// change is a form field of an object that exists. shown is the value that the form shows.
+// If the user has changed the field, saved is the value in the database, and conflicting
+// reports whether another user has saved a different value since the form was loaded.
 type change struct {
 	shown, saved string
 	conflicting  bool
 }
 
-// changeOf returns the field. saved is the value that is saved now. A field that the user has
-// changed keeps the typed text, and an unchanged field shows the saved value.
+// changeOf returns the form field with the name. saved is the value in the database. The
+// field shows the typed text if the user has changed it, otherwise saved.
 func (f frame) changeOf(name, saved string) change {
 	shown, was := f.form.Get(name), f.form.Get("was-"+name)
 	if f.form["was-"+name] == nil || shown == was {
@@ -36,7 +37,8 @@ func (f frame) changeOf(name, saved string) change {
 	return change{shown: shown, saved: saved, conflicting: saved != was && saved != shown}
 }
 
-// typedSet is typed for a set.
+// typedSet returns the values of a form field that has several, such as checkboxes with the
+// same name. changed reports whether they differ from the values that the form had shown.
 func typedSet(v *pageContext, name string) (list []string, changed bool) {
 	if v.form["was-"+name] == nil {
 		return nil, false
@@ -45,15 +47,17 @@ func typedSet(v *pageContext, name string) (list []string, changed bool) {
 	return list, len(without(list, was)) > 0 || len(without(was, list)) > 0
 }
 
-// setChange is a set in a form: the texts that it shows, and those that another user has added
-// and removed since the form was loaded.
+// setChange is a form field with several values, such as the permissions of a role: the
+// values that the form shows, and the values that another user has added and removed since
+// the form was loaded.
 type setChange struct {
 	shown        []string
 	added, taken []string
 }
 
-// setOf returns the set. now is what is saved. The boxes that the user has changed keep their
-// state, and all others show what is saved.
+// setOf returns the form field with the name. now has the values in the database. If the
+// user has added or removed a value in the form, the form keeps showing this change. All
+// other values are shown as they are in the database.
 func (f frame) setOf(name string, now []string) setChange {
 	if f.form[name] == nil && f.form["was-"+name] == nil {
 		return setChange{shown: now}
@@ -64,7 +68,8 @@ func (f frame) setOf(name string, now []string) setChange {
 	return change
 }
 
-// isStale reports whether another user has changed the values that the form showed.
+// isStale reports whether the form was refused because another user has changed the object
+// since the form was loaded.
 func (f frame) isStale() bool {
 	return f.problem != nil && f.problem.Code == rolecall.ErrPreconditionFailed.Code
 }
@@ -109,11 +114,12 @@ func lines(texts []string) (list []string) {
 	return list
 }
 
-// The forms carry a tag in fieldIfMatch: a hash of the members that the caller may read.
-// The form is refused if another user has changed one of them since the form was loaded.
+// Forms that change an object carry a tag in fieldIfMatch: a hash of the members that the
+// caller may read. A form is refused if another user has changed one of these members since
+// the form was loaded.
 
-// match returns the condition that the value still has the tag of the form. It returns nil if
-// the form has no tag.
+// match returns a condition for the service: the tag of the stored value must still be the
+// tag in the form. match returns nil if the form has no tag.
 func match[T any](v *pageContext, tagOf func(*T) string) directory.Match[T] {
 	tag := v.form.Get(fieldIfMatch)
 	if tag == "" {
@@ -122,8 +128,8 @@ func match[T any](v *pageContext, tagOf func(*T) string) directory.Match[T] {
 	return func(value *T) bool { return tagOf(value) == tag }
 }
 
-// tagOf returns the tag of the members. It hashes each member with its length, so that
-// different lists of members have different inputs.
+// tagOf returns the tag of the members. The length of each member is part of the hash, so
+// that the members "ab", "c" and "a", "bc" have different tags.
 func tagOf(members ...string) string {
 	var b []byte
 	for _, member := range members {
@@ -185,7 +191,8 @@ func tenantTag(t *rolecall.Tenant) string {
 	return tagOf(members...)
 }
 
-// textOf returns the text with a prefix, so that the empty text differs from nil.
+// textOf returns the text with a prefix, so that nil and the empty text have different
+// tags.
 func textOf(text *string) string {
 	if text == nil {
 		return ""

@@ -21,7 +21,7 @@ func (c *console) homePages() []page {
 type homeView struct {
 	frame
 	directory.Summary
-	names names // of the users and service accounts whose roles and tokens expire soon
+	names names // names of the users and service accounts whose roles and tokens expire soon
 }
 
 func (c *console) showHome(v *pageContext) (err error) {
@@ -49,7 +49,7 @@ func (c *console) showHome(v *pageContext) (err error) {
 	})
 }
 
-// atLeast returns the number in words that say whether there are more.
+// atLeast returns the number as text. If the number is not exact, the text says "at least".
 func atLeast(count int, exact bool) string {
 	if exact {
 		return thousands(count)
@@ -57,12 +57,13 @@ func atLeast(count int, exact bool) string {
 	return msg("home.at-least", "Number", thousands(count))
 }
 
-// failedAddress returns the list of the failed sign-ins of the last 24 hours.
+// failedAddress returns the address of the list of failed sign-ins of the last 24 hours.
 func (h homeView) failedAddress() string {
 	return h.path("/events?" + url.Values{"type": {string(rolecall.EventSignInFailed)}, "from": {h.now.Add(-rolecall.SummaryRecent).String()}}.Encode())
 }
 
-// usersAddress returns the list of active users with their second factors, if the caller may read it.
+// usersAddress returns the address of the list of active users with their second factors.
+// It is empty if the caller may not read this list.
 func (h homeView) usersAddress() string {
 	if authz.ListUsers.Authorize(h.call.Principal) != nil {
 		return ""
@@ -70,8 +71,8 @@ func (h homeView) usersAddress() string {
 	return h.path("/users?status=active&columns=factors")
 }
 
-// coverage returns the percentage of active users with a second factor, rounded down: only if all
-// have one is it 100.
+// coverage returns the percentage of active users with a second factor. It is rounded down,
+// so that 100 means all users.
 func coverage(f *rolecall.FactorCoverage) int {
 	if f.Users == 0 {
 		return 0
@@ -79,7 +80,8 @@ func coverage(f *rolecall.FactorCoverage) int {
 	return 100 * f.Protected / f.Users
 }
 
-// expiring returns how many of the roles and tokens expire soon.
+// expiring returns the number of roles and tokens that expire soon. exact is false if there
+// can be more.
 func (h homeView) expiring() (count int, exact bool) {
 	exact = true
 	if h.Roles != nil {
@@ -91,23 +93,23 @@ func (h homeView) expiring() (count int, exact bool) {
 	return count, exact
 }
 
-// The chart of the activity, in the units of its picture.
+// The sizes of the activity chart, in units of its SVG.
 const (
 	chartWidth  = 600
 	chartHeight = 120
 	barWidth    = chartWidth / rolecall.SummaryDays
 )
 
-// bar is a day of the chart.
+// bar is the bar of one day in the activity chart.
 type bar struct {
 	directory.DayActivity
 	x, height int
-	title     string // the day and the number of events
-	address   string // the events of the day
+	title     string // the date and the number of events
+	address   string // the address of the list of the day's events
 }
 
-// bars returns the days of the chart. The highest bar has the full height, and a day with an event
-// has a visible bar.
+// bars returns the bars of the activity chart. The bar of the day with the most events has
+// the full height, and each day with an event has a visible bar.
 func (h homeView) bars() []bar {
 	most := 1
 	for _, d := range h.Activity {
@@ -141,7 +143,7 @@ func (h homeView) activityTotal() string {
 	return atLeast(total, exact)
 }
 
-// tokenAddress returns the page with the tokens of the holder.
+// tokenAddress returns the address of the page with the API tokens of the token's holder.
 func (h homeView) tokenAddress(t *rolecall.APIToken) string {
 	if t.ServiceAccountID.IsZero() {
 		return userAddress(h.pageContext, t.UserID, "")
@@ -149,7 +151,7 @@ func (h homeView) tokenAddress(t *rolecall.APIToken) string {
 	return h.path("/service-accounts/" + t.ServiceAccountID.String())
 }
 
-// tokenHolder returns the id of the user or service account of the token.
+// tokenHolder returns the id of the user or service account that has the token.
 func (h homeView) tokenHolder(t *rolecall.APIToken) rolecall.UserID {
 	if t.ServiceAccountID.IsZero() {
 		return t.UserID
@@ -161,7 +163,8 @@ func (h homeView) roleLink(r rolecall.ExpiringRole) templ.Component {
 	return link(h.path("/roles/"+r.RoleID.String()), r.RoleName)
 }
 
-// factorsNote returns how many users the coverage is about.
+// factorsNote says in words how many active users the percentage refers to, and how many of
+// them have a second factor.
 func (h homeView) factorsNote() string {
 	f := h.Factors
 	if !f.Exact {
@@ -170,7 +173,7 @@ func (h homeView) factorsNote() string {
 	return msg("home.factors-note", "Protected", thousands(f.Protected), "Count", f.Users)
 }
 
-// dayName returns the date of the day with the index.
+// dayName returns the date of the day with the index i in the chart.
 func (h homeView) dayName(i int) string {
 	day, err := time.Parse(time.DateOnly, h.Activity[i].Date)
 	if err != nil {

@@ -13,12 +13,12 @@ func (c *console) invitationPages() []page {
 	}
 }
 
-// invitationsView is what the page of open invitations shows.
+// invitationsView is the data of the list of open invitations.
 type invitationsView struct {
 	frame
 	pageLinks
 	page  rolecall.Page[rolecall.Invited]
-	names names // of who invited
+	names names // names of the users who sent the invitations
 }
 
 func (c *console) showInvitations(v *pageContext) (err error) {
@@ -43,8 +43,8 @@ func (c *console) showInvitations(v *pageContext) (err error) {
 	})
 }
 
-// mayBeInvited reports whether the user is pending, so that an invitation helps. It returns true if
-// the caller may not read the status.
+// mayBeInvited reports whether the user is pending. An invitation only helps pending users.
+// mayBeInvited also returns true if the caller may not read the status.
 func mayBeInvited(u *rolecall.User, sight rolecall.UserMembers) bool {
 	return !sight.Has(rolecall.MemberStatus) || u.Status == rolecall.UserPending
 }
@@ -55,11 +55,11 @@ func (c *console) newUserPages() []page {
 	}
 }
 
-// newUserView is what the form of a new user shows.
+// newUserView is the data of the form for a new user.
 type newUserView struct {
 	frame
-	reach       rolecall.Reach // in which the caller creates users
-	departments []string       // to choose from
+	reach       rolecall.Reach // the reach in which the caller may create users
+	departments []string       // the departments that the form suggests
 }
 
 func (c *console) showNewUser(v *pageContext) (err error) {
@@ -96,8 +96,8 @@ func (c *console) createUser(v *pageContext) error {
 	return v.redirect(userAddress(v, created.Value.ID, "") + "?done=" + word)
 }
 
-// invites reports whether the form of a new user is to invite them: unless it says
-// otherwise, who may does.
+// invites reports whether the checkbox that invites the new user is checked. At first it is
+// checked if the caller may invite users.
 func (f frame) invites() bool {
 	return f.may(rolecall.UsersInvite) && (f.problem == nil || f.form.Get("invite") == "true")
 }

@@ -9,8 +9,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/rolecall/rolecall/internal/web"
 
-// htmxSettings prevent htmx from breaking the Content-Security-Policy of the pages, and
-// from storing pages in the browser.
+// htmxSettings disable features of htmx that violate the Content-Security-Policy of the
+// pages, and prevent htmx from storing pages in the browser.
 const htmxSettings = `{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"historyCacheSize":0,"refreshOnHistoryMiss":true,"selfRequestsOnly":true,"scrollIntoViewOnBoost":false,"defaultSettleDelay":0,"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
 
 func document(f frame, class string) templ.Component {
@@ -943,8 +943,8 @@ func account(f frame) templ.Component {
 	})
 }
 
-// shortcuts lists the keyboard shortcuts. The script fills it from the elements of
-// the page.
+// shortcuts is the dialog with the keyboard shortcuts. A script collects them from the
+// elements of the page.
 func shortcuts() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1000,7 +1000,7 @@ func shortcuts() templ.Component {
 	})
 }
 
-// discard asks before a changed form in the dialog is closed.
+// discard is the dialog that asks the user before a changed form in the dialog is closed.
 func discard() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1082,7 +1082,7 @@ func discard() templ.Component {
 	})
 }
 
-// toasts has the messages about completed actions.
+// toasts is the place for the messages about completed actions.
 func toasts(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1160,7 +1160,7 @@ func toasts(f frame) templ.Component {
 	})
 }
 
-// toastTemplate is the message that the script fills in.
+// toastTemplate is an empty message. The script copies it and fills in the text.
 func toastTemplate() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1296,7 +1296,7 @@ func toast(attributes templ.Attributes) templ.Component {
 	})
 }
 
-// undoing has the button that reverses the last action.
+// undoing has a button that reverses the last action.
 func undoing(u undo) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1369,7 +1369,7 @@ func undoing(u undo) templ.Component {
 	})
 }
 
-// entryLayout is a page for visitors without a session.
+// entryLayout is the layout of pages for users who are not signed in.
 func entryLayout(f frame, content templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1442,7 +1442,7 @@ func entryLayout(f frame, content templ.Component) templ.Component {
 	})
 }
 
-// refusal says why a page or a part of it is not shown.
+// refusal explains why the page, or a part of the page, is not shown.
 func refusal(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1606,8 +1606,8 @@ func refusal(f frame) templ.Component {
 	})
 }
 
-// requestID shows the id of the request with a button that copies it. Operators find the request in
-// the log by it.
+// requestID shows the id of the request with a button that copies it. With the id,
+// operators find the request in the log.
 func requestID(p *web.Problem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

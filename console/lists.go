@@ -11,7 +11,8 @@ import (
 )
 
 // listAddress returns the address of the list with the current values of the parameters.
-// changes overrides them: name, value, name, value. An empty value removes the parameter.
+// changes are names and values in turn, and override the current values. An empty value
+// removes the parameter.
 func (f frame) listAddress(parameters []string, changes ...string) string {
 	asked, query := f.request.URL.Query(), url.Values{}
 	for _, name := range parameters {
@@ -36,22 +37,25 @@ func (f frame) listAddress(parameters []string, changes ...string) string {
 // asked returns the value of the query parameter in the address.
 func (f frame) asked(name string) string { return f.request.URL.Query().Get(name) }
 
-// pageLinks are the addresses of the first, the previous and the next page of a list. An address is
-// empty if there is no such page, or if another link has it.
+// pageLinks are the addresses of the first, the previous and the next page of a list. An
+// address is empty if the page does not exist. If the previous page is the first page, only
+// previous is set.
 type pageLinks struct{ first, previous, next string }
 
-// The parameters of the addresses of pages. A cursor leads forward only, so the address of a page has
-// the cursors of the pages before it, as far as they fit.
+// The query parameters for pages of a list. A cursor only leads to the next page. So the
+// address of a page also has the cursors of up to previousMax pages before it, in at most
+// previousBytes bytes.
 const (
 	fieldCursor   = "cursor"
 	fieldPrevious = "previous"
-	firstPage     = "first" // stands for the first page, which has no cursor
+	firstPage     = "first" // used instead of a cursor for the first page, which has none
 	previousMax   = 10
 	previousBytes = 2000
 )
 
-// pagesOf returns the links of a list with these parameters. If the request is for the results
-// only, it also sets the address that the browser shows.
+// pagesOf returns the links to other pages of a list. parameters are the filters of the
+// list. If htmx requests only the results, pagesOf also makes htmx replace the address of
+// the page.
 func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links pageLinks) {
 	parameters = append(slices.Clone(parameters), fieldView)
 	cursor, visited := f.asked(fieldCursor), f.visited()
@@ -75,8 +79,8 @@ func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links page
 	return links
 }
 
-// visited returns the cursors of the pages before this one, as the address has them. It returns none
-// if the address was changed by hand.
+// visited returns the cursors of the pages before this one, from the address. It returns
+// nil if the address has no such cursors, too many, or an empty one.
 func (f frame) visited() []string {
 	text := f.asked(fieldPrevious)
 	if text == "" || f.asked(fieldCursor) == "" || len(text) > previousBytes {
@@ -89,7 +93,8 @@ func (f frame) visited() []string {
 	return visited
 }
 
-// joinVisited joins the cursors of the last pages.
+// joinVisited joins the cursors. If they are too many or too long, it leaves out those of
+// the earliest pages.
 func joinVisited(visited []string) string {
 	visited = visited[max(0, len(visited)-previousMax):]
 	for len(strings.Join(visited, ".")) > previousBytes {
@@ -98,8 +103,9 @@ func joinVisited(visited []string) string {
 	return strings.Join(visited, ".")
 }
 
-// sortOf returns the address that sorts the list by the member, and the value of aria-sort. If
-// the list is sorted by the member already, the address reverses the order or removes it.
+// sortOf returns the address that sorts the list by the member, and the current value of
+// aria-sort. If the list is already sorted by the member in ascending order, the address
+// reverses the order. If it is in descending order, the address removes the order.
 func (f frame) sortOf(parameters []string, by string) (address, direction string) {
 	to, direction := by, "none"
 	switch f.asked("sort") {
@@ -111,16 +117,18 @@ func (f frame) sortOf(parameters []string, by string) (address, direction string
 	return f.listAddress(parameters, "sort", to), direction
 }
 
-// fieldView is the parameter with the name of a list. It has no effect on the content of the list.
+// fieldView is the query parameter with the name of a saved view. It does not change the
+// content of the list.
 const (
 	fieldView   = "view"
 	viewNameMax = 60
 )
 
-// savedParameter is a parameter that the address of a saved view has.
+// savedParameter is a query parameter of a saved view.
 type savedParameter struct{ name, value string }
 
-// savedParameters returns the parameters of the current list, without the position in it.
+// savedParameters returns the current values of the parameters, for a saved view. The
+// position in the list is not saved.
 func (f frame) savedParameters(parameters []string) (saved []savedParameter) {
 	for _, name := range parameters {
 		if value := f.asked(name); value != "" {
@@ -130,14 +138,14 @@ func (f frame) savedParameters(parameters []string) (saved []savedParameter) {
 	return saved
 }
 
-// fieldColumns is the parameter with the additional columns of the list of users.
+// fieldColumns is the query parameter with the additional columns of the list of users.
 const fieldColumns = "columns"
 
-// column is an additional column of the list of users. Its name is that of the member that the list
-// of the API includes.
+// column is an additional column of the list of users. Its name is a value of the API
+// parameter "include".
 type column struct {
 	name       string
-	show, hide string // keys of the texts of the links
+	show, hide string // message keys of the links that show and hide the column
 	permission rolecall.Permission
 	include    func(*directory.Include) *bool
 }
@@ -148,7 +156,7 @@ var columns = []column{
 	{"factors", "users.show-factors", "users.hide-factors", rolecall.UsersFactors, func(i *directory.Include) *bool { return &i.Factors }},
 }
 
-// readColumns reads the names of the additional columns.
+// readColumns parses the names of the additional columns.
 func readColumns(p *parameters, text string) (code, detail string) {
 	for name := range strings.SplitSeq(text, ",") {
 		at := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
@@ -160,10 +168,11 @@ func readColumns(p *parameters, text string) (code, detail string) {
 	return "", ""
 }
 
-// columnChoice is an additional column that the reader can show or hide.
+// columnChoice is a link that shows or hides an additional column.
 type columnChoice struct{ address, label string }
 
-// columnChoices returns the additional columns whose data the caller may read of some user.
+// columnChoices returns the links for the additional columns. It leaves out columns whose
+// data the caller may not read of any user.
 func (l usersView) columnChoices() (choices []columnChoice) {
 	for _, c := range columns {
 		if l.call.Reach(c.permission).IsNowhere() {
@@ -182,7 +191,7 @@ func (l usersView) columnChoices() (choices []columnChoice) {
 	return choices
 }
 
-// columnNames returns the value of the parameter that selects the columns.
+// columnNames returns the value of the query parameter that selects the columns.
 func columnNames(selected directory.Include) string {
 	var names []string
 	for _, c := range columns {
@@ -193,7 +202,7 @@ func columnNames(selected directory.Include) string {
 	return strings.Join(names, ",")
 }
 
-// sortParameters returns the parameters that the addresses of another order keep.
+// sortParameters returns the query parameters to keep in links that change the order.
 func (l usersView) sortParameters() []string {
 	if l.page.Included == nil {
 		return userParameters
@@ -201,7 +210,8 @@ func (l usersView) sortParameters() []string {
 	return userListParameters
 }
 
-// includedOf returns the data of the additional columns of the user at the index.
+// includedOf returns the data for the additional columns of the user with the index at on
+// the page.
 func (l usersView) includedOf(at int) (included directory.Included) {
 	if l.page.Included != nil {
 		included = l.page.Included[at]
@@ -209,7 +219,8 @@ func (l usersView) includedOf(at int) (included directory.Included) {
 	return included
 }
 
-// furtherRoles says how many roles the list does not name. It is empty if the list names all.
+// furtherRoles says how many roles a user has in addition to those in the list. It returns
+// an empty text if the list has all.
 func furtherRoles(roles *directory.IncludedRoles) string {
 	n := len(roles.Items) - rolesInList
 	switch {
@@ -239,16 +250,19 @@ func shownFactors(factors *directory.IncludedFactors) string {
 // rolesInList is the number of roles that a row of the list of users names.
 const rolesInList = 3
 
-// departmentsMax is the maximum number of departments that a filter can select by their beginning.
+// departmentsMax is the maximum number of departments that the typed beginning of a name
+// can select.
 const departmentsMax = 50
 
-// departmentsKnown is the number of departments that the service returns. If it returns as many, there
-// can be more.
+// departmentsKnown is the maximum number of departments that the service returns. If it
+// returns this number, the tenant can have more.
 const departmentsKnown = 200
 
-// selectDepartments lets the filter of the listing match the departments that begin with the typed
-// text, unless one has exactly this name. It adds a field error if no name begins so. known are the departments
-// that the caller may read.
+// selectDepartments lets users filter by the beginning of a department's name. known are
+// the departments that the caller may read. If one of them has exactly the typed name, the
+// filter does not change. Otherwise the filter selects all departments whose names begin
+// with the typed text. selectDepartments adds a field error if these are more than
+// departmentsMax, or if known is complete and no name begins with the text.
 func selectDepartments(v *pageContext, listing *directory.UserListing, known []string) {
 	typed := rolecall.Fold(listing.Department)
 	if listing.Department == "" || v.call.Reads(rolecall.MemberDepartment).IsNowhere() {
@@ -273,8 +287,8 @@ func selectDepartments(v *pageContext, listing *directory.UserListing, known []s
 	}
 }
 
-// departmentsFor returns the departments that the caller may read. It reads them only for a filter by
-// department.
+// departmentsFor returns the departments that the caller may read. It returns nil if the
+// list is not filtered by department.
 func (c *console) departmentsFor(v *pageContext) ([]string, error) {
 	if v.department == "" {
 		return nil, nil

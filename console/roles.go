@@ -19,7 +19,7 @@ func (c *console) rolePages() []page {
 	}
 }
 
-// roleParameters are the query parameters that the addresses of the list of roles keep.
+// roleParameters are the query parameters that links to the list of roles keep.
 var roleParameters = []string{"q", "sort"}
 
 // rolesView is the data of the list of roles.
@@ -47,7 +47,7 @@ func (c *console) showRoles(v *pageContext) error {
 	})
 }
 
-// countWords returns the number of roles in words.
+// countWords returns the number of roles as text, such as "3 roles".
 func (l rolesView) countWords() string {
 	switch total := l.page.Total; {
 	case total == nil:
@@ -63,8 +63,8 @@ func (l rolesView) countWords() string {
 type roleView struct {
 	frame
 	role    rolecall.Role
-	left    int             // the number of permissions that the copy of a role lacks
-	holders *rolecall.Total // the number of holders that the caller may read; nil if the caller may read none
+	left    int             // the number of permissions that the copy of another role leaves out
+	holders *rolecall.Total // the number of users with the role that the caller may read; nil if the caller may read no users
 	history *history        // nil if the caller may not read events
 }
 
@@ -82,7 +82,7 @@ func (c *console) showRole(v *pageContext) error {
 	})
 }
 
-// roleView returns the role that the path names, and the number of its holders.
+// roleView returns the role that the path names, with the number of users who have it.
 func (c *console) roleView(v *pageContext) (view roleView, err error) {
 	if view.role, err = c.directory.Role(v.ctx, v.call, v.roleID); err != nil {
 		return view, err
@@ -100,8 +100,9 @@ func (c *console) roleView(v *pageContext) (view roleView, err error) {
 // address returns the address of the role's page. below is appended to its path.
 func (r roleView) address(below string) string { return r.path("/roles/" + r.role.ID.String() + below) }
 
-// hindrance returns why the caller may not perform the operation that needs the permission. It is
-// empty if the caller may.
+// hindrance returns the reason why the caller may not change or delete the role. needed is
+// the permission that the operation needs. hindrance returns an empty text if the caller
+// may.
 func (r roleView) hindrance(needed rolecall.Permission) string {
 	switch err := authz.RequireGrantable(r.call.Principal, &r.role, rolecall.Everywhere(), rolecall.Never); {
 	case r.role.System:
@@ -114,7 +115,8 @@ func (r roleView) hindrance(needed rolecall.Permission) string {
 	return ""
 }
 
-// hindrances returns why the caller may not update or delete the role, without duplicates.
+// hindrances returns the reasons why the caller may not update or delete the role, without
+// duplicates.
 func (r roleView) hindrances() []string {
 	var reasons []string
 	for _, needed := range []rolecall.Permission{rolecall.RolesUpdate, rolecall.RolesDelete} {
@@ -125,11 +127,12 @@ func (r roleView) hindrances() []string {
 	return reasons
 }
 
-// holderWords returns the number of users who hold the role, in words.
+// holderWords returns the number of users with the role as text. It returns an empty text
+// if the number is not known.
 func (r roleView) holderWords() string {
 	switch {
 	case r.holders == nil || r.holders.Count == 0 && !r.holders.Exact:
-		return "" // there can be users after those that were counted
+		return "" // the count ended early, so there can be users with the role
 	case r.holders.Count == 0:
 		return msg("roles.no-users")
 	case !r.holders.Exact:
@@ -187,14 +190,16 @@ func (c *console) showNewRole(v *pageContext) (err error) {
 	})
 }
 
-// clonedName returns the name of a copy of the role, cut to the length of a name.
+// clonedName returns the name for a copy of the role. It cuts the name to RoleNameMax
+// characters.
 func clonedName(name string) string {
 	copied := []rune(msg("roles.copy-of", "Role", name))
 	return strings.TrimSpace(string(copied[:min(len(copied), rolecall.RoleNameMax)]))
 }
 
-// fillWithRole fills the form of a new role with a copy of the role that the address names. It
-// leaves out the permissions that the caller may not give, and returns how many these are.
+// fillWithRole fills the form for a new role with the values of the role that the query
+// parameter "from" names. It leaves out the permissions that the caller may not give to a
+// role. left is the number of permissions left out.
 func (c *console) fillWithRole(v *pageContext) (left int, err error) {
 	id, err := rolecall.ParseID[rolecall.Role](v.request.URL.Query().Get("from"))
 	if err != nil {
@@ -279,13 +284,14 @@ func (c *console) deleteRole(v *pageContext) error {
 	return v.redirect(v.path("/roles") + "?done=role-deleted")
 }
 
-// isHeld reports whether the deletion of the role also removes assignments. The caller may read
-// them, or a first attempt to delete the role has found them.
+// isHeld reports whether the deletion of the role also removes assignments. It returns true
+// if the caller can read a user with the role, or if an attempt to delete the role has
+// failed because the role is assigned.
 func (r roleView) isHeld() bool {
 	return r.holders != nil && r.holders.Count > 0 || r.problem != nil && r.problem.Code == rolecall.ErrRoleInUse.Code
 }
 
-// deletion returns the effect of the deletion.
+// deletion describes the effect of the deletion in words.
 func (r roleView) deletion() string {
 	switch {
 	case r.holders != nil && r.holders.Count > 0 && r.holders.Exact:
@@ -306,18 +312,19 @@ type permissionGroup struct {
 	permissions []rolecall.Permission
 }
 
-// The keys of the titles of groups of permissions.
+// Message keys for the titles of groups of permissions.
 const (
 	applicationsTitle = "role-form.applications"
 	fieldsTitle       = "role-form.fields"
 )
 
-// resourceTitles maps resources to the keys of the titles of their groups.
+// resourceTitles maps resources to the message keys of the titles of their permission
+// groups.
 var resourceTitles = map[string]string{
 	"users": usersSection, "roles": rolesSection, "sessions": "user.sessions", "service-accounts": serviceAccountsSection, "events": eventsSection, "tenant": "settings.tenant", "*": "role-form.everything",
 }
 
-// permissionTitle returns the key of the title of the permission's group.
+// permissionTitle returns the message key of the title of the permission's group.
 func permissionTitle(p rolecall.Permission) string {
 	switch {
 	case !p.Own() && p != rolecall.AllApplications:
@@ -328,7 +335,9 @@ func permissionTitle(p rolecall.Permission) string {
 	return resourceTitles[p.Resource]
 }
 
-// permissionGroups are Rolecall's own permissions, in the groups of the role editor.
+// permissionGroups are the groups of checkboxes in the role editor. They contain Rolecall's
+// own permissions, the wildcard for all of these, and the wildcard for all permissions of
+// applications.
 var permissionGroups = func() (groups []permissionGroup) {
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
 		title := permissionTitle(p)
@@ -343,7 +352,7 @@ var permissionGroups = func() (groups []permissionGroup) {
 	return groups
 }()
 
-// others returns the shown permissions that have no checkbox.
+// others returns the values of the form field that have no checkbox in the role editor.
 func (s setChange) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.shown), func(text string) bool {
 		return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
@@ -354,7 +363,8 @@ func (s setChange) others() []string {
 
 func (s setChange) has(p rolecall.Permission) bool { return slices.Contains(s.shown, p.String()) }
 
-// covering returns another permission of the set that covers this one, or an empty text.
+// covering returns a selected permission other than p that covers p. It returns an empty
+// text if no other selected permission covers p.
 func (s setChange) covering(p rolecall.Permission) string {
 	for _, text := range s.shown {
 		if held, err := rolecall.ParsePermission(text); err == nil && held != p && held.Covers(p) {
@@ -364,7 +374,7 @@ func (s setChange) covering(p rolecall.Permission) string {
 	return ""
 }
 
-// shows reports whether the set has one of the permissions of the group.
+// shows reports whether a permission of the group is selected in the form field.
 func (g permissionGroup) shows(s setChange) bool { return slices.ContainsFunc(g.permissions, s.has) }
 
 // mayGive reports whether the caller may add the permission to a role.
@@ -373,7 +383,8 @@ func (r roleView) mayGive(p rolecall.Permission) bool {
 	return !missing
 }
 
-// isBounded reports whether the editor lists a permission that the caller may not add to a role.
+// isBounded reports whether the role editor shows permissions that the caller may not add
+// to a role.
 func (r roleView) isBounded() bool {
 	return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
 		return slices.ContainsFunc(g.permissions, func(p rolecall.Permission) bool { return !r.mayGive(p) })

@@ -1,11 +1,12 @@
-// The script of every page, next to htmx: the dialog, the time zone, the theme, rows of forms, and
-// messages.
+// The script that every page loads in addition to htmx. It controls the dialog, the time
+// zone, the theme, the rows of forms, and messages.
 
 const dialog = document.getElementById("dialog");
 const words = JSON.parse(document.body.dataset.messages);
 
-// The browser can restore a page from its back-forward cache after the user has signed out. So
-// the page is hidden until it is loaded again.
+// After a sign-out, the browser can still restore a page from its back-forward cache. So
+// this script hides each page that enters the cache, and reloads it when the browser
+// restores it.
 addEventListener("pagehide", (event) => {
   if (event.persisted) document.documentElement.hidden = true;
 });
@@ -13,8 +14,9 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
 
-// The server shows times in the time zone of this cookie. A page that was made for another zone is
-// loaded again. A page that answers a form is not, because that would send the form again.
+// The server shows times in the time zone of this cookie. If a page was rendered for
+// another time zone, the script reloads it. It does not reload a page that answers a form,
+// because a reload would send the form again.
 const zoneCookie = `rolecall_time_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
 const hasZoneCookie = () => document.cookie.split("; ").includes(zoneCookie);
 if (!hasZoneCookie()) {
@@ -25,7 +27,7 @@ if (!hasZoneCookie()) {
   }
 }
 
-// After a failed form, the focus is on the first error.
+// After a form with errors, the focus moves to the first field with an error.
 function focusFault(root) {
   const place = root.querySelector("[aria-invalid]") ?? root.querySelector(".problem");
   if (place?.matches(".problem")) place.tabIndex = -1;
@@ -62,8 +64,8 @@ if (dialog) {
   });
 }
 
-// Moves the message up, or to the left, until it covers no control. Without such a place, it is above
-// the page, where it covers nothing.
+// Moves the message up, or to the left, until it covers no control. If no such place
+// exists, the message moves to the top of the page.
 const toasts = document.getElementById("toasts");
 const step = 8;
 function place() {
@@ -87,8 +89,9 @@ function place() {
 }
 for (const type of ["scroll", "resize"]) addEventListener(type, () => requestAnimationFrame(place), { passive: true });
 
-// Shows a message for ten seconds, and longer while the pointer or the focus is on it. An open dialog
-// covers the page, so the message is then in the dialog.
+// Shows a message for ten seconds. While the pointer or the focus is on the message, it
+// stays. If a dialog is open, the message is added to the dialog, because the dialog covers
+// the page.
 function show(note) {
   const open = document.querySelector("dialog[open]");
   if (open) note.role = "status";
@@ -122,15 +125,17 @@ function sayUnanswered() {
 }
 document.body.addEventListener("htmx:sendError", sayUnanswered);
 
-// A response without a request id is not from Rolecall but, for example, from a proxy. It is not shown.
+// A response without a request id does not come from Rolecall but, for example, from a
+// proxy. Such a response is not shown in the page.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.xhr.getResponseHeader("x-request-id")) return;
   event.detail.shouldSwap = false;
   sayUnanswered();
 });
 
-// A copy button copies the element that it names, or the one before it. Without permission to use
-// the clipboard, it selects the text instead.
+// A copy button copies the text of the element that data-copy names, or of the element
+// before the button. If the browser denies access to the clipboard, the script selects the
+// text instead.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -151,8 +156,9 @@ document.addEventListener("submit", (event) => {
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });
-// The message about a completed action is shown once, and not again after a reload. replaceState
-// also prevents that a reload or the back button submits the form again.
+// The message about a completed action is shown once. Removing "done" from the address
+// prevents that a reload shows the message again. replaceState also prevents that a reload
+// or the back button submits the form again.
 const here = new URL(location.href);
 const done = here.searchParams.has("done");
 if (done) for (const name of ["done", "role", "undo-department", "undo-end", "undo-deleted"]) here.searchParams.delete(name);
@@ -170,8 +176,8 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Buttons add and remove rows of a form. A removed row is emptied first, so that the last row
-// stays as an empty one.
+// Buttons add and remove rows of a form. The script first empties the row to remove. If it
+// is the last row, the row stays, so that the form always has a row.
 document.addEventListener("click", (event) => {
   const repeat = event.target.closest("[data-repeat]");
   const row = event.target.closest("[data-unrepeat]")?.closest("[data-repeats]");
@@ -189,8 +195,8 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// The choice of a department is also the choice of "Users in certain departments", and "All users"
-// clears the departments.
+// If the user selects a department, the script also selects "Users in certain departments".
+// If the user selects "All users", the script clears the departments.
 document.addEventListener("input", ({ target }) => {
   const all = target.form?.querySelector("[name=where][value=everywhere]");
   if (!all) return;
@@ -204,8 +210,9 @@ document.addEventListener("input", ({ target }) => {
   }
 });
 
-// The choice between the theme of the system, the light and the dark one. The server writes the choice
-// from the cookie into the page, so that no page shows the wrong theme at first.
+// The buttons for the theme of the system, the light theme and the dark theme. The script
+// saves the choice in a cookie. The server reads the cookie and renders the page with the
+// theme, so that no page first appears in the wrong theme.
 {
   const root = document.documentElement;
   const button = document.querySelector("[data-theme-toggle]");

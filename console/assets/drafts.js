@@ -1,23 +1,23 @@
-// Keeps the input of forms. If a session has ended, the input of a form survives the new sign-in.
-// A changed form is not closed or left without a question. The input is in the storage of the tab from
-// the moment the form is sent until the next page that is not a page of the sign-in. Passwords, codes
-// and other secrets are never kept.
+// Protects the input of forms. If a session has ended, the input of a form survives the new
+// sign-in. The user must confirm that a changed form is closed or left. When a form is sent,
+// its input is saved in sessionStorage. The next page outside the sign-in removes the saved
+// input. Passwords, codes and other secrets are never saved.
 
 const dialog = document.getElementById("dialog");
 const discard = document.getElementById("discard");
 const words = JSON.parse(document.body.dataset.messages);
 const { user, method, forget } = document.body.dataset;
 
-const slot = "rolecall-input"; // in the storage
+const slot = "rolecall-input"; // the key in sessionStorage
 const secrets = "[type=password], [type=file], [readonly], [autocomplete~=one-time-code], [data-proof], [data-passkey], [name^=current-]";
-const keptHidden = /^(if-match|idempotency-key|timeZone|was-.*)$/; // the server finds conflicts by them
+const keptHidden = /^(if-match|idempotency-key|timeZone|was-.*)$/; // the server needs these fields to find conflicts
 
 const initial = new WeakMap(); // the input of a form when it was shown
-let opened = ""; // the address of the content of the dialog
-let pending = null; // the draft for the dialog that is being loaded
-let refusedChange = false; // a changed form of the dialog was sent, and the answer replaces it
-let sent = null; // the form whose answer is the next page
-let leaving = false; // the next page is the sign-in, and the input is kept
+let opened = ""; // the address of the page in the dialog
+let pending = null; // the draft to fill into the dialog that is being loaded
+let refusedChange = false; // the user has sent a changed form in the dialog, and the answer replaces the form
+let sent = null; // the form that the browser has sent, and whose answer is the next page
+let leaving = false; // the next page is the sign-in page, and the input stays saved
 
 const isBox = (field) => field.type === "checkbox" || field.type === "radio";
 const isPost = (form) => form.getAttribute("method") === "post";
@@ -41,13 +41,14 @@ function remember(root) {
   for (const form of root.querySelectorAll("form")) initial.set(form, textOf(form));
 }
 
-// The browser can refuse the storage, for example because of its settings.
+// Saves the draft. The browser can deny access to sessionStorage, for example because of
+// its settings.
 function store(draft) {
   try {
     if (draft) sessionStorage.setItem(slot, JSON.stringify(draft));
     else sessionStorage.removeItem(slot);
   } catch {
-    // Then the input does not survive.
+    // The input is not saved, and does not survive a sign-in.
   }
 }
 
@@ -82,7 +83,7 @@ function fillBoxes(form, entries) {
   }
 }
 
-// Adds the rows that the user had added.
+// Fills in repeated text fields, and first adds the rows that the user had added.
 function fillTexts(form, name, entries) {
   const all = () => fieldsOf(form).filter((field) => field.name === name && !isBox(field));
   const more = all()[0]?.closest("[data-repeated]")?.querySelector("[data-repeat]");
@@ -99,13 +100,14 @@ function fillHidden(form, name, entries) {
   }
 }
 
-// Several forms of a list have the address of the list. Only one has the fields of the draft.
+// Reports whether the draft belongs to the form. Several forms can have the same address,
+// so the form must also have a visible field of the draft.
 function isOf(draft, form) {
   const names = new Set(inputOf(form).map((entry) => entry.name));
   return actionOf(form) === draft.action && draft.input.some((entry) => entry.type !== "hidden" && names.has(entry.name));
 }
 
-// Fills in the form of the draft, if the root has it.
+// Fills the draft into its form, if root contains the form.
 function fill(root, draft) {
   const form = [...root.querySelectorAll("form")].find((other) => isOf(draft, other));
   if (!form) return;
@@ -125,11 +127,11 @@ function fill(root, draft) {
   form.prepend(note);
 }
 
-// On the pages of the sign-in, the draft stays. All other pages remove it, and the page of its form
-// shows it.
+// Fills in the saved draft if this page has its form. All pages remove the draft, except
+// the sign-in pages.
 function restore() {
   const draft = stored();
-  if (!draft || (!user && forget === undefined) || document.documentElement.hidden) return; // a hidden page is about to be loaded again
+  if (!draft || (!user && forget === undefined) || document.documentElement.hidden) return; // a hidden page is about to be reloaded
   store(null);
   const isDone = new URL(performance.getEntriesByType("navigation")[0]?.name ?? location.href).searchParams.has("done");
   if (draft.user !== user || method !== "GET" || isDone || ![draft.page, draft.action].includes(location.pathname)) return;
@@ -146,13 +148,14 @@ function forgetSelections() {
   try {
     for (const key of Object.keys(sessionStorage)) if (key.startsWith("selected ")) sessionStorage.removeItem(key);
   } catch {
-    // Then nothing was stored.
+    // Without access to sessionStorage, no selection was stored.
   }
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   remember(document);
-  // The answer to a refused form shows its input again, which is not saved.
+  // If this page answers a form with errors, the form shows input that is not saved. So the
+  // form counts as changed.
   const main = document.getElementById("main");
   if (method === "POST") for (const form of main.querySelectorAll("form")) initial.set(form, "[]");
   restore();
@@ -197,7 +200,8 @@ addEventListener("beforeunload", (event) => {
   if (!leaving && [...document.forms].some((form) => form !== sent && isChanged(form))) event.preventDefault();
 });
 
-// Asks before a changed form in the dialog is closed. It reports whether it asks.
+// Asks the user before a dialog with a changed form is closed. Returns whether the user was
+// asked.
 function asks() {
   const form = [...(dialog?.querySelectorAll("form") ?? [])].find(isChanged);
   if (!dialog?.open || discard.open || !form) return false;

@@ -1,5 +1,5 @@
-// Keyboard shortcuts. An element names its keys: data-keys="g u". The keys j and k move through the
-// rows of a list.
+// Keyboard shortcuts. The attribute data-keys="g u" of an element names its keys. The keys
+// j and k move through the rows of a list.
 
 const sheet = document.getElementById("shortcuts");
 const words = JSON.parse(document.body.dataset.messages);
@@ -17,7 +17,8 @@ function step(by) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-// After the back button, the focus is on the row that the user opened.
+// After the user returns with the back button, the focus is on the row that the user had
+// opened.
 document.addEventListener("click", (event) => {
   const row = rows().indexOf(event.target.closest("[data-row]"));
   if (row >= 0) history.replaceState({ ...history.state, row }, "");
@@ -89,7 +90,7 @@ document.addEventListener("keydown", (event) => {
 // The palette: Ctrl+K or ⌘K opens it, the arrow keys move through the results, and Enter opens the first
 // one.
 const opener = document.querySelector("[data-palette]");
-let isWaiting = false; // Enter was pressed before the results of the text arrived
+let isWaiting = false; // Enter was pressed before the results of the typed text arrived
 
 const links = () => [...document.querySelectorAll("#found a")];
 const isCurrent = (field) => document.getElementById("found").dataset.query === field.value.trim();

@@ -1,5 +1,6 @@
-// The token of a mailed link is in the fragment of the address, which browsers do not send. The
-// script moves it into the form, and removes it from the address and the history.
+// Mailed links carry their token in the fragment of the address, which browsers do not send
+// to servers. The script moves the token into the form, and removes it from the address and
+// the history.
 
 const form = document.querySelector("[data-link]");
 const otherwise = document.querySelector("[data-no-link]");

@@ -1,13 +1,14 @@
-// Forms that accept a passkey. The field with data-passkey has the WebAuthn options, and gets the
-// authenticator's response as its value. The browser asks for the passkey when the form is
-// submitted without another proof, or by a button with data-by-passkey.
+// Forms that accept a passkey. The attribute data-passkey of a field contains the WebAuthn
+// options, and the field receives the response of the authenticator. The script requests a
+// passkey in two cases: the user submits the form without another proof, or clicks a button
+// with data-by-passkey.
 
 const known = Boolean(window.PublicKeyCredential?.parseRequestOptionsFromJSON && PublicKeyCredential.parseCreationOptionsFromJSON);
 document.documentElement.classList.toggle("passkeys", known);
 
 const words = JSON.parse(document.body.dataset.messages);
 
-let asking; // the current request: a browser allows one at a time
+let asking; // the current request; a browser allows only one at a time
 
 const failures = {
   NotAllowedError: words.passkeyCanceled,
@@ -47,7 +48,8 @@ async function ask(form, field, submitter) {
   }
 }
 
-// In the capture phase, so that the form is submitted only after the passkey has answered.
+// This listener runs in the capture phase, so that the form is submitted only after the
+// authenticator has responded.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   const field = form.querySelector("[data-passkey]");

@@ -1,14 +1,15 @@
-// Selecting rows of a list: one, a range with Shift, all of the page, and none. The selection is
-// kept in the tab, so that users can be selected on several pages of the list.
+// Selecting rows of a list: one row, a range with Shift, all rows of the page, or none. The
+// selection is stored in sessionStorage, so that users from several pages of the list can
+// be selected.
 
 const words = JSON.parse(document.body.dataset.messages);
 const plurals = new Intl.PluralRules(document.documentElement.lang);
 const boxes = (form) => [...form.querySelectorAll("input[name=user]:not([data-elsewhere])")];
 const keyOf = (form) => "selected " + document.body.dataset.user + " " + new URL(form.action).pathname.split("/users/")[0];
 let shift = false; // whether the last key or click was with Shift
-let anchor = null; // the box where a range begins
+let anchor = null; // the checkbox where a range begins
 
-/** keep stores the selection, and shows how many users are selected. */
+/** keep stores the selection and shows the number of selected users. */
 function keep(form) {
   const all = boxes(form);
   const checked = all.filter((box) => box.checked).length;
@@ -21,8 +22,11 @@ function keep(form) {
   for (const place of form.querySelectorAll("[data-selected]")) place.textContent = text.replace("{Count}", selected.length);
 }
 
-/** restore selects the users that were selected on other pages. Those who are not on this page get
- * hidden boxes, which the form sends too. */
+/**
+ * restore selects the users that were selected before, on this page or on another one. For
+ * each selected user on another page, restore adds a hidden checkbox, which the form sends
+ * too.
+ */
 function restore(form) {
   const kept = new Set(JSON.parse(sessionStorage.getItem(keyOf(form)) ?? "[]"));
   if (kept.size === 0) return;
@@ -48,7 +52,7 @@ function clear(form) {
 document.addEventListener("pointerdown", (event) => (shift = event.shiftKey), true);
 document.addEventListener("keydown", (event) => (shift = event.shiftKey), true);
 document.addEventListener("mousedown", (event) => {
-  if (event.shiftKey && event.target.closest(".selector")) event.preventDefault(); // it would select text
+  if (event.shiftKey && event.target.closest(".selector")) event.preventDefault(); // a click with Shift would select text
 });
 
 document.addEventListener("change", (event) => {
@@ -75,7 +79,8 @@ document.addEventListener("click", (event) => {
   form.querySelector("[data-row]").focus();
 });
 
-// Results that a filter has loaded, and the outcome of an action, which ends the selection.
+// Runs after a filter has loaded new results, and after an action, which ends the
+// selection.
 document.addEventListener("htmx:afterSwap", () => {
   const form = document.querySelector("[data-selection]");
   if (!form) return;

@@ -1,5 +1,5 @@
-// Saved views: the names and addresses of lists with filters. They are kept in this browser, for each
-// user and list.
+// Saved views: names and addresses of lists with filters. They are stored in this browser,
+// separately for each user and each list.
 
 const most = 30;
 const keyOf = (menu) => `views ${document.body.dataset.user} ${menu.dataset.views}`;
@@ -25,7 +25,8 @@ function fill(menu) {
   menu.querySelector("[data-view-list]").replaceChildren(...rows);
 }
 
-// A view with the same name is replaced. The form then leads to the address of the view.
+// Saves the current list under the typed name and replaces a view with the same name. Then
+// the form leads to the address of the view.
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("[data-save-view]")) return;
   const menu = event.target.closest("[data-views]");
@@ -34,7 +35,7 @@ document.addEventListener("submit", (event) => {
   store(menu, [{ name, query }, ...load(menu).filter((view) => view.name !== name)]);
 });
 
-// The menu is replaced when the filters change.
+// Fills in the menu again, because htmx replaces it when the filters change.
 document.addEventListener("htmx:oobAfterSwap", () => {
   for (const menu of document.querySelectorAll("[data-views]")) fill(menu);
 });
