@@ -20,14 +20,14 @@ import (
 //go:embed messages/en.toml
 var englishMessages []byte
 
-// catalog holds the messages of one language.
+// catalog has the messages of one language.
 type catalog struct {
-	texts     map[string]string // the messages with one form, by their keys
-	localizer *i18n.Localizer   // chooses the form of messages with plurals
-	script    string            // the messages of the scripts, in JSON
+	texts     map[string]string // messages without plural forms, by key
+	localizer *i18n.Localizer   // chooses the plural form of the other messages
+	script    string            // the messages for the scripts, in JSON
 }
 
-// messages returns the catalog. The first page loads it.
+// messages returns the catalog. The first call loads it.
 var messages = sync.OnceValue(func() *catalog {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("toml", toml.Unmarshal)
@@ -50,30 +50,33 @@ var messages = sync.OnceValue(func() *catalog {
 	}
 	text, err := json.Marshal(script)
 	if err != nil {
-		panic(err) // cannot happen: they are texts
+		panic(err) // cannot happen: the messages are texts
 	}
 	c.script = string(text)
 	return c
 })
 
-// scriptPrefix begins the keys of the messages that every page hands to the scripts.
+// scriptPrefix begins the keys of messages for the scripts. Every page contains these
+// messages.
 const scriptPrefix = "script."
 
-// formsOf returns the plural forms of the message.
+// formsOf returns the plural forms that the message has, by category, such as "one" and
+// "other".
 func formsOf(m *i18n.Message) map[string]string {
 	forms := map[string]string{"zero": m.Zero, "one": m.One, "two": m.Two, "few": m.Few, "many": m.Many, "other": m.Other}
 	maps.DeleteFunc(forms, func(_, text string) bool { return text == "" })
 	return forms
 }
 
-// scriptMessages returns the messages of the scripts, in JSON.
+// scriptMessages returns the messages for the scripts, in JSON.
 func scriptMessages() string { return messages().script }
 
 // countPlaceholder is the placeholder whose value chooses the plural form.
 const countPlaceholder = "Count"
 
-// msg returns the message with the key. values are the names and the values of its placeholders:
-// "Name", name. If one is Count, its value chooses the plural form.
+// msg returns the message with the key. values are the names and values of the placeholders
+// in turn, such as "Name", name. The value of the placeholder Count chooses the plural
+// form.
 func msg(key string, values ...any) string {
 	text := messages().text(key, values)
 	if len(values) == 0 {
@@ -90,7 +93,8 @@ func msg(key string, values ...any) string {
 	return b.String()
 }
 
-// say renders the message with the key. A value can also be a component, such as a name or a link.
+// say renders the message with the key. The values of placeholders can also be components,
+// such as a name or a link.
 func say(key string, values ...any) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		return eachPiece(messages().text(key, values), values, func(piece string, value any) error {
@@ -112,8 +116,8 @@ func hasMessage(key string) bool {
 	return ok
 }
 
-// text returns the text of the message, in the plural form for the count. It returns the key if
-// there is no such message.
+// text returns the message with the key, with its placeholders. The value of Count chooses
+// the plural form. If the catalog does not have the message, text returns the key.
 func (c *catalog) text(key string, values []any) string {
 	if text, ok := c.texts[key]; ok {
 		return text
@@ -126,8 +130,8 @@ func (c *catalog) text(key string, values []any) string {
 	return text
 }
 
-// eachPiece calls do for each piece of the text, in order: for the text between placeholders
-// without a value, and for each placeholder with its value.
+// eachPiece splits the text at its placeholders and calls do for each piece in order. The
+// value is nil for a piece of text, and the value of the placeholder otherwise.
 func eachPiece(text string, values []any, do func(piece string, value any) error) error {
 	for text != "" {
 		before, rest, isPlaceholder := strings.Cut(text, "{")
@@ -150,7 +154,8 @@ func eachPiece(text string, values []any, do func(piece string, value any) error
 	return nil
 }
 
-// valueOf returns the value of the placeholder, or nil.
+// valueOf returns the value of the placeholder with the name. It returns nil if values does
+// not contain the name.
 func valueOf(name string, values []any) any {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == name {

@@ -16,18 +16,18 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// frame is the data of the layout around each page.
+// frame is the data of the layout that surrounds every page.
 type frame struct {
 	*pageContext
 	title     string
-	here      string // the key of the section of the navigation that the page is in
+	here      string // the message key of the navigation section that the page is in
 	now       rolecall.Time
-	told      templ.Component   // the message about the last action; nil without one
-	challenge *signin.Challenge // for re-authentication; nil if the password is enough
+	told      templ.Component   // the message about the last action, or nil
+	challenge *signin.Challenge // second-factor challenge for the re-authentication form; nil if the password is enough
 }
 
-// fragments maps the id of the element that a script replaces to the template fragments that
-// answer the script's request.
+// fragments maps the id of an element to the template fragments with which the server
+// answers when a script replaces this element.
 var fragments = map[string][]any{
 	"results": {"results", "count"},
 	"count":   {"total"},
@@ -36,7 +36,8 @@ var fragments = map[string][]any{
 	"found":   {"found"},
 }
 
-// show writes the page, or only the fragment that the request names.
+// show writes the page. If the request asks for one fragment, show writes only this
+// fragment.
 func (c *console) show(v *pageContext, title, here string, content func(frame) templ.Component) error {
 	f := frame{pageContext: v, title: title, here: here, now: c.access.Now()}
 	f.told = c.doneMessage(f)
@@ -79,8 +80,8 @@ func (c *console) showEntry(v *pageContext, title string, content func(frame) te
 	})
 }
 
-// refuse writes the problem as a page. It redirects unauthenticated users to the sign-in page,
-// which leads back to the requested page.
+// refuse writes an error page for the problem. If the caller has no valid session, refuse
+// redirects to the sign-in page, which leads back to the requested page.
 func (c *console) refuse(v *pageContext) error {
 	problem := v.problem
 	if problem.Kind == rolecall.Unauthenticated && v.tenant != "" {
@@ -92,8 +93,8 @@ func (c *console) refuse(v *pageContext) error {
 	return c.show(v, problem.Title, "", refusal)
 }
 
-// signInAddress returns the address of the sign-in page, with the requested page as the page to
-// return to. After the sign-in, the user returns to the page of a form, and submits it again.
+// signInAddress returns the address of the sign-in page. The sign-in page leads back to the
+// requested page. If the request was a form, the user must submit the form again there.
 func signInAddress(v *pageContext, why string) string {
 	query := url.Values{}
 	if why != rolecall.ErrUnauthenticated.Code {
@@ -101,7 +102,7 @@ func signInAddress(v *pageContext, why string) string {
 	}
 	page := v.request.URL
 	if current, err := url.Parse(v.currentURL()); v.fragment() != "" && err == nil {
-		page = current // a fragment has no page at its own address
+		page = current // the address of a fragment is not the address of a page
 	}
 	if tail, ok := strings.CutPrefix(page.EscapedPath(), v.path("")); ok && tail != "" && tail != "/" {
 		if page.RawQuery != "" {
@@ -116,15 +117,15 @@ func signInAddress(v *pageContext, why string) string {
 	return address
 }
 
-// returnAddress returns the page of the tenant that the text names. It returns the first page
-// if the text is not the address of such a page.
+// returnAddress returns the address of the page that the text names, within the tenant. If
+// the text is not such an address, it returns the address of the tenant's first page.
 func returnAddress(v *pageContext, text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") ||
 		strings.ContainsAny(u.Path, "\\") || slices.Contains(strings.Split(u.Path, "/"), "..") || strings.HasPrefix(u.Path, "/sign-") {
 		return v.path("/")
 	}
-	if query := u.Query(); query.Has("done") { // the link must not make the page report an action
+	if query := u.Query(); query.Has("done") { // the page must not report an action that did not happen
 		query.Del("done")
 		u.RawQuery = query.Encode()
 	}
@@ -139,8 +140,8 @@ func userAddress(v *pageContext, id rolecall.UserID, below string) string {
 // toRoot redirects to the page where users enter the name of their tenant.
 func toRoot(v *pageContext) error { return v.redirect(v.root()) }
 
-// toHome redirects to the first section that the caller may read, or to the caller's own
-// account. It passes the message of the last action on.
+// toHome redirects to the first section that the caller may read, or else to the caller's
+// account page. It keeps the message about the last action.
 func toHome(v *pageContext) error {
 	if open := openTo(v.call.Principal, sections); len(open) > 0 {
 		address := v.path(open[0].path)
@@ -152,13 +153,14 @@ func toHome(v *pageContext) error {
 	return toAccount(v)
 }
 
-// notFound returns the problem for an address without a page.
+// notFound returns the problem for an address that belongs to no page.
 func notFound(*pageContext) error {
 	return rolecall.ErrNotFound.With(msg("problem.no-page"))
 }
 
-// faultAt returns the field error of the field, or an empty text. field is the name of a
-// parameter, or a pointer into the request body of the operation, without its leading slash.
+// faultAt returns the error of the field as text. It returns an empty text if the field has
+// no error. field is the name of a query parameter, or the JSON pointer of a member of the
+// operation's request body, without the leading slash.
 func (f frame) faultAt(field string) string {
 	faults := f.faults
 	if p := f.problem; p != nil {
@@ -172,13 +174,14 @@ func (f frame) faultAt(field string) string {
 	return ""
 }
 
-// placeOf maps problems that have no field errors to the member that they are about.
+// placeOf maps codes of problems without field errors to the member that each is about.
 var placeOf = map[string]string{
 	rolecall.ErrEmailTaken.Code: "email", rolecall.ErrExternalIDTaken.Code: "externalId", rolecall.ErrOutsideReach.Code: "department",
 	rolecall.ErrRoleNameTaken.Code: "name", rolecall.ErrRoleKeyTaken.Code: "key",
 }
 
-// faultsOf returns the field errors of the problem. If it has none, placeOf can give it one.
+// faultsOf returns the field errors of the problem. If the problem has no field errors, its
+// code can determine the field.
 func faultsOf(p *web.Problem) rolecall.FieldErrors {
 	if place, ok := placeOf[p.Code]; ok && p.FieldErrors == nil {
 		return rolecall.FieldErrors{{Pointer: "/" + place, Code: p.Code, Detail: p.Detail}}
@@ -193,8 +196,8 @@ func (f frame) isWrongWithin(fields ...string) bool {
 	})
 }
 
-// faultsWithin returns the field errors of a list, and of its items. The form has one field for
-// the list, with one item per line.
+// faultsWithin returns the errors of a list and of its items. In the form, the list is one
+// field, with one item per line.
 func (f frame) faultsWithin(field string) (faults []string) {
 	p, list := f.problem, lines(f.form[field])
 	if p == nil {
@@ -218,8 +221,8 @@ func isWithin(pointer, field string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// problemBeside returns the problem, or nil if the page shows all its field errors at the given
-// fields or in the re-authentication form.
+// problemBeside returns the problem to show above the form. It returns nil if all field
+// errors of the problem appear at the given fields or in the form for re-authentication.
 func (f frame) problemBeside(fields ...string) *web.Problem {
 	p := f.problem
 	if p == nil || p.Status < http.StatusBadRequest {
@@ -239,8 +242,8 @@ func (f frame) may(permission rolecall.Permission) bool {
 	return !f.call.Reach(permission).IsNowhere()
 }
 
-// returnTail returns the page to return to after the sign-in, as the request names it. It is
-// not validated.
+// returnTail returns the page that the sign-in leads back to, from the request. The value
+// is not validated.
 func (f frame) returnTail() string {
 	if tail := f.form.Get("return"); tail != "" {
 		return tail
@@ -256,7 +259,7 @@ func (f frame) start() string {
 	return f.path("/")
 }
 
-// refusedPart returns the fragment that the refusal replaces.
+// refusedPart returns the fragment of the page that the error page replaces.
 func refusedPart(f frame) any {
 	if ids, ok := fragments[f.fragment()]; ok {
 		return ids[0]
@@ -264,14 +267,14 @@ func refusedPart(f frame) any {
 	return ""
 }
 
-// question is the text of a confirmation dialog.
+// question has the texts of a confirmation dialog.
 type question struct {
-	title       templ.Component // "Suspend Ada Lovelace?"
+	title       templ.Component // such as "Suspend Ada Lovelace?"
 	detail      string          // the effect of the action
-	label       string          // of the button
-	back        string          // the address of the page without the dialog
+	label       string          // the label of the button
+	back        string          // the address of the page below the dialog
 	destructive bool            // the action removes something
-	answers     string          // code of the problem that the dialog resolves
+	answers     string          // the code of a problem that the user resolves by confirming
 }
 
 // newKey returns the idempotency key of a form. The key stays the same when the form is sent
@@ -284,17 +287,17 @@ func (f frame) newKey() string {
 	return rolecall.NewID[any](f.now).String()
 }
 
-// section is one entry of the navigation, or of the tabs within such a section. Only
-// callers who satisfy all of its policies see it.
+// section is an entry of the navigation, or a tab within a section. Callers see it only if
+// all of its policies allow them to act.
 type section struct {
-	name     string // the key of its name
+	name     string // the message key of its name
 	path     string
 	icon     string
 	keys     string // keyboard shortcut
 	policies []*authz.Policy
 }
 
-// The keys of the names of the sections.
+// The message keys of the names of sections.
 const (
 	homeSection            = "nav.home"
 	usersSection           = "nav.users"
@@ -303,7 +306,7 @@ const (
 	eventsSection          = "nav.events"
 	serviceAccountsSection = "nav.service-accounts"
 	settingsSection        = "nav.settings"
-	accountSection         = "nav.account" // the navigation shows the name of the caller for it
+	accountSection         = "nav.account" // the navigation shows the caller's name instead
 )
 
 var sections = []section{
@@ -316,12 +319,13 @@ var sections = []section{
 	{settingsSection, "/settings", "settings", "g s", []*authz.Policy{authz.ReadTenant}},
 }
 
-// donePrefix begins the keys of the messages about the last action. The word in the query
-// parameter "done" follows. {Name} stands for the user or service account of the page, and {Role}
-// for the role that the address names.
+// donePrefix and the value of the query parameter "done" form the key of a message about
+// the last action. In the message, {Name} is the user or service account of the page, and
+// {Role} is the role in the query parameter "role".
 const donePrefix = "done."
 
-// doneMessage returns the message about the last action, or nil.
+// doneMessage returns the message about the last action. It returns nil if the address
+// names no message, or if another site made the request.
 func (c *console) doneMessage(f frame) templ.Component {
 	key := donePrefix + f.asked("done")
 	if !hasMessage(key) || !f.isFromOwnPage() {
@@ -336,7 +340,8 @@ func (c *console) doneMessage(f frame) templ.Component {
 	return say(key, "Name", bdi(f.title), "Role", role)
 }
 
-// roleAsked returns the role that the address names, as far as the caller may read it.
+// roleAsked returns the role that the query parameter "role" names. It returns false if the
+// role does not exist or the caller may not read roles.
 func (c *console) roleAsked(v *pageContext) (rolecall.Role, bool) {
 	id, err := rolecall.ParseID[rolecall.Role](v.request.URL.Query().Get("role"))
 	if err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
@@ -346,17 +351,17 @@ func (c *console) roleAsked(v *pageContext) (rolecall.Role, bool) {
 	return role, err == nil
 }
 
-// deletedPolicies are of the list of users with those who can be restored.
+// deletedPolicies are the policies of the list of deleted users.
 var deletedPolicies = []*authz.Policy{authz.ListUsers, authz.ListDeletedUsers}
 
-// userLists are the lists that the section of users consists of.
+// userLists are the tabs of the section of users.
 var userLists = []section{
 	{name: "nav.all-users", path: "/users", policies: []*authz.Policy{authz.ListUsers}},
 	{name: "nav.invitations", path: "/invitations", policies: []*authz.Policy{authz.ListInvitations}},
 	{name: "nav.deleted", path: "/users/deleted", policies: deletedPolicies},
 }
 
-// openTo returns those of the sections that are for the principal.
+// openTo returns the sections that the principal may open.
 func openTo(p *authz.Principal, list []section) (shown []section) {
 	for _, s := range list {
 		if s.open(p) {
@@ -366,7 +371,7 @@ func openTo(p *authz.Principal, list []section) (shown []section) {
 	return shown
 }
 
-// open reports whether the section is for the principal.
+// open reports whether the principal may open the section.
 func (s section) open(p *authz.Principal) bool { return areAllowed(p, s.policies) }
 
 // areAllowed reports whether all of the policies allow the principal to act.

@@ -17,35 +17,35 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// parameters are what the address of a page says.
+// parameters are the values from the path and the query of an address.
 type parameters struct {
-	userID    rolecall.UserID // of the path
+	userID    rolecall.UserID // of the path, like the other ids
 	roleID    rolecall.RoleID
 	accountID rolecall.ServiceAccountID
 	tokenID   rolecall.APITokenID
 	sessionID rolecall.SessionID
 	passkeyID []byte
 
-	limit      int // of the query
+	limit      int // of the query, like all further fields
 	cursor     string
-	after      *rolecall.Position // of the cursor
-	sort       string             // member; empty for the default order
+	after      *rolecall.Position // the position in the cursor
+	sort       string             // the member to sort by; empty for the default order
 	desc       bool
 	words      []string
 	email      string
 	externalID string
 	department string
 	status     string
-	holds      rolecall.RoleID // only users who hold the role
+	holds      rolecall.RoleID // only users with this role
 	roleKey    string
-	permission rolecall.Permission // zero unless the address names one without wildcards
+	permission rolecall.Permission // zero unless the address names a known permission without wildcards
 	count      bool
 	include    directory.Include // the additional columns of the list of users
-	view       string            // the name that the address gives to the list
+	view       string            // the name of the saved view
 	eventType  string
 	actor      rolecall.AnyID
 	subject    rolecall.AnyID
-	dayZone    *time.Location // of the days in the query
+	dayZone    *time.Location // the time zone of the days in from and to
 	from, to   rolecall.Time
 }
 
@@ -82,7 +82,8 @@ func readID[T any](into *rolecall.ID[T], text string) bool {
 	return err == nil
 }
 
-// passkeyIDLength limits the id of a passkey in an address.
+// passkeyIDLength is the maximum length of the id of a passkey in an address, in
+// characters.
 const passkeyIDLength = 1364
 
 func readPasskeyID(p *parameters, text string) bool {
@@ -91,7 +92,7 @@ func readPasskeyID(p *parameters, text string) bool {
 	return err == nil && len(text) <= passkeyIDLength && len(id) > 0
 }
 
-// readPath reads the parameters of the path. It reports whether all are valid.
+// readPath reads the parameters of the path, and reports whether all are valid.
 func (v *pageContext) readPath() bool {
 	for _, reader := range v.page.pathReaders {
 		if !reader.read(&v.parameters, v.request.PathValue(reader.name)) {
@@ -101,8 +102,8 @@ func (v *pageContext) readPath() bool {
 	return true
 }
 
-// parameter is one parameter of the query. Read returns the code and the detail of a field
-// error, or two empty strings.
+// parameter is a parameter of the query. read returns the code and the detail of a field
+// error, or two empty strings if the value is valid.
 type parameter struct {
 	name string
 	read func(p *parameters, text string) (code, detail string)
@@ -153,12 +154,12 @@ func eventTypes() (types []string) {
 	return types
 }
 
-// readQuery reads the parameters of the query that the page has. Empty ones, which forms
-// send, are ignored.
+// readQuery reads the query parameters that the page knows. It ignores empty parameters,
+// because browsers send them for empty fields of a form.
 func (v *pageContext) readQuery() {
 	v.limit, v.dayZone = rolecall.DefaultLimit, v.zone
 	if zone, ok := timezone.Load(v.request.URL.Query().Get(fieldTimeZone)); ok {
-		v.dayZone = zone // before the days are read
+		v.dayZone = zone // before the days in the query are read
 	}
 	var seen uint32
 	var unknown rolecall.FieldErrors
@@ -194,8 +195,8 @@ func (v *pageContext) readQuery() {
 
 const codeUnknownValue = "unknown-value"
 
-// readChoice returns a parser that accepts only the given values. key is that of the message about
-// another value.
+// readChoice returns a parser that accepts only the given values. key is the message key of
+// the error for all other values.
 func readChoice(values []string, key string, into func(*parameters) *string) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		if !slices.Contains(values, text) {
@@ -206,7 +207,8 @@ func readChoice(values []string, key string, into func(*parameters) *string) fun
 	}
 }
 
-// readPermission reads a permission. Other texts are part of a search for one.
+// readPermission reads a permission. A text that is not a permission is valid too: it
+// searches for permissions.
 func readPermission(p *parameters, text string) (code, detail string) {
 	permission, err := rolecall.ParsePermission(text)
 	if err == nil && permission.Known() && !permission.HasWildcard() {
@@ -215,7 +217,8 @@ func readPermission(p *parameters, text string) (code, detail string) {
 	return "", ""
 }
 
-// readFilterID returns a parser of ids. It refuses the nil UUID, which would not filter.
+// readFilterID returns a parser of ids. It refuses the zero UUID, because a zero id would
+// select everything.
 func readFilterID[T any](into func(*parameters) *rolecall.ID[T]) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		id, err := rolecall.ParseID[T](text)
@@ -237,7 +240,7 @@ func readText(longest int, into func(*parameters) *string) func(*parameters, str
 	}
 }
 
-// readTime returns a parser of timestamps and of days. A day stands for its first moment.
+// readTime returns a parser of timestamps and days. A day becomes its first moment.
 func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		if len(text) == len(time.DateOnly) {
@@ -254,7 +257,7 @@ func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (
 	}
 }
 
-// readTimeZone accepts the names that readQuery could load.
+// readTimeZone accepts the names of time zones that readQuery could load.
 func readTimeZone(_ *parameters, text string) (code, detail string) {
 	if _, ok := timezone.Load(text); !ok {
 		return "format", msg("problem.time-zone")
@@ -323,7 +326,7 @@ func readSearch(p *parameters, text string) (code, detail string) {
 // keyLength is the maximum length of an idempotency key.
 const keyLength = 255
 
-// checkKey adds a field error if the idempotency key of the form is invalid.
+// checkKey adds a field error if the form's idempotency key is missing or invalid.
 func (v *pageContext) checkKey() {
 	if !v.page.needsKey {
 		return
@@ -377,13 +380,14 @@ func (v *pageContext) eventListing() directory.EventListing {
 	return directory.EventListing{Type: p.eventType, Actor: p.actor, Subject: p.subject, From: p.from, To: p.to, After: p.after, Limit: p.limit}
 }
 
-// sealCursor returns the cursor of the next page. Only this user can use it, and only for this
-// list.
+// sealCursor returns the cursor of the next page. The cursor is valid only for this caller
+// and this list.
 func (v *pageContext) sealCursor(at *rolecall.Position) string {
 	return web.SealCursor(v.console.access.Keys, at, v.listDigest())
 }
 
-// openCursor verifies the cursor and sets the position from it.
+// openCursor verifies the cursor and sets v.after to its position. If the cursor is
+// invalid, it adds a field error.
 func (v *pageContext) openCursor() {
 	at, ok := web.OpenCursor(v.console.access.Keys, v.cursor, v.listDigest())
 	if !ok {
@@ -393,7 +397,8 @@ func (v *pageContext) openCursor() {
 	v.after = at
 }
 
-// listDigest returns a hash that identifies the list, its order and its reader.
+// listDigest returns a hash of the list, its filters, its order and the caller. Cursors
+// contain it.
 func (v *pageContext) listDigest() []byte {
 	p, principal := &v.parameters, v.call.Principal
 	order := p.sort
@@ -408,7 +413,7 @@ func (v *pageContext) listDigest() []byte {
 	)
 }
 
-// parameterName returns what people call the parameter.
+// parameterName returns the name of the parameter in error messages.
 func parameterName(parameter string) string {
 	switch parameter {
 	case "q":
@@ -419,10 +424,11 @@ func parameterName(parameter string) string {
 	return msg("problem.parameter", "Parameter", parameter)
 }
 
-// suggestedBytes bounds what is suggested: the list is not to outweigh the page.
+// suggestedBytes is the maximum total length of the suggestions for a field, in bytes.
+// Without a limit, the suggestions could become longer than the page.
 const suggestedBytes = 1 << 10
 
-// suggested returns as many of the words, from the first on, as a field may suggest.
+// suggested returns the first words, as many as fit into suggestedBytes.
 func suggested(words []string) []string {
 	size := 0
 	for i, word := range words {

@@ -9,10 +9,10 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// permissionsOpen is the largest number of permissions that the page of their holder shows at once.
+// permissionsOpen is the maximum number of permissions that a page shows unfolded.
 const permissionsOpen = 6
 
-// permissionRow is a permission in a table, with the cells of the further columns.
+// permissionRow is a permission in a table, with the cells of the additional columns.
 type permissionRow struct {
 	permission rolecall.Permission
 	cells      []templ.Component
@@ -20,12 +20,12 @@ type permissionRow struct {
 
 // permissionSet is a group of rows in a table of permissions.
 type permissionSet struct {
-	title string // the key of its message
+	title string // the message key of its title
 	rows  []permissionRow
 }
 
-// inGroups returns the rows in the groups of the role editor. The permissions of applications are the
-// last group.
+// inGroups sorts the rows into the groups of the role editor. The permissions of
+// applications are the last group.
 func inGroups(rows []permissionRow) (groups []permissionSet) {
 	for _, g := range append(slices.Clone(permissionGroups), permissionGroup{title: applicationsTitle}) {
 		group := permissionSet{title: g.title}
@@ -41,7 +41,8 @@ func inGroups(rows []permissionRow) (groups []permissionSet) {
 	return groups
 }
 
-// heldRows returns a row for each permission that roles give, with its reach and the roles.
+// heldRows returns a row for each permission in grants, with its reach and the roles that
+// give it.
 func heldRows(grants []authz.Grant) (rows []permissionRow) {
 	for _, g := range grants {
 		rows = append(rows, permissionRow{g.Permission, []templ.Component{bdi(reachWords(g.Reach)), bdi(listed(roleNames(g.Roles)))}})
@@ -61,8 +62,9 @@ func (f frame) ownRows() (rows []permissionRow) {
 	return rows
 }
 
-// roleRows returns a row for each permission of the role: whether its holders have the permission,
-// and whether they can delegate it. They can delegate a permission that they have.
+// roleRows returns a row for each permission of the role. The cells say whether users with
+// the role have the permission, and whether they can delegate it. Users can delegate each
+// permission that they have.
 func roleRows(r *rolecall.Role) (rows []permissionRow) {
 	for _, p := range r.Permissions {
 		rows = append(rows, permissionRow{p, []templ.Component{yes(true), yes(true)}})

@@ -9,8 +9,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/rolecall/rolecall/internal/authz"
 
-// permissionTable shows permissions in groups: what each allows, its name, and further columns. class
-// is the class of these columns.
+// permissionTable shows permissions in groups. The columns are what each permission allows,
+// its name, and the additional columns. class is the CSS class of the additional columns.
 func permissionTable(rows []permissionRow, class string, columns ...string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -215,7 +215,7 @@ func permissionTable(rows []permissionRow, class string, columns ...string) temp
 	})
 }
 
-// yes is a check mark in a table, or a dash.
+// yes shows a check mark in a table if is is true, otherwise a dash.
 func yes(is bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -282,7 +282,7 @@ func yes(is bool) templ.Component {
 	})
 }
 
-// permissionsCard shows the permissions that the roles of the holder give. If there are many, they
+// permissionsCard shows the permissions in grants. More than permissionsOpen permissions
 // are folded.
 func permissionsCard(title string, grants []authz.Grant) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -20,36 +20,36 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// pageContext is the context of one request to a page.
+// pageContext has the data of one request to a page.
 type pageContext struct {
 	console  *console
-	page     *page // nil if no page has the path or the method
+	page     *page // nil if no page has the path and the method
 	request  *http.Request
 	response http.ResponseWriter
 	web      *web.Request
 	ctx      context.Context
 
-	call       access.Caller  // the principal is nil without a session
-	zone       *time.Location // of the reader
-	tenant     string         // name, of the path or of the form of the sign-in
+	call       access.Caller  // its principal is nil without a session
+	zone       *time.Location // the reader's time zone
+	tenant     string         // the name of the tenant in the path or in the sign-in form
 	tenantID   rolecall.TenantID
-	sessions   []secret.Token // of the cookies
-	isShared   bool           // the session is the one of the API, not of the console
-	parameters                // of the path and the query
-	form       url.Values     // nil for GET
+	sessions   []secret.Token // from the session cookies
+	isShared   bool           // the session cookie is the one of the API, not of the console
+	parameters                // from the path and the query
+	form       url.Values     // nil for GET requests
 	faults     rolecall.FieldErrors
-	problem    *web.Problem // why the form or the page was refused; nil if it was not
-	status     int          // of the answer
-	undo       undo         // of the last action
-	isAllowed  bool         // the caller meets the policy of the page, except for step-up
+	problem    *web.Problem // the reason why the request failed; nil if it did not fail
+	status     int          // the HTTP status of the response
+	undo       undo         // reverses the last action
+	isAllowed  bool         // the policy of the page allows the caller, except for step-up
 }
 
-// The fields that every form has. The fields for the re-authentication begin with
-// fieldsOwn: the password, and the fields that proof reads.
+// The names of the fields that every form has. The names of the fields for
+// re-authentication begin with fieldsOwn: the password and the second factor.
 const (
 	fieldKey      = "idempotency-key"
 	fieldIfMatch  = "if-match"
-	fieldTimeZone = "timeZone" // in which the dates of the form are
+	fieldTimeZone = "timeZone" // the time zone of the dates in the form
 	fieldsOwn     = "current-"
 	fieldPassword = fieldsOwn + "password"
 )
@@ -64,7 +64,8 @@ func (v *pageContext) anonymous() (access.Anonymous, error) {
 	}, err
 }
 
-// setTenant sets the tenant that a form names, and reads its sessions. It reports whether the name is valid.
+// setTenant sets the tenant that the sign-in form names, and reads its session cookies. It
+// reports whether the name has the form of a tenant name.
 func (v *pageContext) setTenant(name string) bool {
 	if !rolecall.IsTenantName(name) {
 		return false
@@ -74,14 +75,14 @@ func (v *pageContext) setTenant(name string) bool {
 	return true
 }
 
-// path returns the address of a page of the tenant. rest begins with a slash.
+// path returns the address of a page of the tenant. rest is its path in the tenant and
+// begins with a slash.
 func (v *pageContext) path(rest string) string { return v.root() + v.tenant + rest }
 
-// root returns the address of the console.
+// root returns the address of the console, which ends with a slash.
 func (v *pageContext) root() string { return v.console.site.Base + Path + "/" }
 
-// public returns the address under which clients reach the service, without a slash at
-// the end.
+// public returns the URL under which clients reach the service, without a trailing slash.
 func (v *pageContext) public() string { return v.console.site.Public }
 
 // zoneCookieAttributes returns the attributes of the cookie with the time zone, for console.js.
@@ -89,26 +90,27 @@ func (v *pageContext) zoneCookieAttributes() string {
 	return v.console.site.ScriptCookie(v.console.site.Base + Path)
 }
 
-// asset returns the address of the file.
+// asset returns the address of the asset with the file name.
 func (v *pageContext) asset(name string) string { return v.console.assets[name] }
 
-// isFromOwnPage reports whether a page of this origin made the request. It is true for browsers that
-// do not send Sec-Fetch-Site.
+// isFromOwnPage reports whether a page of this origin made the request. It returns true if
+// the browser does not send Sec-Fetch-Site.
 func (v *pageContext) isFromOwnPage() bool {
 	site := v.request.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin"
 }
 
-// currentURL returns the address of the page whose part htmx requests.
+// currentURL returns the address of the page in which htmx requests a fragment.
 func (v *pageContext) currentURL() string { return v.request.Header.Get("Hx-Current-Url") }
 
-// replaceURL makes htmx show the address, which is one of the console, for the page.
+// replaceURL makes the browser show the address for the current page. The address must be
+// an address of the console.
 func (v *pageContext) replaceURL(address string) {
 	v.response.Header()["Hx-Replace-Url"] = []string{address}
 }
 
-// fragment returns the id of the part of the page that htmx requests, empty for the whole
-// page.
+// fragment returns the id of the element that htmx requests. It returns an empty text if
+// the request is for the whole page.
 func (v *pageContext) fragment() string {
 	if v.request.Header.Get("Hx-Request") != "true" {
 		return ""
@@ -116,8 +118,9 @@ func (v *pageContext) fragment() string {
 	return v.request.Header.Get("Hx-Target")
 }
 
-// proof returns the second factor in the fields whose names begin with the prefix: a
-// passkey, else a recovery code, else a code of an app.
+// proof returns the second factor from the fields whose names begin with the prefix. It
+// prefers a passkey to a recovery code, and a recovery code to the code from an
+// authenticator app.
 func (v *pageContext) proof(prefix string) signin.Proof {
 	if passkey := v.form.Get(prefix + "passkey"); passkey != "" {
 		return signin.Proof{Passkey: []byte(passkey)}
@@ -128,10 +131,10 @@ func (v *pageContext) proof(prefix string) signin.Proof {
 	return signin.Proof{Code: strings.ReplaceAll(v.form.Get(prefix+"code"), " ", "")}
 }
 
-// reasonMax limits a reason, in code points.
+// reasonMax is the maximum length of a reason, in code points.
 const reasonMax = 500
 
-// reason returns the reason that the form gives.
+// reason returns the reason in the form. It returns a field error if the reason is invalid.
 func (v *pageContext) reason() (string, error) {
 	var faults rolecall.FieldErrors
 	reason := v.form.Get("reason")
@@ -141,7 +144,7 @@ func (v *pageContext) reason() (string, error) {
 	return reason, faults.Err()
 }
 
-// key returns the idempotency key of the form with the fingerprint of its content.
+// key returns the idempotency key of the form, with a hash of the other fields.
 func (v *pageContext) key() idempotency.Key {
 	content := url.Values{}
 	for name, values := range v.form {
@@ -156,12 +159,12 @@ func (v *pageContext) key() idempotency.Key {
 }
 
 // needsReauthentication reports whether the form must ask for the password, because the
-// sign-in is older than the operation allows.
+// operation needs step-up and the sign-in is too old.
 func (v *pageContext) needsReauthentication() bool {
 	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.access.Now()) != nil
 }
 
-// setDevice makes the browser a known one for the account.
+// setDevice stores the known-device token in a cookie of the browser.
 func (v *pageContext) setDevice(token string) {
 	if token != "" {
 		kept := v.console.signin.KeptDevices(v.tenantID, token, web.Devices(v.request))
@@ -169,10 +172,10 @@ func (v *pageContext) setDevice(token string) {
 	}
 }
 
-// buffers are where pages are rendered.
+// buffers has buffers in which pages are rendered before they are sent.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// write answers with the HTML that render writes.
+// write responds with the HTML that render writes.
 func (v *pageContext) write(render func(io.Writer) error) error {
 	buffer, _ := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
@@ -191,7 +194,7 @@ func (v *pageContext) write(render func(io.Writer) error) error {
 
 var htmlType = []string{"text/html; charset=utf-8"}
 
-// redirect leads to the address, which is one of the console.
+// redirect redirects the browser to the address, which must be an address of the console.
 func (v *pageContext) redirect(address string) error {
 	if v.fragment() != "" {
 		v.response.Header()["Hx-Redirect"] = []string{address}
@@ -203,8 +206,8 @@ func (v *pageContext) redirect(address string) error {
 	return nil
 }
 
-// atOwnFields returns the error of a re-authentication with its field errors at the fields
-// of the form.
+// atOwnFields moves the field errors of a failed re-authentication to the form fields whose
+// names begin with fieldsOwn.
 func atOwnFields(known *rolecall.Error) *rolecall.Error {
 	if known.FieldErrors == nil {
 		return known

@@ -9,15 +9,16 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// sentencePrefix begins the keys of the sentences about events. The type follows. A sentence about
-// an actor who is also the subject has ownSuffix, and one about an unknown user has unknownSuffix.
+// sentencePrefix and an event type form the message key of the sentence about an event.
+// ownSuffix follows if the actor is also the subject, and unknownSuffix if the event is
+// about an unknown user.
 const (
 	sentencePrefix = "sentence."
 	ownSuffix      = "-own"
 	unknownSuffix  = "-unknown"
 )
 
-// sentenceKey returns the key of the sentence about the event.
+// sentenceKey returns the message key of the sentence about the event.
 func sentenceKey(e *rolecall.Event) string {
 	key := sentencePrefix + string(e.Type)
 	switch {
@@ -29,7 +30,7 @@ func sentenceKey(e *rolecall.Event) string {
 	return key
 }
 
-// isOwn reports whether the actor of the event is its subject.
+// isOwn reports whether the actor of the event is also its subject.
 func isOwn(e *rolecall.Event) bool {
 	return !e.Actor.ID.IsZero() && e.Actor.Type != rolecall.ActorOperator && e.Subject.ID == rolecall.AnyID(e.Actor.ID)
 }
@@ -60,7 +61,7 @@ func atStart(text string, begins bool) string {
 	return text
 }
 
-// eventDay is the events of one day.
+// eventDay has the events of one day.
 type eventDay struct {
 	title  string
 	events []rolecall.Event
@@ -79,7 +80,7 @@ func (f frame) byDay(events []rolecall.Event) (days []eventDay) {
 	return days
 }
 
-// dayOf returns the date, or today or yesterday.
+// dayOf returns the words for today or yesterday, or the date of other days.
 func (f frame) dayOf(t rolecall.Time) string {
 	yesterday := rolecall.TimeOf(f.now.Std().AddDate(0, 0, -1))
 	switch title := f.format(t, "time.day"); title {

@@ -18,7 +18,7 @@ func (c *console) serviceAccountPages() []page {
 	}
 }
 
-// serviceAccountParameters are the query parameters that the addresses of the list keep.
+// serviceAccountParameters are the query parameters that links to this list keep.
 var serviceAccountParameters = []string{"q", "sort"}
 
 // serviceAccountsView is the data of the list of service accounts.
@@ -46,8 +46,8 @@ func (c *console) showServiceAccounts(v *pageContext) error {
 	})
 }
 
-// countWords returns the number of service accounts in words. A tenant has few of them, so every
-// request counts them.
+// countWords returns the number of service accounts as text. A tenant has few service
+// accounts, so each request counts them.
 func (l serviceAccountsView) countWords() string {
 	if l.page.Total == nil {
 		return ""
@@ -65,8 +65,8 @@ type serviceAccountView struct {
 	account rolecall.ServiceAccount
 	held    []rolecall.Assignment
 	allowed []string              // the actions that the caller may perform on it
-	ended   []rolecall.Assignment // expired, the last one first
-	tokens  []rolecall.APIToken   // the newest first
+	ended   []rolecall.Assignment // expired assignments, the most recently expired one first
+	tokens  []rolecall.APIToken   // newest first
 	history *history              // nil if the caller may not read events
 }
 
@@ -145,7 +145,7 @@ func (c *console) editServiceAccount(v *pageContext) error {
 	return v.redirect(v.path("/service-accounts/"+v.accountID.String()) + "?done=saved")
 }
 
-// serviceAccountActions are in the order in which they are offered.
+// serviceAccountActions are the actions on a service account, in the order of the menu.
 var serviceAccountActions = []action{
 	{
 		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", key: "account-action.resume", done: "resumed", reasoned: true,
@@ -197,8 +197,8 @@ func (c *console) askServiceAccountAction(v *pageContext, a *action) error {
 	})
 }
 
-// actions returns the actions that the caller probably may perform, in their order. The service
-// decides.
+// actions returns the actions that the caller probably may perform, in the order of the
+// menu. The service decides.
 func (s serviceAccountView) actions() (list []*action) {
 	for i := range serviceAccountActions {
 		if a := &serviceAccountActions[i]; slices.Contains(s.allowed, a.allowed) {

@@ -22,8 +22,8 @@ func (c *console) settingsPages() []page {
 	}
 }
 
-// The fields of the settings that are not numbers. Each is the pointer to a member of the
-// request body.
+// The names of form fields for settings that are not numbers. Each is the JSON pointer to a
+// member of the operation's request body, without the leading slash.
 const (
 	fieldRequired      = "settings/secondFactor/required"
 	fieldRequiredRoles = "settings/secondFactor/roles"
@@ -31,11 +31,11 @@ const (
 	fieldBrandColor    = "settings/brandColor"
 )
 
-// settingWords describe a setting whose value is a number.
+// settingWords describes a setting whose value is a number.
 type settingWords struct {
-	key          string // the prefix of the keys of its messages: label, detail and weaker
-	unit         string // the key of its unit; empty for a duration
-	weakens      bool   // a change can protect less
+	key          string // the prefix of its message keys: label, detail and weaker
+	unit         string // the message key of its unit; empty for a duration
+	weakens      bool   // a change of the value can reduce security
 	lessIsWeaker bool
 }
 
@@ -56,13 +56,13 @@ var settingTexts = map[string]settingWords{
 	"idempotencyKeptSeconds":  {key: "setting.idempotencyKeptSeconds"},
 }
 
-// settingGroup is a group of settings on the page.
+// settingGroup is a group of settings on the settings page.
 type settingGroup struct {
-	title string // the key of its message
+	title string // the message key of its title
 	names []string
 }
 
-// settingGroups are the groups of the settings that are numbers, in the order of the page.
+// settingGroups are the groups of number settings, in the order of the settings page.
 var settingGroups = []settingGroup{
 	{"user.sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
 	{"settings.passwords", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
@@ -74,7 +74,7 @@ func settingNamed(name string) rolecall.NumberSetting {
 	return rolecall.NumberSettings[slices.IndexFunc(rolecall.NumberSettings, func(n rolecall.NumberSetting) bool { return n.Name == name })]
 }
 
-// of returns the value with its unit, in the form that read accepts.
+// of formats the value with its unit, so that read can parse it.
 func (w settingWords) of(value int64) string {
 	if w.unit != "" {
 		return msg(w.unit, "Count", int(value))
@@ -82,20 +82,22 @@ func (w settingWords) of(value int64) string {
 	return lifetime(time.Duration(value) * time.Second)
 }
 
-// read parses the text of a field.
+// read parses the text of a form field. It returns false if the text is not a number of the
+// setting's unit.
 func (w settingWords) read(text string) (value int64, ok bool) {
 	if w.unit == "" {
 		return readLifetime(text)
 	}
 	digits := strings.TrimSpace(text)
-	for _, count := range []int{1, 2, 5} { // which have different forms in some languages
+	for _, count := range []int{1, 2, 5} { // these counts have different plural forms in some languages
 		digits = strings.TrimSpace(strings.TrimSuffix(digits, unitName(w.unit, count)))
 	}
 	value, err := strconv.ParseInt(strings.ReplaceAll(digits, msg("number.group"), ""), 10, 64)
 	return value, err == nil
 }
 
-// advice returns the help text of the setting: its description, bounds and defaults.
+// advice returns the help text of the setting in the form: its description, bounds and
+// defaults.
 func (w settingWords) advice(n rolecall.NumberSetting) string {
 	least, most := w.bounds(n)
 	if guarded := guardedDefault(n); guarded != n.Default() {
@@ -104,8 +106,8 @@ func (w settingWords) advice(n rolecall.NumberSetting) string {
 	return msg("settings.advice", "Detail", w.detail(), "Least", least, "Most", most, "Default", w.of(n.Default()))
 }
 
-// note returns the description of the setting, with its default for users who need a second
-// factor if that differs.
+// note returns the description of the setting. It adds the default for users who must have
+// a second factor if their default differs.
 func (w settingWords) note(n rolecall.NumberSetting) string {
 	if guarded := guardedDefault(n); guarded != n.Default() {
 		return msg("settings.note-guarded", "Detail", w.detail(), "Guarded", w.of(guarded))
@@ -113,7 +115,8 @@ func (w settingWords) note(n rolecall.NumberSetting) string {
 	return w.detail()
 }
 
-// guardedDefault returns the default of the setting for users who need a second factor.
+// guardedDefault returns the default of the setting for users who must have a second
+// factor.
 func guardedDefault(n rolecall.NumberSetting) int64 {
 	return n.InForce(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
 }
@@ -127,7 +130,7 @@ func (w settingWords) bounds(n rolecall.NumberSetting) (least, most string) {
 	return least, w.of(n.Max)
 }
 
-// formatFault returns the detail of the field error for a text that is no value of the setting.
+// formatFault returns the error message for a text that is not a value of the setting.
 func (w settingWords) formatFault(n rolecall.NumberSetting) string {
 	if w.unit == "" {
 		return msg("settings.duration-format", "Example", w.of(n.Default()))
@@ -136,8 +139,9 @@ func (w settingWords) formatFault(n rolecall.NumberSetting) string {
 	return msg("settings.number-format", "Least", least, "Most", most)
 }
 
-// isWeaker reports whether the new value protects less than the one before. A value of 0 for
-// reauthenticationSeconds switches re-authentication off, so it is weaker than every other.
+// isWeaker reports whether the new value is less secure than the value before. A value of 0
+// for reauthenticationSeconds disables re-authentication, so it is less secure than all
+// others.
 func (w settingWords) isWeaker(n rolecall.NumberSetting, value, before int64) bool {
 	switch {
 	case !w.weakens || value == before:
@@ -148,7 +152,8 @@ func (w settingWords) isWeaker(n rolecall.NumberSetting, value, before int64) bo
 	return w.lessIsWeaker == (value < before)
 }
 
-// weakenings returns a warning for each setting that protects less than before.
+// weakenings returns a warning for each setting that is less secure after the change.
+// nameOf returns the name of a role.
 func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.RoleID) string) (list []string) {
 	was, is := before.SecondFactor, after.SecondFactor
 	switch {
@@ -177,7 +182,7 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 	return list
 }
 
-// warn computes the warnings about the change, and adds them to view.
+// warn adds the warnings about the change to view.
 func (c *console) warn(v *pageContext, view *settingsView, after rolecall.TenantSettings) (err error) {
 	before := view.tenant.Settings
 	view.weakens = weakenings(before, after, view.roleName)
@@ -185,7 +190,7 @@ func (c *console) warn(v *pageContext, view *settingsView, after rolecall.Tenant
 		return err
 	}
 	accepted := slices.Clone(view.weakens)
-	if view.signsOut != nil { // without the number of users, which can change until the form is sent
+	if view.signsOut != nil { // without the number of users, because the number can change before the form is sent
 		accepted = append(accepted, string(after.SecondFactor.Scope()))
 		for _, id := range after.SecondFactor.Roles {
 			accepted = append(accepted, id.String())
@@ -195,8 +200,8 @@ func (c *console) warn(v *pageContext, view *settingsView, after rolecall.Tenant
 	return nil
 }
 
-// signOuts returns the effects of a change that requires a second factor of more users. It is nil
-// for other changes.
+// signOuts describes the effects of a change that requires a second factor from more users.
+// It returns nil for other changes.
 func (c *console) signOuts(v *pageContext, before, after rolecall.TenantSettings) (effects []string, err error) {
 	was, is := before.SecondFactor, after.SecondFactor
 	isNew := func(id rolecall.RoleID) bool { return !slices.Contains(was.Roles, id) }
@@ -219,8 +224,8 @@ func (c *console) signOuts(v *pageContext, before, after rolecall.TenantSettings
 	return append(effects, msg("settings.stops-tokens")), nil
 }
 
-// isSignedOutBy reports whether the settings require a second factor that the caller's session
-// lacks.
+// isSignedOutBy reports whether the settings require a second factor and the caller has
+// signed in without one.
 func (c *console) isSignedOutBy(v *pageContext, s rolecall.TenantSettings) bool {
 	return !v.call.Session.SecondFactor && s.For(v.call.Assignments, c.access.Now()).RequireFactor()
 }
@@ -229,11 +234,11 @@ func (c *console) isSignedOutBy(v *pageContext, s rolecall.TenantSettings) bool 
 type settingsView struct {
 	frame
 	tenant   rolecall.Tenant
-	roles    []rolecall.Role // the first page by name; empty if the caller may not read roles
-	more     bool            // the tenant has more roles than those
-	weakens  []string        // how the changes protect less than before
-	signsOut []string        // the effects of requiring a second factor of more users
-	accepted string          // sent by the form if the user accepts both
+	roles    []rolecall.Role // the first page of roles, sorted by name; empty if the caller may not read roles
+	more     bool            // the tenant has more roles than these
+	weakens  []string        // warnings about settings that are less secure after the change
+	signsOut []string        // the effects of requiring a second factor from more users
+	accepted string          // identifies the warnings in weakens and signsOut; the form sends it back if the user accepts them
 	history  *history        // nil if the caller may not read events
 }
 
@@ -280,8 +285,9 @@ func (c *console) showSettingsForm(v *pageContext, view settingsView) error {
 	})
 }
 
-// editSettings saves the changed settings. If some of them protect less than before, or sign
-// users out, it first shows the warnings, and saves when the form accepts them.
+// editSettings saves the changed settings. If the change makes settings less secure, or
+// signs users out, editSettings first shows warnings. It saves when the user has accepted
+// these warnings.
 func (c *console) editSettings(v *pageContext) error {
 	patch, err := settingsPatch(v)
 	if err != nil {
@@ -310,7 +316,7 @@ func (c *console) editSettings(v *pageContext) error {
 	return v.redirect(v.path("/settings") + "?done=saved")
 }
 
-// settingsPatch returns the changes of the form. It returns ErrValidation if the text of a
+// settingsPatch returns the changes in the form. It returns a field error if the text of a
 // number cannot be parsed.
 func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	var faults rolecall.FieldErrors
@@ -347,7 +353,8 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	return patch, faults.Err()
 }
 
-// inSettingWords returns the error with the bounds of the settings in the units of the form.
+// inSettingWords rewrites the field errors of settings for the form: bounds appear in the
+// units of the form. It returns other errors unchanged.
 func inSettingWords(err error) error {
 	known, ok := errors.AsType[*rolecall.Error](err)
 	if !ok || known.FieldErrors == nil {
@@ -372,7 +379,7 @@ func inSettingWords(err error) error {
 	return known.WithFieldErrors(faults...)
 }
 
-// roleName returns the name of the role, or its id if the role is not loaded.
+// roleName returns the name of the role. It returns the id if the role is not in s.roles.
 func (s settingsView) roleName(id rolecall.RoleID) string {
 	for i := range s.roles {
 		if s.roles[i].ID == id {
@@ -390,7 +397,8 @@ func (s settingsView) requiredRoles() (ids []string) {
 	return ids
 }
 
-// named returns the change of a set of roles, with the names of the roles instead of their ids.
+// named returns the form field with the names of the roles instead of their ids, in the
+// lists of added and removed values.
 func (s settingsView) named(change setChange) setChange {
 	named := func(ids []string) (names []string) {
 		for _, text := range ids {
@@ -404,7 +412,7 @@ func (s settingsView) named(change setChange) setChange {
 	return setChange{shown: change.shown, added: named(change.added), taken: named(change.taken)}
 }
 
-// unlisted returns the ids of roles that the form does not list.
+// unlisted returns the ids of those roles for which the form has no checkbox.
 func (s settingsView) unlisted(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return slices.ContainsFunc(s.roles, func(r rolecall.Role) bool { return r.ID.String() == id })

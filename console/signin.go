@@ -55,8 +55,9 @@ func (c *console) signIn(v *pageContext) error {
 	return c.signedIn(v, signIn, err)
 }
 
-// signedIn answers a sign-in: it sets the session cookie, or shows the form for the second factor.
-// It shows new recovery codes before the page that the user requested.
+// signedIn answers a successful password, passkey or code. If the sign-in needs a second
+// factor, signedIn shows the form for it. Otherwise it sets the session cookie and
+// redirects to the requested page. New recovery codes are shown before that page.
 func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) error {
 	if err != nil {
 		return err
@@ -74,14 +75,14 @@ func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) erro
 	return c.showEntry(v, msg("sign-in.codes-page"), func(f frame) templ.Component { return recoveryCodesPage(f, signIn.RecoveryCodes, next) })
 }
 
-// challenge is the second factor that a sign-in needs. The form carries it in hidden fields.
+// challenge is a challenge for a second factor. The form carries it in hidden fields.
 type challenge struct {
 	token     string
-	methods   string // separated by spaces
-	publicKey string // the options for navigator.credentials.get, in JSON
+	methods   string // accepted methods, separated by spaces
+	publicKey string // options for navigator.credentials.get, in JSON
 }
 
-// challengeOf returns the values of the hidden fields.
+// challengeOf returns the values of the hidden fields for the challenge.
 func challengeOf(c *signin.Challenge) challenge {
 	methods := make([]string, len(c.Methods))
 	for i, method := range c.Methods {
@@ -94,8 +95,9 @@ func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
 
-// showChallenge shows the form for the second factor, or the enrolment for users without one.
-// Status and header are those of the API.
+// showChallenge shows the form for the second factor. If the user must first set up a
+// second factor, it shows the enrolment. The response has the same status and
+// WWW-Authenticate header as that of the API.
 func (c *console) showChallenge(v *pageContext, asked *signin.Challenge) error {
 	v.status, v.response.Header()["Www-Authenticate"] = http.StatusUnauthorized, challenges[true]
 	if errors.Is(asked.Problem, rolecall.ErrEnrolmentRequired) {
@@ -112,7 +114,7 @@ func (c *console) showSecondFactor(v *pageContext) error {
 	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return secondFactorPage(f, q) })
 }
 
-// answer returns the challenge that the form answers, and by what.
+// answer returns the challenge and the second factor from the form.
 func answer(v *pageContext) (secret.Token, signin.Proof, error) {
 	challenge, ok := secret.ParseToken(v.form.Get("challenge"))
 	if !ok {
@@ -138,11 +140,12 @@ func (c *console) completeSignIn(v *pageContext) error {
 	return c.signedIn(v, signIn, err)
 }
 
-// enrolment is what a second factor can be made of on the way in. It travels in the
-// form, as a new secret would be another than the one in the app.
+// enrolment has the data to set up a second factor during sign-in. The forms carry it in
+// hidden fields, because a new call would return a new secret, which differs from the one
+// in the user's authenticator app.
 type enrolment struct{ challenge, secret, uri, publicKey string }
 
-// askEnrolment shows what to make a second factor of.
+// askEnrolment shows the page on which a user sets up a second factor during sign-in.
 func (c *console) askEnrolment(v *pageContext, challenge string) error {
 	token, ok := secret.ParseToken(challenge)
 	if !ok {
@@ -160,7 +163,7 @@ func (c *console) askEnrolment(v *pageContext, challenge string) error {
 	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
 
-// showEnrolment shows the form again.
+// showEnrolment shows the page for the enrolment again after an error.
 func (c *console) showEnrolment(v *pageContext) error {
 	e := enrolment{v.form.Get("challenge"), v.form.Get("secret"), v.form.Get("uri"), v.form.Get("public-key")}
 	if p := v.problem; e.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
@@ -190,7 +193,7 @@ func (c *console) signOut(v *pageContext) error {
 	shared := c.site.AppendSessions(nil, v.request)
 	if _, err := c.signin.Authenticate(v.ctx, tenant, shared, false); errors.Is(err, rolecall.ErrUnavailable) {
 		return err
-	} else if !errors.Is(err, rolecall.ErrUnauthenticated) { // a session of this tenant would keep the user signed in
+	} else if !errors.Is(err, rolecall.ErrUnauthenticated) { // if a session of this tenant remained, the user would still be signed in
 		v.sessions, v.isShared = append(v.sessions, shared...), true
 	}
 	if err := v.logout(tenant, v.sessions); err != nil {
@@ -203,7 +206,8 @@ func (c *console) signOut(v *pageContext) error {
 // sign-in page.
 const signedOutPrefix = "signed-out."
 
-// whySignIn explains why a user who expects to be signed in must sign in again.
+// whySignIn explains why a user must sign in again. why is the code of the problem. It
+// returns an empty text for most codes.
 func whySignIn(why string) string {
 	switch why {
 	case rolecall.ErrAmbiguousSession.Code:
@@ -214,8 +218,8 @@ func whySignIn(why string) string {
 	return ""
 }
 
-// signInAction returns the address of the sign-in form. On the page where users enter the name
-// of their tenant, it is that page.
+// signInAction returns the address to which the sign-in form is sent. The page where users
+// enter the name of their tenant sends the form to itself.
 func (f frame) signInAction() string {
 	if f.request.URL.Path == f.root() {
 		return f.root()
@@ -223,8 +227,8 @@ func (f frame) signInAction() string {
 	return f.path("/sign-in")
 }
 
-// linkPages are the targets of the links in mails. The token is in the fragment of the address,
-// which browsers do not send to servers. A script moves it into the form.
+// linkPages returns the pages that mailed links open. The token is in the fragment of the
+// address, which browsers do not send to servers. A script moves the token into the form.
 func (c *console) linkPages() []page {
 	return []page{
 		{path: "/{tenant}/invitation", isShared: true, operation: "AuthsController_acceptInvitation", show: c.showInvitation, act: c.acceptInvitation},
@@ -234,8 +238,8 @@ func (c *console) linkPages() []page {
 	}
 }
 
-// followed returns the anonymous request of a user who followed a link, with the token of the
-// form. It returns the error invalid if the text does not have the form of a token.
+// followed returns the context and the token of a form that a mailed link has opened. If
+// the token does not have the form of a token, it returns the error invalid.
 func followed(v *pageContext, invalid *rolecall.Error) (access.Anonymous, secret.Token, error) {
 	token, ok := secret.ParseToken(v.form.Get("token"))
 	if !ok {

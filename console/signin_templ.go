@@ -667,7 +667,7 @@ func enrolmentPage(f frame, e enrolment) templ.Component {
 	})
 }
 
-// carried has the hidden fields that the forms of an enrollment pass on.
+// carried has the hidden fields that the forms of an enrollment carry.
 func carried(f frame, e enrolment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -826,7 +826,7 @@ func appSecret(key, uri string) templ.Component {
 	})
 }
 
-// appLink opens an authenticator app.
+// appLink is a link that opens an authenticator app.
 func appLink(uri string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -958,7 +958,7 @@ func recoveryCodesPage(f frame, codes []secret.RecoveryCode, next string) templ.
 	})
 }
 
-// recoveryCodes shows new codes, which are not shown again.
+// recoveryCodes shows new recovery codes. They are shown only once.
 func recoveryCodes(f frame, codes []secret.RecoveryCode) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -13,9 +13,10 @@ import (
 // maxTenants is the maximum number of tenants in which one browser has a console session.
 const maxTenants = 8
 
-// readSessions reads the tokens that the page can use. The console has a separate session for
-// each tenant. Without one it accepts the session of the API, so that administrators who come
-// from an application on this host need not sign in again.
+// readSessions reads the session tokens that the page can use from the cookies. The console
+// has a separate session for each tenant. Without such a session, the console accepts the
+// session of the API, so that administrators who come from an application on this host need
+// not sign in again.
 func (v *pageContext) readSessions() {
 	site := v.console.site
 	if v.tenant != "" {
@@ -26,7 +27,8 @@ func (v *pageContext) readSessions() {
 	}
 }
 
-// authenticate finds the principal of the session.
+// authenticate sets the principal to the caller whom the session tokens identify. If the
+// console session has ended, it tries the session of the API.
 func (v *pageContext) authenticate(tenant rolecall.Tenant) (err error) {
 	v.call.Principal, err = v.console.signin.Authenticate(v.ctx, tenant, v.sessions, true)
 	if v.isShared || !errors.Is(err, rolecall.ErrUnauthenticated) {
@@ -39,7 +41,7 @@ func (v *pageContext) authenticate(tenant rolecall.Tenant) (err error) {
 	return err
 }
 
-// setSession gives the browser the session of the sign-in and its known-device token.
+// setSession sets the cookies with the session and the known-device token of the sign-in.
 func (v *pageContext) setSession(signIn *signin.SignIn) error {
 	p, site := signIn.Principal, v.console.site
 	v.call.Principal = p
@@ -53,7 +55,8 @@ func (v *pageContext) setSession(signIn *signin.SignIn) error {
 	return v.endOldest()
 }
 
-// endOldest ends the oldest console sessions of the browser if it has too many with the new one.
+// endOldest ends the oldest console sessions of the browser if there would be more than
+// maxTenants with the new one.
 func (v *pageContext) endOldest() error {
 	others := slices.DeleteFunc(v.console.site.ConsoleTenants(v.request), func(name string) bool { return name == v.tenant })
 	for _, name := range others[:max(0, len(others)+1-maxTenants)] {
@@ -69,15 +72,15 @@ func (v *pageContext) endOldest() error {
 	return nil
 }
 
-// logout ends the sessions of the tenant among the tokens.
+// logout ends those sessions of the tenant that the tokens belong to.
 func (v *pageContext) logout(tenant rolecall.Tenant, tokens []secret.Token) error {
 	return v.console.signin.Logout(v.ctx, access.Anonymous{
 		Tenant: tenant, TenantName: tenant.Name, Presented: tokens, RequestID: v.web.ID, Source: v.web.Source,
 	})
 }
 
-// signedOut redirects a caller whose own session has ended to the sign-in page, and removes its
-// cookie. The word selects the message there.
+// signedOut redirects a caller whose own session has ended to the sign-in page, and removes
+// the session cookie. word selects the message on the sign-in page.
 func signedOut(v *pageContext, word string) error {
 	v.console.site.SetConsoleSession(v.response, v.tenant, "", 0)
 	if v.isShared {
@@ -86,8 +89,8 @@ func signedOut(v *pageContext, word string) error {
 	return v.redirect(v.path("/sign-in") + "?done=" + word)
 }
 
-// tenantName returns the display name of the tenant in the address, or its short name if there is no
-// such tenant.
+// tenantName returns the display name of the tenant in the address. If the tenant does not
+// exist, it returns the name from the address.
 func (f frame) tenantName() string {
 	tenant, err := f.console.directory.Tenant(f.ctx, f.tenant)
 	if err != nil || tenant.ID.IsZero() {
@@ -96,8 +99,8 @@ func (f frame) tenantName() string {
 	return tenant.DisplayName
 }
 
-// brandColor returns the color of the tenant in the address. It is empty if the tenant has no color,
-// and also if there is no such tenant.
+// brandColor returns the brand color of the tenant in the address. It returns an empty text
+// if the tenant has no color or does not exist.
 func (f frame) brandColor() string {
 	if f.tenant == "" {
 		return ""
@@ -112,8 +115,9 @@ func (f frame) brandColor() string {
 // openTenant is a tenant in which the browser may have a console session.
 type openTenant struct{ name, displayName string }
 
-// openTenants returns the tenants for which the browser has cookies, without the tenant of the page.
-// A session can have ended since then. Its pages then ask the user to sign in.
+// openTenants returns the tenants for which the browser has a session cookie, except the
+// tenant of the page. If such a session has ended, the pages of that tenant ask the user to
+// sign in.
 func (f frame) openTenants() (list []openTenant) {
 	names := f.console.site.ConsoleTenants(f.request)
 	for _, name := range names[:min(len(names), maxTenants)] {

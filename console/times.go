@@ -8,23 +8,24 @@ import (
 	"github.com/rolecall/rolecall/internal/timezone"
 )
 
-// format returns the timestamp in the reader's time zone. key is that of the message with the
+// format returns the timestamp in the reader's time zone. key is the message key of the
 // layout.
 func (v *pageContext) format(t rolecall.Time, key string) string {
 	local, layout := t.Std().In(v.zone), msg(key)
 	if name, _ := local.Zone(); strings.HasPrefix(name, "+") || strings.HasPrefix(name, "-") {
-		layout = strings.Replace(layout, "MST", "UTC-07:00", 1) // the zone has no abbreviation
+		layout = strings.Replace(layout, "MST", "UTC-07:00", 1) // the zone has no abbreviation, so show the offset
 	}
 	return local.Format(layout)
 }
 
-// minute returns the date and the time of day, without seconds.
+// minute returns the date and the time of day, without seconds, in the reader's time zone.
 func (v *pageContext) minute(t rolecall.Time) string { return v.format(t, "time.minute") }
 
-// exact returns the timestamp with all its parts, to the second.
+// exact returns the date and the time of day, with seconds, in the reader's time zone.
 func (v *pageContext) exact(t rolecall.Time) string { return v.format(t, "time.exact") }
 
-// fullTime returns exact with the name of the time zone, and the timestamp in UTC.
+// fullTime returns the result of exact with the name of the time zone, and the timestamp in
+// UTC.
 func (v *pageContext) fullTime(t rolecall.Time) string {
 	if v.zone == time.UTC {
 		return v.exact(t)
@@ -37,8 +38,9 @@ func (v *pageContext) clock(t rolecall.Time) string {
 	return v.format(rolecall.TimeOf(t.Add(time.Minute-time.Microsecond).Std().Truncate(time.Minute)), "time.clock")
 }
 
-// ago returns the timestamp relative to now: "3 days ago", "in 2 hours". It returns a date if it is
-// more than a year away. Future timestamps are rounded to the nearest unit.
+// ago returns the time between the timestamp and now in words, such as "3 days ago" or "in
+// 2 hours". If it is more than a year, ago returns the date. Future timestamps are rounded
+// to the nearest unit.
 func (v *pageContext) ago(now, t rolecall.Time) string {
 	away := now.Sub(t)
 	future := away < 0
@@ -82,28 +84,28 @@ func nearest(d time.Duration) time.Duration {
 // inputLayout is the format in which browsers send a datetime-local field.
 const inputLayout = "2006-01-02T15:04"
 
-// dateValue is what a datetime-local field shows. saved is the RFC 3339 form of the saved
-// timestamp, empty without one. It distinguishes timestamps that the field shows in the same way,
-// in the same minute or when clocks are set back.
+// dateValue is the value of a datetime-local field. saved is the RFC 3339 form of the
+// stored timestamp, and empty if no timestamp is stored. It is needed because the field
+// shows no seconds, and shows two different times in the same way when clocks are set back.
 type dateValue struct{ text, saved string }
 
-// savedDate returns the field for the saved timestamp.
+// savedDate returns the field value for a stored timestamp.
 func (v *pageContext) savedDate(t rolecall.Time) dateValue {
 	return dateValue{text: v.inputText(t), saved: t.String()}
 }
 
-// typedDate returns the field as the user has submitted it.
+// typedDate returns the field value that the user has submitted.
 func (v *pageContext) typedDate(name string) dateValue {
 	return dateValue{text: v.form.Get(name), saved: v.form.Get("was-" + name)}
 }
 
-// inputText returns the text of a datetime-local field for the timestamp.
+// inputText returns the timestamp as the text of a datetime-local field.
 func (v *pageContext) inputText(t rolecall.Time) string {
 	return t.Std().In(v.formZone()).Format(inputLayout)
 }
 
-// formZone returns the time zone of the dates in the form: that of the page on which the user
-// filled it in. It differs from the reader's time zone if that has changed since.
+// formZone returns the time zone of the dates in the form: the reader's time zone when the
+// page was loaded. The current time zone can differ.
 func (v *pageContext) formZone() *time.Location {
 	if zone, ok := timezone.Load(v.form.Get(fieldTimeZone)); ok {
 		return zone
@@ -111,7 +113,8 @@ func (v *pageContext) formZone() *time.Location {
 	return v.zone
 }
 
-// readDate returns the timestamp of a datetime-local field.
+// readDate returns the timestamp in a datetime-local field. If the field is invalid, it
+// adds a field error to faults and returns zero.
 func (v *pageContext) readDate(name string, faults *rolecall.FieldErrors) rolecall.Time {
 	field, zone := v.typedDate(name), v.formZone()
 	if named := v.form.Get(fieldTimeZone); named != "" && named != zone.String() {
@@ -139,10 +142,10 @@ func (v *pageContext) readDate(name string, faults *rolecall.FieldErrors) roleca
 	return rolecall.TimeOf(moment)
 }
 
-// lastYear is the last year of RFC 3339, in UTC.
+// lastYear is the last year that RFC 3339 can represent, in UTC.
 const lastYear = 9999
 
-// filterDay returns the text of a field for the day of the timestamp in the query.
+// filterDay returns the text of a date field for a timestamp in the query.
 func (v *pageContext) filterDay(t rolecall.Time) string {
 	if t == 0 {
 		return ""

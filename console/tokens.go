@@ -27,15 +27,15 @@ func (c *console) tokenPages() (pages []page) {
 	return pages
 }
 
-// tokensView is what the pages of a holder's API tokens show.
+// tokensView is the data of the pages about the API tokens of a user or service account.
 type tokensView struct {
 	frame
 	holder
 	pageLinks
 	page  rolecall.Page[rolecall.APIToken]
-	names names                                   // of the creators of the tokens
-	held  []rolecall.Assignment                   // the assignments of the holder; a new token can have permissions of their roles
-	made  idempotency.Created[directory.APIToken] // just now
+	names names                                   // names of the creators of the tokens
+	held  []rolecall.Assignment                   // the holder's assignments; a new token can have the permissions of their roles
+	made  idempotency.Created[directory.APIToken] // the token that the form has just created
 }
 
 func (c *console) showTokens(v *pageContext, k *holderKind) error {
@@ -78,8 +78,8 @@ func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 	})
 }
 
-// createToken answers with the token itself: it is shown this once, and has no address.
-// The same form sent again is answered without it.
+// createToken creates an API token and shows its secret once. If the same form is sent
+// again, the response does not contain the secret.
 func (c *console) createToken(v *pageContext, k *holderKind) error {
 	var faults rolecall.FieldErrors
 	draft := rolecall.APITokenDraft{Name: v.form.Get("name"), Permissions: lines(v.form["permissions"]), ExpiresAt: v.readDate("expiresAt", &faults)}
@@ -133,17 +133,18 @@ func (c *console) revokeToken(v *pageContext, k *holderKind) error {
 	return v.redirect(k.home(v) + "/tokens?done=token-revoked")
 }
 
-// cardTokens is how many tokens a card shows.
+// cardTokens is the maximum number of tokens on a card.
 const cardTokens = 5
 
-// When a token is worth a second look.
+// The limits from which on a token needs attention.
 const (
 	endsSoon   = 7 * 24 * time.Hour
 	longUnused = 90 * 24 * time.Hour
 	neverUsed  = 30 * 24 * time.Hour
 )
 
-// concernOf returns why the token is worth a second look, empty if it is not.
+// concernOf returns the reason why the token needs attention. It returns an empty text if
+// the token needs none.
 func concernOf(t *rolecall.APIToken, now rolecall.Time) string {
 	switch {
 	case !t.Live(now):
@@ -158,8 +159,8 @@ func concernOf(t *rolecall.APIToken, now rolecall.Time) string {
 	return ""
 }
 
-// hindrance returns why the caller can make no token that speaks for the holder, empty if
-// they can.
+// hindrance returns the reason why the caller may not create a token for the holder. It
+// returns an empty text if the caller may.
 func (t tokensView) hindrance() string {
 	if t.id == rolecall.HolderOf(t.call.User.ID) {
 		return ""
@@ -172,9 +173,9 @@ func (t tokensView) hindrance() string {
 	return ""
 }
 
-// offered returns the choice of permissions for a new token, in groups. It has the permissions
-// and the grants of the holder's roles. If one of these has a wildcard, offered adds the
-// permissions of Rolecall that it covers.
+// offered returns the permissions that a new token can have, in groups: the permissions of
+// the holder's roles, and those that the roles let the holder delegate. If one of these has
+// a wildcard, offered also returns Rolecall's own permissions that the wildcard covers.
 func (t tokensView) offered() (groups []permissionGroup) {
 	var held []rolecall.Permission
 	for i := range t.held {
@@ -196,9 +197,9 @@ func (t tokensView) offered() (groups []permissionGroup) {
 	return groups
 }
 
-// isOpen reports whether the token can have more permissions than the form lists. This is so if a
-// held permission has a wildcard: it includes permissions of applications that Rolecall does not
-// know.
+// isOpen reports whether the token can have permissions that the form does not list. This
+// is possible if the holder has a wildcard for permissions of applications, because
+// Rolecall does not know all of these.
 func (t tokensView) isOpen() bool {
 	return slices.ContainsFunc(t.held, func(a rolecall.Assignment) bool {
 		return slices.ContainsFunc(slices.Concat(a.Role.Permissions, a.Role.Grants), func(p rolecall.Permission) bool {
@@ -207,17 +208,17 @@ func (t tokensView) isOpen() bool {
 	})
 }
 
-// ticked returns the permissions that the form has selected.
+// ticked returns the permissions that are selected in the form.
 func (t tokensView) ticked() setChange { return setChange{shown: lines(t.form["permissions"])} }
 
-// othersTicked returns the selected permissions that have no checkbox.
+// othersTicked returns the selected permissions that have no checkbox, one per line.
 func (t tokensView) othersTicked(groups []permissionGroup) string {
 	return strings.Join(slices.DeleteFunc(t.ticked().shown, func(text string) bool {
 		return slices.ContainsFunc(groups, func(g permissionGroup) bool { return slices.Contains(texts(g.permissions), text) })
 	}), "\n")
 }
 
-// end returns the expiry that the form shows.
+// end returns the value of the expiry field: the submitted value, or the default.
 func (t tokensView) end() dateValue {
 	return cmp.Or(t.typedDate("expiresAt"), dateValue{text: t.inputText(t.now.Add(usualLifetime))})
 }

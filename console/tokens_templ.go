@@ -364,7 +364,7 @@ func tokenRow(t tokensView, token *rolecall.APIToken) templ.Component {
 	})
 }
 
-// concern shows why a token needs attention.
+// concern shows the reason why a token needs attention.
 func concern(f frame, token *rolecall.APIToken) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -469,7 +469,7 @@ func lastUse(f frame, token *rolecall.APIToken) templ.Component {
 	})
 }
 
-// tokenPermissions shows the permissions of a token. If there are many, they are folded.
+// tokenPermissions shows the permissions of a token. Many permissions are folded.
 func tokenPermissions(permissions []rolecall.Permission) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

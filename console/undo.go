@@ -8,31 +8,34 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// undo reverses the last action, in the message about it. The zero value offers nothing.
+// undo is the button that reverses the last action, in the message about this action. The
+// zero value shows no button.
 type undo struct {
 	action   string      // the address of the form
 	fields   [][2]string // names and values of its hidden fields
 	restores string      // the address of the form that restores a deleted user
 }
 
-// The query parameters of the address after the removal of a role. They describe the assignment.
+// The query parameters that describe the last action in an address: the removed assignment
+// or the deleted user.
 const (
 	undoDepartment = "undo-department"
 	undoEnd        = "undo-end"
 	undoDeleted    = "undo-deleted"
 )
 
-// undoMax is the maximum length of the parameters of an assignment in an address.
+// undoMax is the maximum length of the query parameters about a removed assignment, in
+// bytes.
 const undoMax = 2 << 10
 
-// canUndo reports whether the page is the answer to the form of the action. An address in a link of
-// another site must not offer a change.
+// canUndo reports whether the page may offer to reverse the action. This is so only after a
+// form of this origin, because a link on another site must not offer a change.
 func (v *pageContext) canUndo(done string) bool {
 	return v.request.URL.Query().Get("done") == done && v.request.Header.Get("Sec-Fetch-Site") == "same-origin"
 }
 
-// undoRemoval returns the query parameters for undoing the removal of the assignment, or an empty
-// text if they are too long.
+// undoRemoval returns the query parameters that describe the removed assignment. It returns
+// an empty text if they are longer than undoMax.
 func undoRemoval(a *rolecall.Assignment) string {
 	query := url.Values{undoEnd: {a.ExpiresAt.String()}}
 	if a.ExpiresAt == rolecall.Never {
@@ -47,8 +50,8 @@ func undoRemoval(a *rolecall.Assignment) string {
 	return ""
 }
 
-// undoTaken offers to assign the removed role again, in the same departments until the same time, if
-// the caller may do so.
+// undoTaken offers to assign the removed role again, with the same departments and the same
+// expiry. It offers nothing if the caller may not assign the role.
 func (c *console) undoTaken(v *pageContext, h holder) {
 	query := v.request.URL.Query()
 	if !v.canUndo("role-taken") || !query.Has(undoEnd) || !h.assigns {
@@ -86,14 +89,16 @@ func (c *console) undoTaken(v *pageContext, h holder) {
 	}
 }
 
-// undoSuspended offers to resume the user or service account if the caller may do so.
+// undoSuspended offers to resume the suspended user or service account. It offers nothing
+// if the caller may not do so.
 func undoSuspended(v *pageContext, done string, allowed []string, home string) {
 	if v.canUndo(done) && slices.Contains(allowed, "resume") {
 		v.undo = undo{action: home + "/resume"}
 	}
 }
 
-// undoDeletion offers to restore the deleted user if the caller may do so.
+// undoDeletion offers to restore the deleted user. It offers nothing if the caller may not
+// do so.
 func (c *console) undoDeletion(v *pageContext) {
 	id, err := rolecall.ParseID[rolecall.User](v.request.URL.Query().Get(undoDeleted))
 	if err != nil || !v.canUndo("deleted") {

@@ -23,7 +23,7 @@ type userView struct {
 	frame
 	directory.Overview
 	sight rolecall.UserMembers
-	names names // of the users in the recent events, and of the inviter
+	names names // names of the users in the newest events, and of the user who sent the invitation
 }
 
 func (c *console) showUser(v *pageContext) error {
@@ -56,7 +56,8 @@ func (u userView) holder() holder { return userHolder(u.pageContext, &u.Overview
 // isSelf reports whether the caller is the user.
 func (u userView) isSelf() bool { return u.call.IsSelf(u.Overview.User.ID) }
 
-// actions returns the actions that the caller may perform on the user, in their order.
+// actions returns the actions that the caller may perform on the user, in the order of the
+// menu.
 func (u userView) actions() (list []*action) {
 	for i := range actions {
 		if a := &actions[i]; slices.Contains(u.AllowedActions, a.allowed) && (a.offer == nil || a.offer(&u)) {
@@ -66,8 +67,9 @@ func (u userView) actions() (list []*action) {
 	return list
 }
 
-// offered returns the primary action of the page and the others. The primary action lets the user
-// sign in again. It is nil if the user can sign in, or the caller can do nothing about it.
+// offered returns the primary action of the page and all other actions. The primary action
+// resolves a reason why the user cannot sign in. It is nil if the user can sign in, or if
+// the caller may not resolve any reason.
 func (u userView) offered() (primary *action, others []*action) {
 	for i := range u.SignIn.Reasons {
 		if primary = u.mending(u.SignIn.Reasons[i].Operation); primary != nil {
@@ -77,8 +79,8 @@ func (u userView) offered() (primary *action, others []*action) {
 	return primary, slices.DeleteFunc(u.actions(), func(a *action) bool { return a == primary })
 }
 
-// mending returns the action that removes an obstacle of the sign-in. It returns nil if the
-// caller may not perform it.
+// mending returns the action for the API operation that resolves a reason why the user
+// cannot sign in. It returns nil if the caller may not perform the action.
 func (u userView) mending(operation string) *action {
 	for _, a := range u.actions() {
 		if a.operation == operation {
@@ -88,7 +90,8 @@ func (u userView) mending(operation string) *action {
 	return nil
 }
 
-// label returns the label of the action. It depends on whether the user is already invited.
+// label returns the label of the action. The label of the invitation differs if the user
+// has an open invitation.
 func (u userView) label(a *action) string {
 	if a.path == "/invite" && u.isInvited() {
 		return msg("user.invite-again")
@@ -96,10 +99,10 @@ func (u userView) label(a *action) string {
 	return msg(a.key + ".label")
 }
 
-// isInvited reports whether the user has an invitation that can be accepted.
+// isInvited reports whether the user has an invitation that has not expired.
 func (u userView) isInvited() bool { return u.Invitation.Live(u.now) }
 
-// obstacle returns why the user cannot sign in.
+// obstacle describes a reason why the user cannot sign in.
 func (u userView) obstacle(r *directory.SignInReason) string {
 	switch {
 	case r.Code == "user-pending" && u.isInvited():
@@ -116,23 +119,24 @@ func (u userView) obstacle(r *directory.SignInReason) string {
 	return msg(obstaclePrefix + r.Code)
 }
 
-// isLimited reports whether the sign-in is refused only for some sources or browsers.
+// isLimited reports whether the user cannot sign in from some sources or browsers, or with
+// some methods, but can sign in otherwise.
 func (u userView) isLimited() bool {
 	return !u.SignIn.CanSignIn && !slices.ContainsFunc(u.SignIn.Reasons, func(r directory.SignInReason) bool { return r.Covers == "" })
 }
 
-// obstaclePrefix begins the keys of the reasons why a user cannot sign in. The code of the reason
-// follows.
+// obstaclePrefix and the code of a reason form the message key for a reason why a user
+// cannot sign in.
 const obstaclePrefix = "obstacle."
 
-// eventsShown is the number of events on a page that also shows other data.
+// eventsShown is the maximum number of events on a page that also shows other data.
 const eventsShown = 5
 
 // inHeader are the members of a user that the header of the user's page shows.
 var inHeader = []rolecall.UserMember{rolecall.MemberName, rolecall.MemberEmail, rolecall.MemberDepartment, rolecall.MemberStatus}
 
-// shownInDetails returns the members that the details of a user show: those that the header does not
-// show, or the caller may not read.
+// shownInDetails returns the members in the details card of a user: those that the header
+// does not show, and those that the caller may not read.
 func shownInDetails(sight rolecall.UserMembers) (members []rolecall.UserMember) {
 	for m := range rolecall.AllUserMembers.All() {
 		if !sight.Has(m) || !slices.Contains(inHeader, m) {
@@ -142,7 +146,8 @@ func shownInDetails(sight rolecall.UserMembers) (members []rolecall.UserMember) 
 	return members
 }
 
-// heldBack returns the permissions that the caller lacks to read the rest of the page.
+// heldBack returns the permissions that the caller needs to read the parts of the page that
+// are not shown.
 func (u userView) heldBack() (permissions []string) {
 	for _, part := range []struct {
 		readable   bool
@@ -158,7 +163,7 @@ func (u userView) heldBack() (permissions []string) {
 	return permissions
 }
 
-// factorWords returns a description of the second factors.
+// factorWords describes the second factors of a user in words.
 func factorWords(f *directory.FactorSummary) string {
 	var has []string
 	if f.TOTP {
@@ -192,7 +197,7 @@ type editView struct {
 	frame
 	user        rolecall.User
 	sight       rolecall.UserMembers
-	departments []string // to choose from
+	departments []string // the departments that the form suggests
 }
 
 func (c *console) showEdit(v *pageContext) error {
@@ -236,7 +241,7 @@ func (c *console) edit(v *pageContext) error {
 	return v.redirect(userAddress(v, v.userID, "") + "?done=saved")
 }
 
-// mayChange reports whether the caller may change the member of the user.
+// mayChange reports whether the caller may change the member of this user.
 func (e editView) mayChange(m rolecall.UserMember) bool {
 	return m == rolecall.MemberName && e.call.IsSelf(e.user.ID) || e.call.Updates(m).Includes(e.user.Department)
 }
@@ -267,7 +272,8 @@ func (e editView) metadata() rolecall.Metadata {
 
 func (e editView) address() string { return userAddress(e.pageContext, e.user.ID, "/edit") }
 
-// The fields of a row of metadata: the typed pair, and the pair that the form had shown.
+// The names of the fields in a row of metadata. The "was" fields have the pair that the
+// form had shown.
 const (
 	fieldPairKey      = "metadata-key"
 	fieldPairValue    = "metadata-value"
@@ -275,10 +281,10 @@ const (
 	fieldWasPairValue = "was-metadata-value"
 )
 
-// spareRows is the number of empty rows in a form, for browsers without scripts.
+// spareRows is the number of empty metadata rows in a form, for browsers without scripts.
 const spareRows = 3
 
-// pairRow is one pair of metadata in a form.
+// pairRow is a row of a form with one pair of metadata.
 type pairRow struct {
 	key, value string
 	saved      string // the value that another user saved after the form was loaded
@@ -286,7 +292,8 @@ type pairRow struct {
 	gone       bool   // another user has removed the pair
 }
 
-// typedPairs returns the pairs in the fields of a form, in their order. It skips empty rows.
+// typedPairs returns the pairs in the form fields named keys and values, in the order of
+// the form. It skips empty rows.
 func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
 	texts := v.form[values]
 	for i, key := range v.form[keys] {
@@ -301,7 +308,7 @@ func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
 	return rows
 }
 
-// pairsOf returns the pairs of the rows, and field errors for repeated and empty keys.
+// pairsOf returns the rows as a map, and field errors for repeated and empty keys.
 func pairsOf(rows [][2]string) (map[string]string, rolecall.FieldErrors) {
 	var faults rolecall.FieldErrors
 	pairs := map[string]string{}
@@ -317,7 +324,8 @@ func pairsOf(rows [][2]string) (map[string]string, rolecall.FieldErrors) {
 	return pairs, faults
 }
 
-// metadataPatch returns the changed pairs of the form, or nil if it changes no pair.
+// metadataPatch returns the pairs that the user has changed in the form. A nil value
+// removes a pair. metadataPatch returns nil if the user has changed nothing.
 func metadataPatch(v *pageContext) (map[string]*string, rolecall.FieldErrors) {
 	typed, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
 	was, _ := pairsOf(typedPairs(v, fieldWasPairKey, fieldWasPairValue))
@@ -341,9 +349,10 @@ func metadataPatch(v *pageContext) (map[string]*string, rolecall.FieldErrors) {
 	return patch, faults
 }
 
-// metadataRows returns the rows of a form, given the saved metadata. A row that the user has
-// changed shows the typed pair, and an unchanged row shows the saved pair. removed has the pairs
-// that the user has removed in the form and another user has changed since it was loaded.
+// metadataRows returns the metadata rows of a form. saved is the metadata in the database.
+// A row that the user has changed keeps the typed pair, and all other rows show the saved
+// pair. removed has the pairs that the user has removed in the form, but another user has
+// changed since the form was loaded.
 func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
 	now := sortedPairs(saved)
 	if f.problem == nil {
@@ -384,7 +393,7 @@ func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
 func sortedPairs(m rolecall.Metadata) (list [][2]string) {
 	pairs, err := m.Pairs()
 	if err != nil {
-		return nil // cannot happen: metadata is validated before it is stored
+		return nil // cannot happen: metadata was validated before it was stored
 	}
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
 		list = append(list, [2]string{key, pairs[key]})

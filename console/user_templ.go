@@ -246,8 +246,8 @@ func userPage(u userView) templ.Component {
 	})
 }
 
-// userActions shows the caller's actions on the user: the primary one as a button, the others in a
-// menu.
+// userActions shows the actions that the caller may perform on the user. The primary action
+// is a button, and the others are in a menu.
 func userActions(u userView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -416,7 +416,7 @@ func userActions(u userView) templ.Component {
 	})
 }
 
-// card is a section of the page.
+// card is a section of a page with a title.
 func card(title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -970,7 +970,7 @@ func signInCard(u userView) templ.Component {
 	})
 }
 
-// detailsCard shows the members of the user that the header of the page does not show.
+// detailsCard shows the members that shownInDetails returns.
 func detailsCard(f frame, user *rolecall.User, sight rolecall.UserMembers) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

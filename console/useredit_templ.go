@@ -161,7 +161,8 @@ func editPage(e editView) templ.Component {
 	})
 }
 
-// editableMetadata has the rows of the user's metadata, folded if the user has no metadata.
+// editableMetadata has the rows of the user's metadata. If the user has no metadata, the
+// rows are folded.
 func editableMetadata(e editView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -216,7 +217,7 @@ func editableMetadata(e editView) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(msg("member.metadata"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `useredit.templ`, Line: 44, Col: 36}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `useredit.templ`, Line: 45, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -244,7 +245,8 @@ func editableMetadata(e editView) templ.Component {
 	})
 }
 
-// changeable is the field of a member, or its value if the caller may only read it.
+// changeable is the form field of a member. If the caller may not change the member, it
+// shows the value.
 func changeable(e editView, m rolecall.UserMember, attributes templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -19,12 +19,12 @@ func (c *console) usersPages() []page {
 	}
 }
 
-// userParameters are the query parameters that the addresses of the list keep, in their order.
-// A cursor is valid for one combination of them only.
+// userParameters are the query parameters that links to the list of users keep, in their
+// order in the address. A cursor is valid only for the values with which it was created.
 var userParameters = []string{"q", "status", "department", "role", "sort"}
 
-// userListParameters are userParameters with the choice of columns, which only the list of all users
-// has.
+// userListParameters are userParameters and the additional columns. Only the list of all
+// users has additional columns.
 var userListParameters = append(slices.Clone(userParameters), fieldColumns)
 
 // usersView is the data of the list of users.
@@ -32,10 +32,10 @@ type usersView struct {
 	frame
 	pageLinks
 	page        directory.UserPage
-	withheld    rolecall.UserMembers // members that the caller may not read of some user on the page
-	roles       []rolecall.Role      // the choice of the role filter; nil if the caller may not read roles
-	departments []string             // the choice of the department filter
-	filtered    []string             // the departments that begin with the department filter
+	withheld    rolecall.UserMembers // members that the caller may not read of at least one user on the page
+	roles       []rolecall.Role      // the choices of the role filter; nil if the caller may not read roles
+	departments []string             // the choices of the department filter
+	filtered    []string             // the departments that begin with the text in the department filter
 }
 
 func (c *console) showUsers(v *pageContext) error {
@@ -50,7 +50,7 @@ func (c *console) showUsers(v *pageContext) error {
 	}
 	if selectDepartments(v, &listing, known); v.faults == nil {
 		list.filtered = listing.Departments
-		if v.fragment() == "count" { // a separate request, because counting takes longer than loading the page
+		if v.fragment() == "count" { // htmx requests the count separately, because counting takes longer than loading the page
 			listing.Count, listing.Limit, listing.Include = true, 1, directory.Include{}
 		}
 		page, err := c.directory.Users(v.ctx, v.call, listing)
@@ -78,7 +78,8 @@ func (c *console) showUsers(v *pageContext) error {
 	})
 }
 
-// checkRole adds a field error if the page is empty because the role of the filter does not exist.
+// checkRole adds a field error if the page is empty and the role in the filter does not
+// exist.
 func (c *console) checkRole(v *pageContext, page *directory.UserPage) error {
 	if len(page.Items) > 0 || v.holds.IsZero() {
 		return nil
@@ -91,7 +92,7 @@ func (c *console) checkRole(v *pageContext, page *directory.UserPage) error {
 	return err
 }
 
-// filters loads the values that the list can be filtered by.
+// filters loads the choices of the filters.
 func (c *console) filters(v *pageContext, list *usersView) (err error) {
 	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
 		return err
@@ -105,8 +106,8 @@ func (l usersView) isFiltered() bool {
 	return slices.ContainsFunc([]string{"q", "status", "department", "role"}, func(name string) bool { return l.asked(name) != "" })
 }
 
-// countWords returns the number of users in words. It is empty if the number needs a separate
-// request.
+// countWords returns the number of users as text. It returns an empty text if the number
+// needs a separate request.
 func (l usersView) countWords() string {
 	switch total := l.page.Total; {
 	case total != nil && total.Exact:
@@ -119,8 +120,9 @@ func (l usersView) countWords() string {
 	return ""
 }
 
-// countSwap returns the value of hx-swap-oob for the number of users. An empty count is appended,
-// so that the old count stays visible until the new one is loaded.
+// countSwap returns the attribute hx-swap-oob of the number of users. If the number is not
+// known yet, countSwap appends an empty text, so that the old number stays until the new
+// one is loaded.
 func (l usersView) countSwap() string {
 	if l.countWords() == "" && l.faults == nil {
 		return "beforeend:#count"
@@ -128,7 +130,8 @@ func (l usersView) countSwap() string {
 	return "innerHTML:#count"
 }
 
-// notes returns the notes above the list: which data is missing, and why.
+// notes returns notes to show above the list. Each says which departments the filter
+// selects, or which data is missing and why.
 func (l usersView) notes() (notes []string) {
 	if len(l.filtered) > 0 {
 		notes = append(notes, msg("users.departments", "Departments", listed(suggested(l.filtered))))
@@ -142,11 +145,11 @@ func (l usersView) notes() (notes []string) {
 	return notes
 }
 
-// listMembers are the members that the list has a column for.
+// listMembers are the members of users that have a column in the list.
 var listMembers = rolecall.SetOf(rolecall.MemberEmail, rolecall.MemberName, rolecall.MemberDepartment, rolecall.MemberStatus, rolecall.MemberCreatedAt)
 
-// columns returns the members that the list shows: those that the caller may read of at least one
-// user on the page.
+// columns returns the members that the list shows. The caller may read each of them of at
+// least one user on the page.
 func (l usersView) columns() (shown rolecall.UserMembers) {
 	for i := range l.page.Items {
 		shown |= l.call.ReadableListMembers(&l.page.Items[i])
@@ -154,7 +157,7 @@ func (l usersView) columns() (shown rolecall.UserMembers) {
 	return shown
 }
 
-// reads returns the permissions to read the members.
+// reads returns the permissions that are needed to read the members.
 func reads(members rolecall.UserMembers) (permissions []string) {
 	for m := range members.All() {
 		permissions = append(permissions, m.Read().String())
@@ -189,14 +192,15 @@ func (l usersView) statuses() []rolecall.UserStatus {
 // selectedMax is the maximum number of users that one action can change.
 const selectedMax = 100
 
-// bulkAction is an action on all selected users. It calls the same service method for each.
+// bulkAction is an action on the selected users. It calls the same service method for each
+// user.
 type bulkAction struct {
-	path        string // below the selected users
+	path        string // the path after the address of the selected users
 	operation   string
-	key         string          // the prefix of the keys of its messages
-	policies    []*authz.Policy // that the action needs
+	key         string          // the prefix of its message keys
+	policies    []*authz.Policy // the policies that must allow the caller
 	destructive bool
-	gives       bool // the form has fields for an assignment; otherwise it has one for a reason
+	gives       bool // the form has fields for an assignment; otherwise it has a field for a reason
 	do          func(*console, *pageContext, rolecall.UserID) error
 }
 
@@ -246,18 +250,18 @@ type selectedView struct {
 	*bulkAction
 	users       []rolecall.UserID
 	names       names
-	roles       rolecall.Page[rolecall.Role] // the choice of the form that assigns a role
-	departments []string                     // the choice of departments in that form
+	roles       rolecall.Page[rolecall.Role] // the roles that the form suggests
+	departments []string                     // the departments that the form suggests
 	refused     []refusedUser
 }
 
-// refusedUser is a selected user and the error of the action on this user.
+// refusedUser is a selected user for whom the action failed, and the error.
 type refusedUser struct {
 	id  rolecall.UserID
 	why *rolecall.Error
 }
 
-// selectedUsers returns the users that the form or the address names, without duplicates.
+// selectedUsers returns the users in the form or in the address, without duplicates.
 func selectedUsers(v *pageContext) (users []rolecall.UserID, err error) {
 	texts := v.form["user"]
 	if texts == nil {
@@ -313,8 +317,9 @@ func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 	})
 }
 
-// actOnSelected performs the action on one user after the other. An invalid form and an unavailable
-// service end the loop. The user can submit the form again, because the actions are idempotent.
+// actOnSelected performs the action on the selected users, one after the other. If the form
+// is invalid or the service is unavailable, actOnSelected stops and returns the error. The
+// user can then submit the form again, because the actions are idempotent.
 func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err != nil {
@@ -340,7 +345,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 	})
 }
 
-// givenRole returns the role and the assignment that the form describes.
+// givenRole returns the role and the assignment in the form.
 func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
 	if role, err = rolecall.ParseID[rolecall.Role](v.form.Get("role")); err != nil {
 		var faults rolecall.FieldErrors
@@ -361,7 +366,8 @@ func (f frame) bulkActions() (list []*bulkAction) {
 	return list
 }
 
-// listTail returns the address of the current list, for forms that return to it.
+// listTail returns the address of the current list within the tenant. Forms use it to
+// return to the list.
 func (f frame) listTail(parameters []string) string {
 	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), fieldView, fieldCursor, fieldPrevious)), f.path(""))
 }
@@ -374,7 +380,8 @@ func (s selectedView) back() string {
 	return s.frame.path("/users")
 }
 
-// again returns the address of the confirmation page for the refused users.
+// again returns the address of the confirmation page for the users for whom the action
+// failed.
 func (s selectedView) again() string {
 	query := url.Values{"return": {s.returnTail()}}
 	for _, r := range s.refused {
@@ -383,7 +390,8 @@ func (s selectedView) again() string {
 	return s.request.URL.Path + "?" + query.Encode()
 }
 
-// nameOf returns the name of the user, or the id if the name is not readable.
+// nameOf returns the name of the user. It returns the id if the caller may not read the
+// name.
 func (s selectedView) nameOf(id rolecall.UserID) string {
 	return orWords(s.names[rolecall.AnyID(id)].Name, id.String())
 }
@@ -393,19 +401,19 @@ func (s selectedView) title() string {
 	return msg(s.key+".title", "Count", len(s.users))
 }
 
-// outcome says on how many users the action succeeded.
+// outcome says for how many users the action succeeded.
 func (s selectedView) outcome() string {
 	return msg(s.key+".outcome", "Count", len(s.users)-len(s.refused))
 }
 
-// giveable returns the roles that the caller may give anywhere.
+// giveable returns the roles that the caller may assign, at least in some departments.
 func (s selectedView) giveable() []rolecall.Role {
 	return slices.DeleteFunc(slices.Clone(s.roles.Items), func(r rolecall.Role) bool {
 		return authz.AssignableReach(s.call.Principal, rolecall.Holder{}, &r, s.now).IsNowhere()
 	})
 }
 
-// widest returns the widest reach in which the caller may give one of the roles.
+// widest returns the union of the reaches in which the caller may assign any of the roles.
 func (s selectedView) widest() rolecall.Reach {
 	var reaches []rolecall.Reach
 	for _, r := range s.giveable() {
@@ -414,7 +422,8 @@ func (s selectedView) widest() rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// assigned returns the submitted state, or the widest assignment that the caller may give.
+// assigned returns the values that the form shows: the submitted values after an error,
+// otherwise the widest assignment that the caller may create.
 func (s selectedView) assigned() assigned {
 	switch widest := s.widest(); {
 	case s.problem != nil && s.form["where"] != nil:

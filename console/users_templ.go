@@ -853,7 +853,7 @@ func userTable(l usersView, selects bool) templ.Component {
 	})
 }
 
-// userRow shows a user in the columns of the shown members.
+// userRow is a row of the list of users. It has a cell for each shown member.
 func userRow(l usersView, u *rolecall.User, included directory.Included, sight, shown rolecall.UserMembers, selects bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1028,7 +1028,7 @@ func userRow(l usersView, u *rolecall.User, included directory.Included, sight, 
 	})
 }
 
-// includedCells shows a user in the additional columns.
+// includedCells has the cells of the additional columns for a user.
 func includedCells(l usersView, u directory.Included) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -19,15 +19,15 @@ import (
 
 type lifetimeUnit struct {
 	length time.Duration
-	key    string // of its message
+	key    string // the message key of its name
 }
 
-// lifetimeUnits are the units of durations in texts.
+// lifetimeUnits are the units in which durations are shown and read, in descending order.
 var lifetimeUnits = []lifetimeUnit{{24 * time.Hour, "time.days"}, {time.Hour, "time.hours"}, {time.Minute, "time.minutes"}, {time.Second, "time.seconds"}}
 
-// named reports whether the word is the name of the unit, or begins it.
+// named reports whether the name of the unit begins with the word.
 func (u lifetimeUnit) named(word string) bool {
-	for _, count := range []int{1, 2, 5} { // which have different forms in some languages
+	for _, count := range []int{1, 2, 5} { // these counts have different plural forms in some languages
 		if strings.HasPrefix(unitName(u.key, count), word) {
 			return true
 		}
@@ -35,13 +35,13 @@ func (u lifetimeUnit) named(word string) bool {
 	return false
 }
 
-// unitName returns the name of a unit in the plural form for the count, in small letters.
+// unitName returns the name of a unit in lower case, in the plural form for the count.
 func unitName(key string, count int) string {
 	text := messages().text(key, []any{countPlaceholder, count})
 	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, "{"+countPlaceholder+"}", "")))
 }
 
-// lifetime returns the duration in words: "1 day 12 hours".
+// lifetime returns the duration in words, such as "1 day 12 hours".
 func lifetime(d time.Duration) string {
 	var words []string
 	for _, unit := range lifetimeUnits {
@@ -58,8 +58,9 @@ func lifetime(d time.Duration) string {
 
 var lifetimePart = regexp.MustCompile(`^(\d{1,9})\s*([a-z]+)\s*`)
 
-// readLifetime parses a duration in words and returns it in seconds. Each number needs a unit, which
-// may be abbreviated to its first letters.
+// readLifetime parses a duration in words, such as "1 day 12 hours", and returns the
+// seconds. Each number needs a unit, except for a single 0. The first letters of a unit are
+// enough. ok is false if the text is not a duration.
 func readLifetime(text string) (seconds int64, ok bool) {
 	rest := strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, ",", "")))
 	if rest == "0" {
@@ -81,11 +82,11 @@ func readLifetime(text string) (seconds int64, ok bool) {
 	return seconds, ok
 }
 
-// shownInLine is the maximum number of characters of a name in a line of a list. A line has space for
-// fewer, and a page of the longest names would be too large.
+// shownInLine is the maximum length of a name in a line of a list, in code points. A line
+// has space for fewer. Without a limit, a page of very long names would be too large.
 const shownInLine = 160
 
-// shortened returns the beginning of a long text, for a line of a list.
+// shortened cuts a text to the first shownInLine code points.
 func shortened(text string) string {
 	n := 0
 	for i := range text {
@@ -96,7 +97,7 @@ func shortened(text string) string {
 	return text
 }
 
-// thousands returns the number with its digits in groups.
+// thousands returns the number with separators between groups of three digits.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -118,7 +119,8 @@ func sentence(detail string) string {
 	return text
 }
 
-// initials returns at most two letters that represent the name.
+// initials returns the first letters of the first and the last word of the name. The result
+// has at most two letters or digits.
 func initials(name string) string {
 	var letters []rune
 	for _, word := range strings.Fields(name) {
@@ -152,7 +154,7 @@ func statusWords(status string) string { return msg(statusPrefix + status) }
 // statusPrefix begins the keys of the names of statuses.
 const statusPrefix = "status."
 
-// listed joins the words with commas and an and.
+// listed joins the words with commas, and the last one with "and".
 func listed(words []string) string {
 	switch len(words) {
 	case 0:
@@ -167,7 +169,7 @@ func listed(words []string) string {
 	return msg("number.list-end", "First", first, "Last", words[len(words)-1])
 }
 
-// reachWords describes the reach.
+// reachWords describes the reach in words.
 func reachWords(r rolecall.Reach) string {
 	switch {
 	case r.IsEverywhere():
@@ -178,7 +180,7 @@ func reachWords(r rolecall.Reach) string {
 	return msg("reach.departments", "Departments", listed(r.Departments()))
 }
 
-// orWords returns the text, or words if it is empty.
+// orWords returns text. If text is empty, it returns words.
 func orWords(text, words string) string {
 	if text == "" {
 		return words
@@ -186,7 +188,7 @@ func orWords(text, words string) string {
 	return text
 }
 
-// problemDetail returns the detail of the problem. It replaces details that are written for API
+// problemDetail returns the detail of the problem. It replaces details that only help API
 // clients.
 func problemDetail(p *web.Problem) string {
 	switch p.Code {
@@ -198,7 +200,7 @@ func problemDetail(p *web.Problem) string {
 	return p.Detail
 }
 
-// permissionPrefix begins the keys of the descriptions of permissions.
+// permissionPrefix and a permission form the message key of the permission's description.
 const permissionPrefix = "permission."
 
 // openWords describes what the permission allows.
@@ -217,7 +219,7 @@ func openWords(p rolecall.Permission) string {
 	return msg("permission.wildcard")
 }
 
-// fieldName returns the display name of the field of users that a permission names.
+// fieldName returns the display name of the member of users that a permission names.
 func fieldName(field string) string {
 	if m, ok := rolecall.UserMemberNamed(field); ok {
 		return memberName(m)
@@ -225,7 +227,8 @@ func fieldName(field string) string {
 	return field
 }
 
-// detailOf returns the detail of the error for users.
+// detailOf returns the detail of a Rolecall error. It returns an empty text for other
+// errors and for nil.
 func detailOf(err error) string {
 	if known, ok := errors.AsType[*rolecall.Error](err); ok {
 		return known.Detail
@@ -241,7 +244,8 @@ func texts(permissions []rolecall.Permission) (list []string) {
 	return list
 }
 
-// nameOf returns the name of the user, or the id if the caller may not read the name.
+// nameOf returns the name of the user. It returns the id if the caller may not read the
+// name.
 func nameOf(v *pageContext, u *rolecall.User) string {
 	if v.call.ReadableMembers(u).Has(rolecall.MemberName) {
 		return u.Name
@@ -249,10 +253,11 @@ func nameOf(v *pageContext, u *rolecall.User) string {
 	return u.ID.String()
 }
 
-// names maps ids on a page to the names of their objects.
+// names maps the ids on a page to the names of the users, roles and other objects.
 type names map[rolecall.AnyID]directory.Named
 
-// namesIn returns the names for the ids in the events, and for the other ids.
+// namesIn returns the names of all objects in the events, and of those with the ids in
+// others.
 func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
 	for i := range events {
 		e := &events[i]
@@ -262,7 +267,7 @@ func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rol
 	return c.namesOf(v, others)
 }
 
-// namesOf returns the names for the ids. It loads them in one call.
+// namesOf returns the names of the objects with the ids. It loads all names in one call.
 func (c *console) namesOf(v *pageContext, ids []rolecall.AnyID) (names, error) {
 	ids = slices.DeleteFunc(ids, func(id rolecall.AnyID) bool { return id.IsZero() })
 	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
@@ -272,7 +277,7 @@ func (c *console) namesOf(v *pageContext, ids []rolecall.AnyID) (names, error) {
 	return c.directory.Names(v.ctx, v.call, ids)
 }
 
-// missingRole is the name to show for a role if the page knows only the id.
+// missingRole is shown instead of the name of a role if the page knows only the id.
 func (f frame) missingRole() string {
 	if f.may(rolecall.RolesRead) {
 		return msg("missing.deleted-role")
@@ -280,7 +285,7 @@ func (f frame) missingRole() string {
 	return msg("missing.role")
 }
 
-// unknownRole is the name to show for a role if the page does not know the id either.
+// unknownRole is shown instead of the name of a role if the page knows neither name nor id.
 func (f frame) unknownRole() string {
 	if f.may(rolecall.RolesRead) {
 		return msg("missing.unknown-role")
@@ -288,7 +293,7 @@ func (f frame) unknownRole() string {
 	return msg("missing.role")
 }
 
-// missingUser is the name to show for a user if the page knows only the id.
+// missingUser is shown instead of the name of a user if the page knows only the id.
 func (f frame) missingUser() string {
 	if f.call.Visible().IsEverywhere() {
 		return msg("missing.deleted-user")
@@ -296,7 +301,8 @@ func (f frame) missingUser() string {
 	return msg("missing.user")
 }
 
-// missingAccount is the name to show for a service account if the page knows only the id.
+// missingAccount is shown instead of the name of a service account if the page knows only
+// the id.
 func (f frame) missingAccount() string {
 	if f.may(rolecall.ServiceAccountsRead) {
 		return msg("missing.deleted-account")
@@ -304,8 +310,8 @@ func (f frame) missingAccount() string {
 	return msg("missing.account")
 }
 
-// missingGiver is the name to show for a grantor, who is a user or a service account, if
-// the page knows only the id.
+// missingGiver is shown instead of the name of a grantor if the page knows only the id. A
+// grantor is a user or a service account.
 func (f frame) missingGiver() string {
 	if f.call.Visible().IsEverywhere() && f.may(rolecall.ServiceAccountsRead) {
 		return msg("missing.deleted-grantor")
