@@ -26,8 +26,8 @@ var (
 	heldByProgram = rolecall.Assignment{Holder: rolecall.HolderOf(aProgram), Role: rolecall.Role{ID: aRole}}
 )
 
-// invalidations are the methods that change cached data, each with the id that it
-// invalidates.
+// invalidations are the methods of Tx that change cached data. Each case has the id that
+// the method must report as stale.
 var invalidations = map[string]struct {
 	run  func(*Tx)
 	id   [16]byte
@@ -76,8 +76,8 @@ var invalidations = map[string]struct {
 
 func ignore(any, error) {}
 
-// uncached are the methods that change no cached data. They only read, insert rows that
-// no cache can contain, or change data that is never cached.
+// uncached are the methods of Tx that change no cached data. They only read, insert rows
+// that no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountInvitations", "CountKeys", "CountMail", "DeletedTenant", "Departments",
 	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HiddenRole", "InstanceKeys", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
@@ -95,8 +95,8 @@ var uncached = []string{
 	"UseRecoveryCode", "UseTOTP",
 }
 
-// changing is a Querier whose statements return the given number of rows. It records the
-// announced ids.
+// changing is a Querier that records the announced ids. Each of its statements returns the
+// given number of rows.
 type changing struct {
 	rows      int
 	announced []rolecall.AnyID
@@ -161,7 +161,8 @@ func TestAMutationWithoutAnEffectInvalidatesNothing(t *testing.T) {
 	}
 }
 
-// retried is a Database that runs each Update twice and then fails.
+// retried is a Database that runs the function of each Update twice and then returns an
+// error.
 type retried struct{ nested }
 
 var errOutcomeUnknown = errors.New("the connection was lost during the commit")

@@ -14,9 +14,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// TestEveryStatementNamesTheTenant checks every statement: the constants of the source,
-// and each form of the built ones. A table without its tenant_id could be read across
-// tenants.
+// TestEveryStatementNamesTheTenant checks the statements in constants, and each form of
+// the statements that the package builds. Without a condition on tenant_id, a statement
+// could read rows of other tenants.
 func TestEveryStatementNamesTheTenant(t *testing.T) {
 	for sql := range allStatements(t) {
 		tables := 0
@@ -36,9 +36,9 @@ var tableOf = regexp.MustCompile(`(?:^update|from|into|join) ([a-z_]+)`)
 // ofInstance are the tables that belong to no tenant.
 var ofInstance = map[string]bool{"tenants": true, "instance_keys": true, "instance_key_fingerprints": true, "attempts": true, "outbox": true, "operator_keys": true, "operator_requests": true}
 
-// TestPlaceholdersAreInOrder fails on a statement whose placeholders do not first appear
-// in the order of their numbers. SQLite drivers differ in whether they bind by number or
-// by appearance.
+// TestPlaceholdersAreInOrder checks that the placeholders of each statement first appear
+// in the order of their numbers. Some SQLite drivers bind arguments by number, and others
+// by the order of appearance.
 func TestPlaceholdersAreInOrder(t *testing.T) {
 	for sql := range allStatements(t) {
 		highest := 0
@@ -118,8 +118,8 @@ func textOfExpr(values map[string]ast.Expr, expr ast.Expr) string {
 	return ""
 }
 
-// recorder is a Querier that records statements. Each statement returns a row, and all
-// counts in it are n.
+// recorder is a Querier that records statements. Each statement returns one row, in which
+// all counts are n.
 type recorder struct {
 	n          int
 	statements []string
@@ -145,8 +145,8 @@ func (r *recorder) Query(query string, _ []any, each func(func(...any) error) er
 	})
 }
 
-// builtStatements returns the statements that the package builds, in all forms that
-// depend on arguments.
+// builtStatements returns the statements that the package builds. It calls the methods
+// with all arguments that change the text of a statement.
 func builtStatements(t *testing.T) map[string]bool {
 	t.Helper()
 	now := rolecall.Time(1_800_000_000_000_000)

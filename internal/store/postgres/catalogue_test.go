@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// sharedTables are the tables that belong to no tenant. Row-level security must protect
-// every other table.
+// sharedTables are the tables that belong to the whole instance. Row-level security must
+// protect every other table.
 var sharedTables = []string{"attempts", "compatibility", "instance_key_fingerprints", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
 
 // ofCatalogue begins a query over the tables of the schema. The column tenant of the
@@ -25,7 +25,7 @@ const ofCatalogue = `with tables as (
 	from pg_class c left join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
 	where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace) `
 
-// isolation is the condition of the policies, in the server's notation.
+// isolation is the condition of the row-level security policies, as the server prints it.
 const isolation = `(tenant_id = (NULLIF(current_setting('rolecall.tenant'::text, true), ''::text))::uuid)`
 
 // catalogueRules are the rules of a schema that isolates tenants. The query offenders
@@ -133,7 +133,8 @@ func TestTheCatalogueIsolatesTenants(t *testing.T) {
 	run(t, conn, "reset role")
 }
 
-// offendersOf returns the names of tables that break a rule.
+// offendersOf returns the names of the objects that the query selects because they break a
+// rule.
 func offendersOf(t *testing.T, conn *pgx.Conn, query string) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), ofCatalogue+query+" and $1::text[] is not null and $2::text is not null", sharedTables, isolation)
@@ -147,8 +148,8 @@ func offendersOf(t *testing.T, conn *pgx.Conn, query string) []string {
 	return names
 }
 
-// tenantTables returns, for each table of tenants, the statement that inserts a row of
-// the tenant. The values are made up from the types of the columns.
+// tenantTables returns, for each table with the data of tenants, a statement that inserts
+// a row of the tenant. The values depend only on the types of the columns.
 func tenantTables(t *testing.T, conn *pgx.Conn, tenant rolecall.TenantID) map[string]string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), ofCatalogue+`
@@ -175,7 +176,7 @@ func tenantTables(t *testing.T, conn *pgx.Conn, tenant rolecall.TenantID) map[st
 }
 
 // TestEveryTableFailsClosed inserts rows of two tenants into every table. Then it reads
-// and writes as the owner of the tables, with each possible setting.
+// and writes as the owner of the tables, with each possible setting of the tenant.
 func TestEveryTableFailsClosed(t *testing.T) {
 	url := pgtest.Migrated(t)
 	acme, other := rolecall.NewID[rolecall.Tenant](now), rolecall.NewID[rolecall.Tenant](now)
@@ -221,8 +222,8 @@ func TestEveryTableFailsClosed(t *testing.T) {
 	}
 }
 
-// attempt runs the statement after the setting, undoes both, and returns the number of
-// affected rows.
+// attempt runs setting and then statement in a transaction, rolls it back, and returns the
+// number of rows that the statement affected.
 func attempt(t *testing.T, conn *pgx.Conn, setting, statement string) (rows int64, err error) {
 	t.Helper()
 	run(t, conn, "begin", setting)

@@ -31,8 +31,8 @@ func TestTablesWithoutATenantArePlacedOnCitus(t *testing.T) {
 	}
 }
 
-// TestEveryStatementGoesToOneShard runs the conformance suite, and checks the plan of each
-// statement before it runs.
+// TestEveryStatementGoesToOneShard runs the conformance suite of package store. Before
+// each statement, it checks the plan of the statement.
 func TestEveryStatementGoesToOneShard(t *testing.T) {
 	pgtest.RequireCitus(t)
 	storetest.Run(t, func(t *testing.T) store.Database {
@@ -74,8 +74,9 @@ func (e *explainer) Query(query string, args []any, each func(scan func(dest ...
 	return e.Querier.Query(query, args, each)
 }
 
-// explain fails the test unless Citus sends the statement to one shard. Statements that
-// use only tables of the coordinator have a plan without tasks.
+// explain fails the test unless Citus sends the statement to one shard. If a statement
+// uses only tables of the coordinator, its plan has no tasks for shards, and explain
+// accepts it.
 func (e *explainer) explain(query string, args []any) {
 	var plan strings.Builder
 	_, err := e.Querier.Query("explain (costs off) "+query, args, func(scan func(dest ...any) error) error {
@@ -127,7 +128,8 @@ func TestTheShardsIsolateTenants(t *testing.T) {
 	}
 }
 
-// TestEveryShardFailsClosed is TestEveryTableFailsClosed for the tables on the workers.
+// TestEveryShardFailsClosed does the same as TestEveryTableFailsClosed for the tables on
+// the workers.
 func TestEveryShardFailsClosed(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	acme, other := rolecall.NewID[rolecall.Tenant](now), rolecall.NewID[rolecall.Tenant](now)
@@ -136,7 +138,7 @@ func TestEveryShardFailsClosed(t *testing.T) {
 	run(t, owner, "set citus.propagate_set_commands = 'local'")
 	foreign := tenantTables(t, admin, other)
 	for table, insert := range tenantTables(t, admin, acme) {
-		// As a replica, the worker does not check references.
+		// In the role of a replica, the worker does not check foreign keys.
 		run(t, admin, "begin", "set local session_replication_role = replica", insert, foreign[table], "commit")
 	}
 	for _, state := range []struct {
@@ -167,7 +169,8 @@ func TestEveryShardFailsClosed(t *testing.T) {
 	}
 }
 
-// placed returns the tables that Citus manages, each with its kind.
+// placed returns the names of the tables that Citus manages, each with the kind of its
+// placement.
 func placed(t *testing.T, url string) []string {
 	t.Helper()
 	rows, err := connect(t, pgtest.Admin(t, url)).Query(t.Context(), `
@@ -204,8 +207,8 @@ func TestMigrateDistributesAnEmptyDatabase(t *testing.T) {
 	}
 }
 
-// A database with tenants is distributed only by Distribute. A running service continues
-// with the same rows.
+// If a database already has tenants, only Distribute distributes its tables. A running
+// service continues with the same rows.
 func TestDistributeMovesTheRows(t *testing.T) {
 	url := pgtest.CitusURL(t)
 	cluster := pgtest.Admin(t, url)
@@ -264,8 +267,8 @@ func TestDistributeMovesTheRows(t *testing.T) {
 	open(t, url, postgres.Options{}) // checks row-level security
 }
 
-// A later migration that adds a table with references distributes the table before it
-// adds them. Citus forwards other statements of the migration by itself.
+// If a later migration adds a table with foreign keys, it distributes the table before it
+// adds the foreign keys. Citus forwards other statements of the migration by itself.
 func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	conn := connect(t, url)
@@ -292,8 +295,8 @@ func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 	}
 }
 
-// Migrate does not know where to place a table that has no tenant_id and is not in
-// placements.
+// Migrate returns an error for a table that has no column tenant_id and is not in
+// placements, because it does not know where to place the table.
 func TestMigrateRefusesAnUnknownTable(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	run(t, connect(t, url), "create table strangers (id uuid primary key)")

@@ -6,32 +6,35 @@ import (
 	"slices"
 )
 
-// Settings is the statement that sets the settings of a transaction. Its arguments are
-// the tenant, and true.
+// Settings is the statement with the settings of a transaction. Its arguments are the
+// tenant and true.
 var Settings = setTenantAndSession
 
 // NewestMigration is the number of the newest migration.
 const NewestMigration = newestMigration
 
-// Placed returns the tables with an entry in placements.
+// Placed returns the names of the tables in placements.
 func Placed() []string { return slices.Sorted(maps.Keys(placements)) }
 
-// RegisterIDs makes a plain connection send and receive ids like those of the pool.
+// RegisterIDs makes a connection that is not from the pool send and receive ids like one
+// from the pool.
 var RegisterIDs = registerIDs
 
-// TenantLeft returns the tenant that is still set on a connection from the pool.
+// TenantLeft returns the tenant that is set on a connection from the pool outside of a
+// transaction. It should be empty.
 func (d *Database) TenantLeft(ctx context.Context) (tenant string, err error) {
 	err = d.pool.QueryRow(ctx, "select coalesce(current_setting('rolecall.tenant', true), '')").Scan(&tenant)
 	return tenant, err
 }
 
-// SettingAtRest returns a setting of a session of the pool outside of a transaction.
+// SettingAtRest returns the value of a setting on a connection from the pool outside of a
+// transaction.
 func (d *Database) SettingAtRest(ctx context.Context, name string) (setting string, err error) {
 	err = d.pool.QueryRow(ctx, selectSetting, name).Scan(&setting)
 	return setting, err
 }
 
-// SettingInView is SettingAtRest inside of a View.
+// SettingInView returns the value of a setting in a View.
 func (d *Database) SettingInView(ctx context.Context, name string) (setting string, err error) {
 	v := &view{ctx: ctx, pool: d.pool}
 	_, err = v.Query(selectSetting, []any{name}, func(scan func(dest ...any) error) error { return scan(&setting) })

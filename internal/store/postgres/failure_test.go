@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// failing makes the database reject the given number of first inserts into users with an
-// error of this code.
+// failing makes the database reject inserts into the table users with an error of this
+// code. It rejects the given number of inserts, and accepts all later ones.
 func failing(t *testing.T, url, code string, times int) {
 	t.Helper()
 	run(t, connect(t, url), "create sequence failures", fmt.Sprintf(`
@@ -210,7 +210,7 @@ func cutAll(t *testing.T, admin *pgx.Conn) {
 	run(t, admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and application_name = 'rolecall'")
 }
 
-// An operation with a waiting caller does not wait long for a lock or a connection.
+// An operation whose context has a deadline does not wait long for a lock or a connection.
 func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
@@ -247,7 +247,8 @@ func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 	}
 }
 
-// An error that a setting of the server causes is not a fault of the program.
+// The server can cancel a statement because of one of its settings. This is not an
+// internal error of the program.
 func TestStatementsCancelledByTheServerAreUnavailable(t *testing.T) {
 	for _, code := range []string{"55P03", "57014", "58030"} {
 		url := pgtest.Migrated(t)
@@ -305,7 +306,7 @@ func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 	}
 }
 
-// cancelCommit waits for a commit that waits for a standby, and cancels it.
+// cancelCommit waits until a commit waits for a standby, and then cancels the commit.
 func cancelCommit(t *testing.T, url string) {
 	t.Helper()
 	conn := connect(t, url)

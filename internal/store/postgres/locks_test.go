@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// PostgreSQL ends a deadlock after a second, and Update runs its function again. So
-// without a deadlock, each function runs once.
+// PostgreSQL detects a deadlock after a second and makes one transaction fail. Update then
+// runs its function again. So the test checks that each function runs only once.
 func TestRefreshesAndASignOutAtOnceDoNotDeadlock(t *testing.T) {
 	s := open(t, pgtest.Reused(t), postgres.Options{})
 	tenant := newTenant(t, s, "acme")

@@ -23,8 +23,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// This program does not serve a schema without its newest migration, so the number must
-// be right.
+// The constant with the number of the newest migration must be right, because this program
+// does not serve a schema without that migration.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	files, err := postgres.Migrations()
 	if err != nil {
@@ -40,8 +40,7 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 	}
 }
 
-// A program can serve a schema with newer migrations if the migrations are marked as
-// compatible with it.
+// A program can serve a schema with newer migrations if the table compatibility says so.
 func TestOpenRejectsAnUnsupportedSchema(t *testing.T) {
 	url := pgtest.URL(t)
 	refused := func(sentence string) {
@@ -111,7 +110,7 @@ func TestEveryMigrationNamesCompatiblePrograms(t *testing.T) {
 	}
 }
 
-// A key of an older program contains a copy of the created resource.
+// An older program stored a copy of the created resource in each idempotency key.
 func TestKeysOfAnOlderProgramNameTheirEvent(t *testing.T) {
 	url := pgtest.URL(t)
 	files, err := postgres.Migrations()

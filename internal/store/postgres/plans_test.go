@@ -21,10 +21,10 @@ type planner struct {
 	plans []string
 }
 
-// Exec fails the test, because lists only read.
+// Exec fails the test, because a list must only read.
 func (p *planner) Exec(query string, _ ...any) { p.Errorf("a list writes: %s", query) }
 
-// Announce fails the test, like Exec.
+// Announce fails the test, because a list must only read.
 func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something") }
 
 // Query records the plan, and then runs the statement.
@@ -51,9 +51,9 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 	return n, rows.Err()
 }
 
-// crowd inserts twice as many users as one page of a list may read. Every tenth is in
-// Support, and the others are in Sales. All have the role, and all but one are called
-// Ada.
+// crowd inserts twice as many users as one page of a list may read. Every tenth user is in
+// the department Support, and the others are in Sales. All of them have the role. All but
+// one are called Ada.
 func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant, role := newTenant(t, s, "crowd"), rolecall.BuiltInRoles(now)[2]
@@ -84,8 +84,8 @@ func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role
 	return tenant, role
 }
 
-// plannerOf returns a planner in a transaction with the settings of the store. The
-// statistics of the tables are up to date.
+// plannerOf updates the statistics of the tables, and returns a planner in a transaction
+// with the settings of the store.
 func plannerOf(t *testing.T, url string, tenant rolecall.TenantID) *planner {
 	t.Helper()
 	conn := connect(t, url)
@@ -169,7 +169,8 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// The summary of a tenant reads a bounded number of rows of a tenant with many.
+// The summary of a tenant reads a bounded number of rows, even if the tenant has many
+// rows.
 func TestSummariesAreDrivenByIndexes(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, role := crowd(t, open(t, url, postgres.Options{}))

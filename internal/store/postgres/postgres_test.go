@@ -20,8 +20,9 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// In transaction mode, a pooler does not support prepared statements. With -short, a
-// sample of the suite runs behind the pooler. make check runs all of it.
+// In transaction mode, the sessions of the server are shared, so prepared statements
+// cannot be used. With -short, only a sample of the suite runs behind the pooler. The make
+// target check runs the whole suite.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	through, every := pgtest.Bouncer(t), 1
 	if testing.Short() {
@@ -48,7 +49,7 @@ func open(t *testing.T, url string, options postgres.Options) *postgres.Database
 	return s
 }
 
-// connect returns a plain connection that closes with the test.
+// connect opens a connection without a pool, which is closed when the test ends.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -74,7 +75,7 @@ func run(t *testing.T, conn *pgx.Conn, statements ...string) {
 
 const now rolecall.Time = 1_800_000_000_000_000
 
-// newTenant writes a tenant.
+// newTenant inserts a tenant and returns its id.
 func newTenant(t *testing.T, s *postgres.Database, name string) rolecall.TenantID {
 	t.Helper()
 	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Name: name, DisplayName: name, Status: rolecall.TenantActive, Version: 1}
@@ -82,7 +83,8 @@ func newTenant(t *testing.T, s *postgres.Database, name string) rolecall.TenantI
 	return tenant.ID
 }
 
-// write runs writes without a result, and fails the test if they are not committed.
+// write calls fn, which writes without a result, in an Update. It fails the test if the
+// writes are not committed.
 func write(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, fn func(*store.Tx)) {
 	t.Helper()
 	if err := tryWrite(t, s, tenant, fn); err != nil {

@@ -15,14 +15,14 @@ import (
 // writingPlanner is a planner for statements that write.
 type writingPlanner struct{ *planner }
 
-// Exec records the plan of the statement, which also runs it.
+// Exec runs the statement and records its plan.
 func (p *writingPlanner) Exec(query string, args ...any) {
 	if _, err := p.Query(query, args, nil); err != nil {
 		p.Error(err)
 	}
 }
 
-// Query records the plan of the statement, which also runs it, and returns no rows.
+// Query runs the statement and records its plan. It returns no rows.
 func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest ...any) error) error) (int, error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
 	if err != nil {
@@ -33,8 +33,8 @@ func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest .
 	return 0, err
 }
 
-// TestPurgesAreDrivenByAnIndex checks the plans of the purges of a database without
-// expired rows, and then with expired rows.
+// TestPurgesAreDrivenByAnIndex checks the plans of the purges twice: in a database without
+// expired rows, and in one with expired rows.
 func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))

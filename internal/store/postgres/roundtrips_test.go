@@ -8,9 +8,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// On a new connection, a statement is also prepared, and a connection that was idle for a
-// second is pinged first. So the test runs each operation a few times, and checks the
-// smallest number of round trips.
+// Some round trips do not happen each time: a new connection prepares each statement, and
+// a connection that was idle for a second is pinged first. So the test runs each operation
+// a few times, and checks the smallest number of round trips.
 func TestRoundTripsPerOperation(t *testing.T) { onServers(t, countRoundTrips) }
 
 func countRoundTrips(t *testing.T, url string) {

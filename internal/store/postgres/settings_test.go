@@ -7,8 +7,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// A direct session keeps the settings. A session that a pooler shares is returned
-// unchanged.
+// A session that no pooler shares keeps the settings. A session that a pooler shares has
+// its own settings again after each transaction.
 func TestSessionsAreSet(t *testing.T) {
 	const planner, orphans = "enable_seqscan", "idle_in_transaction_session_timeout"
 	t.Run("direct", func(t *testing.T) {
@@ -24,7 +24,8 @@ func TestSessionsAreSet(t *testing.T) {
 	})
 }
 
-// isSet fails the test unless sessions are set as wanted, in a View and at rest.
+// isSet fails the test unless the setting has the wanted values: in a View, and outside of
+// a transaction.
 func isSet(t *testing.T, s *postgres.Database, name, wantInView, wantAtRest string) {
 	t.Helper()
 	inView, err := s.SettingInView(t.Context(), name)

@@ -13,8 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// hole is a network that can drop all data that is sent on a connection after the first
-// message, which opens the connection.
+// hole is a network that can start to lose data. On each connection, it then drops
+// everything after the first message, which opens the connection.
 type hole struct{ open atomic.Bool }
 
 func (h *hole) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -35,8 +35,8 @@ func (c *holeConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// If the network fails while connections are opened, each occupies its place in the pool
-// no longer than the connect timeout.
+// If the network fails while a connection is opened, the connection keeps its place in the
+// pool no longer than the connect timeout.
 func TestAConnectionThatIsNeverSettledGivesUpItsPlace(t *testing.T) {
 	var network hole
 	url := pgtest.Migrated(t)

@@ -30,8 +30,8 @@ func (w told) CaughtUp(lag time.Duration) {
 	}
 }
 
-// watch watches the store until the test ends, and returns after the first report. The
-// channel receives the error of the watch.
+// watch watches the store until the test ends. It returns after the watch has started. The
+// returned channel receives the error of the watch.
 func watch(t *testing.T, s *postgres.Database) (told, <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// wire counts round trips and cuts connections. It is the network between the
-// store and the server.
+// wire is the network between the store and the server. It counts round trips, and can cut
+// connections.
 type wire struct {
 	turns   atomic.Int64 // number of round trips: reads that follow a write
 	severed atomic.Bool  // answers are dropped from now on
@@ -23,7 +23,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return &wireConn{Conn: conn, wire: w}, nil
 }
 
-// during returns the number of round trips of fn.
+// during returns the number of round trips while fn runs.
 func (w *wire) during(fn func()) int64 {
 	before := w.turns.Load()
 	fn()

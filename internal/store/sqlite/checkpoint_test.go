@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Without the checkpointer, the file would stay unchanged until the log has 64 MiB.
+// Without the checkpointer, the database file would not change until the write-ahead log
+// has 64 MiB.
 func TestCheckpointsMoveCommitsToTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
 	tenant := newTenant(t, open(t, path, Options{Migrate: true}))
@@ -20,7 +21,8 @@ func TestCheckpointsMoveCommitsToTheFile(t *testing.T) {
 	}
 }
 
-// isInFile reports whether the file without the log contains the tenant.
+// isInFile reports whether the database file contains the tenant, without the write-ahead
+// log.
 func isInFile(t *testing.T, path string, tenant []byte) bool {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?immutable=1")

@@ -48,8 +48,9 @@ func plansOf(t *testing.T, s *Database, tenant rolecall.TenantID, fn func(*store
 	return plans
 }
 
-// crowd inserts more users than one page of a list may read. Every tenth is in Support,
-// and the others are in Sales. All have the role, and all but one are called Ada.
+// crowd inserts more users than one page of a list may read. Every tenth user is in the
+// department Support, and the others are in Sales. All of them have the role. All but one
+// are called Ada.
 func crowd(t *testing.T, s *Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant := newTenant(t, s)
@@ -141,8 +142,9 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// withoutWindow returns the plan without the step that reads the rows of an index scan.
-// These rows come from an index on demand, so the step does not read a table.
+// withoutWindow returns the plan without the step that scans the rows of a subquery.
+// SQLite takes these rows from an index when they are needed, so this step does not read a
+// table.
 func withoutWindow(plan string) string {
 	if strings.Contains(plan, "\tCO-ROUTINE r\n") {
 		return strings.Replace(plan, "\tSCAN r\n", "", 1)
@@ -428,12 +430,12 @@ func TestEveryIndexHasFigures(t *testing.T) {
 	}
 }
 
-// few are the tables with few rows in total, or with few rows per tenant. m is the alias
-// of the table of migrations.
+// few are the tables that have few rows, in total or for each tenant. The name m is the
+// alias of the table of migrations.
 var few = []string{"instance_keys", "instance_key_fingerprints", "m", "tenant_guards"}
 
-// noTableIsScanned fails the test if a statement that was run on the store reads a table
-// without an index, or all rows of a tenant without a limit.
+// noTableIsScanned checks the statements that were run on the store. It fails the test if
+// one of them reads a table without an index, or all rows of a tenant without a limit.
 func noTableIsScanned(t *testing.T, s *Database) {
 	check := func(c *conn) {
 		for query := range c.prepared {
@@ -457,8 +459,8 @@ func noTableIsScanned(t *testing.T, s *Database) {
 	<-looked
 }
 
-// scans returns the tables that a statement reads completely, or completely for a
-// tenant. It omits tables that the statement itself creates.
+// scans returns the tables of which the statement reads all rows, or all rows of a tenant.
+// It omits tables that the statement itself creates.
 func scans(t *testing.T, c *conn, query string) (tables []string) {
 	made := map[string]bool{"CONSTANT": true}
 	arguments := make([]any, 0, 16)

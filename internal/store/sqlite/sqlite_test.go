@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// openNew returns a new, empty store that is closed with the test.
+// openNew returns a new, empty database that is closed when the test ends.
 func openNew(t testing.TB) *Database {
 	t.Helper()
 	content, err := migrated()
@@ -41,7 +41,7 @@ func openNew(t testing.TB) *Database {
 	return open(t, path, Options{})
 }
 
-// open returns the store at path, which is closed with the test.
+// open opens the database at path, which is closed when the test ends.
 func open(t testing.TB, path string, options Options) *Database {
 	t.Helper()
 	s, err := Open(t.Context(), path, options)
@@ -56,8 +56,9 @@ func open(t testing.TB, path string, options Options) *Database {
 	return s
 }
 
-// migrated returns the content of a migrated file. It migrates once, because under the race
-// detector the parser of migrations allocates 4 MB for every fourth line.
+// migrated returns the content of an empty database file with the schema. It applies the
+// migrations only once, because the parser of migrations is slow under the race detector:
+// it allocates 4 MB for every fourth line.
 var migrated = sync.OnceValues(func() (content []byte, err error) {
 	folder, err := os.MkdirTemp("", "rolecall-sqlite")
 	if err != nil {
@@ -75,7 +76,7 @@ var migrated = sync.OnceValues(func() (content []byte, err error) {
 	return os.ReadFile(path)
 })
 
-// newTenant inserts a tenant.
+// newTenant inserts a tenant and returns its id.
 func newTenant(t testing.TB, s *Database) rolecall.TenantID {
 	t.Helper()
 	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Status: rolecall.TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
@@ -156,8 +157,8 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 	}
 }
 
-// This program does not serve a file without its newest migration, so the number must be
-// right.
+// The constant with the number of the newest migration must be right, because this program
+// does not serve a file without that migration.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -169,8 +170,7 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 	}
 }
 
-// A program can serve a schema with newer migrations if the migrations are marked as
-// compatible with it.
+// A program can serve a schema with newer migrations if the table compatibility says so.
 func TestOpenRejectsAnUnsupportedSchema(t *testing.T) {
 	const newer = "insert into migrations (version_id, is_applied) values (999, true)"
 	serving := func(oldest int) string {

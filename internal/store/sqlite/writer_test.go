@@ -100,7 +100,7 @@ func TestAFailedUpdateOfAGroupDoesNotAffectOthers(t *testing.T) {
 }
 
 // TestAFullDiskFailsOnlyUpdatesThatDoNotFit limits the file to a few more pages. The
-// update that exceeds the limit ends the transaction of the whole group.
+// update that exceeds the limit makes SQLite end the transaction of the whole group.
 func TestAFullDiskFailsOnlyUpdatesThatDoNotFit(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
@@ -137,8 +137,8 @@ func TestAFullDiskFailsOnlyUpdatesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestCancelledCallersDoNotAffectOtherWrites runs clients that give up at random next to
-// others. Failing updates make groups run again.
+// TestCancelledCallersDoNotAffectOtherWrites runs clients that cancel their updates at
+// random, together with clients that do not. Some updates fail, so that groups run again.
 func TestCancelledCallersDoNotAffectOtherWrites(t *testing.T) {
 	const clients, rounds = 32, 40
 	s := openNew(t)

@@ -187,7 +187,8 @@ var assignmentCases = []testCase{
 	}},
 }
 
-// leave removes the owner role from the user if another owner exists.
+// leave removes the owner role from the user, but returns an error if no other owner would
+// remain.
 func (f *fixture) leave(u rolecall.User, owner rolecall.Role) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		tx.LockOwners()
@@ -251,7 +252,7 @@ func (f *fixture) owners() int {
 	return read(f, func(tx *store.Tx) (int, error) { return tx.Owners() })
 }
 
-// deletesAny reports whether assignments were deleted.
+// deletesAny reports whether a deletion of assignments has deleted at least one.
 func deletesAny(taken []rolecall.Assignment, err error) (bool, error) { return len(taken) > 0, err }
 
 var accessCases = []testCase{
@@ -376,8 +377,8 @@ func accessAgreesWithModel(f *fixture) {
 	})
 }
 
-// comparesAccess fails the case unless the lists of q have exactly the holders to whom
-// the given assignments give the permission of q.
+// comparesAccess fails the case unless the lists of q have exactly the right holders:
+// those for whom one of the given assignments has the permission of q.
 func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rolecall.User, accounts []rolecall.ServiceAccount, given []rolecall.Assignment) {
 	giving := map[rolecall.AnyID][]rolecall.RoleID{}
 	for _, a := range given {
@@ -425,9 +426,9 @@ func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rol
 	}
 }
 
-// accessOfMany lists the holders of a permission in two cases: a role has more holders
-// than a statement may read, and more roles give the permission than a statement may
-// name.
+// accessOfMany lists the holders of a permission in two cases: if a role has more holders
+// than a statement may read, and if more roles have the permission than a statement may
+// list.
 func accessOfMany(f *fixture) {
 	common, rare := f.newRole("Common"), aRole("Rare")
 	rare.Permissions = permissions("shop/*:*")

@@ -103,7 +103,7 @@ var idempotencyCases = []testCase{
 	}},
 }
 
-// insertedKey returns a key that is stored, with the event of the creation.
+// insertedKey inserts a new key and the event of the creation, and returns the key.
 func (f *fixture) insertedKey() rolecall.IdempotencyKey {
 	f.Helper()
 	k := f.aKey()
@@ -122,7 +122,7 @@ func (f *fixture) insertKey(k rolecall.IdempotencyKey) {
 	})
 }
 
-// aKey returns an unstored key of a new user.
+// aKey returns a key that is not stored yet. Its user is not stored either.
 func (f *fixture) aKey() rolecall.IdempotencyKey {
 	return rolecall.IdempotencyKey{
 		UserID: aUser("Ada Lovelace").ID, Operation: "createUser", Hash: aHash(), Fingerprint: bytes.Repeat([]byte{0, 0xff}, 16),

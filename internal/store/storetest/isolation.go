@@ -66,8 +66,9 @@ var isolationCases = []testCase{
 	}},
 }
 
-// writeAndReadAll inserts users with the mark and reads the tenant's list after each. The
-// list must not contain users without the mark.
+// writeAndReadAll inserts users whose names contain the mark, and reads all users of the
+// tenant after each insert. It returns an error if a user's name does not contain the
+// mark, because that user belongs to another tenant.
 func (f *fixture) writeAndReadAll(mark, rounds int) error {
 	name := fmt.Sprintf("Canary %d", mark)
 	for round := range rounds {
@@ -170,7 +171,8 @@ func readsNothing(f *fixture, c contents) {
 	same(f, f.owners(), 0)
 }
 
-// readsNoUserAtOnce is readsNothing for reads by several ids.
+// readsNoUserAtOnce does the same as readsNothing, for methods that read several ids at
+// once.
 func readsNoUserAtOnce(f *fixture, c contents) {
 	f.Helper()
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
@@ -240,7 +242,7 @@ func changesNothing(f *fixture, c contents) {
 	f.write(func(tx *store.Tx) { tx.DeleteFactors(u.ID) })
 }
 
-// changesNoSession is changesNothing for sessions.
+// changesNoSession does the same as changesNothing, for sessions.
 func changesNoSession(f *fixture, c contents) {
 	f.Helper()
 	u, session, token := c.users[0], c.sessions[0], c.tokens[0]
@@ -272,8 +274,8 @@ func changesNoSession(f *fixture, c contents) {
 	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day) })
 	f.write(func(tx *store.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 
-	// SealSuccessor may fail or report false. The token cannot reference a session of
-	// another tenant.
+	// SealSuccessor can return an error or false. In both cases, it stores no token for a
+	// session of another tenant.
 	err := f.tryUpdate(func(tx *store.Tx) error {
 		sealed, err := tx.SealSuccessor(session.ID, rolecall.SessionToken{Hash: token, Generation: 1}, aHash(), aHash())
 		if err == nil && !sealed {
@@ -286,7 +288,7 @@ func changesNoSession(f *fixture, c contents) {
 	}
 }
 
-// changesNoMachine is changesNothing for service accounts and API tokens.
+// changesNoMachine does the same as changesNothing, for service accounts and API tokens.
 func changesNoMachine(f *fixture, c contents) {
 	f.Helper()
 	account, token, role := c.accounts[0], c.tokenIDs[0], c.roles[0]

@@ -63,8 +63,8 @@ var listCases = []testCase{
 	{"Lists agree with a naive filter", agreesWithModel},
 }
 
-// departments are the departments of the users that crowd inserts. "" means no
-// department.
+// departments are the departments of the users that crowd inserts. The empty string means
+// that the user has no department.
 var departments = []string{"", "Sales", "SALES", "Säles", "Research", "Ops"}
 
 // crowd inserts n users with many departments, states and names.
@@ -369,8 +369,8 @@ func departmentsOnce(f *fixture) {
 	same(f, departments()[199], "Branch 199")
 }
 
-// everyPage returns all items of a list, page by page. between, if not nil, runs after
-// each page but the last.
+// everyPage returns all items of a list. It reads the list page by page. If between is not
+// nil, everyPage calls it after each page except the last.
 func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[T], error), between func()) (all []T) {
 	f.Helper()
 	var after *rolecall.Position
@@ -393,8 +393,8 @@ func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *role
 	}
 }
 
-// pagesInOrder checks that n items are listed by id and by the key of their names, in
-// both directions and with several page sizes.
+// pagesInOrder checks that a list of n items is in the right order: by id and by the key
+// of the name, in both directions, and with several page sizes.
 func pagesInOrder[T any](f *fixture, n int, list func(byName, desc bool, limit int) []T, place func(*T) (id [16]byte, key string)) {
 	f.Helper()
 	for _, byName := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// expected returns the users that a list of q must contain, computed without an index.
-// holds reports whether a user has the role of q. It is nil if q has no role.
+// expected returns the users that a list of q must contain, without using the database.
+// The function holds reports whether a user has the role of q. It is nil if q has no role.
 func expected(users []rolecall.User, holds func(rolecall.User) bool, q rolecall.UserQuery) []rolecall.User {
 	matching := []rolecall.User{}
 	for _, u := range users {
@@ -49,14 +49,16 @@ func matches(u rolecall.User, q rolecall.UserQuery) bool {
 		!slices.ContainsFunc(q.Words, func(word string) bool { return !hasWord(u, q, word) })
 }
 
-// hasWord reports whether a word that q may search in the user begins with word.
+// hasWord reports whether the user has a word that begins with word, in a member that q
+// may search.
 func hasWord(u rolecall.User, q rolecall.UserQuery, word string) bool {
 	begins := func(whole string) bool { return strings.HasPrefix(whole, word) }
 	return q.NameWords.Includes(u.Department) && slices.ContainsFunc(rolecall.Words(u.Name), begins) ||
 		q.EmailWords.Includes(u.Department) && slices.ContainsFunc(rolecall.Words(u.Email), begins)
 }
 
-// agreesWithModel compares lists of random queries over random users with the model.
+// agreesWithModel inserts random users and runs random queries. It compares the lists of
+// the store with those of the function expected.
 func agreesWithModel(f *fixture) {
 	names := rapid.SampledFrom([]string{"Ada Lovelace", "ADA LOVELACE", "Adá Byron", "Alan T", "Zoë", "zoe zoe", "a b c", "李 小龍", "x'y_z%"})
 	hosts := rapid.SampledFrom([]string{"ada.example", "ALAN.example", "b.c.example", "zoë.example"})

@@ -208,8 +208,8 @@ var oneTimeTokenCases = []testCase{
 	}},
 }
 
-// aReset returns an unstored token for a password reset of the user. For the zero user,
-// it is a token that belongs to no user.
+// aReset returns a token for a password reset of the user that is not stored yet. If u is
+// zero, the token belongs to no user.
 func aReset(u rolecall.User) rolecall.OneTimeToken {
 	return rolecall.OneTimeToken{Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.Email, CreatedAt: start, ExpiresAt: start + hour}
 }
@@ -222,7 +222,8 @@ func (f *fixture) handOut(t rolecall.OneTimeToken) []byte {
 	return hash
 }
 
-// consumeOneTimeToken deletes the token, or returns errRefused if it does not exist.
+// consumeOneTimeToken deletes the token with this hash. It returns errRefused if the token
+// does not exist.
 func (f *fixture) consumeOneTimeToken(hash []byte) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		if taken, err := tx.DeleteOneTimeToken(hash); err != nil || taken {
@@ -370,8 +371,8 @@ var invitationCases = []testCase{
 	}},
 }
 
-// anInvitation returns an invitation of the user by an operator that is not
-// stored yet.
+// anInvitation returns an invitation of the user that is not stored yet. An operator has
+// created it.
 func anInvitation(u rolecall.User) rolecall.Invitation {
 	return rolecall.Invitation{UserID: u.ID, CreatedAt: start, ExpiresAt: start + 72*hour}
 }

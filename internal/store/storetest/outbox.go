@@ -182,7 +182,8 @@ func (f *fixture) expired(now rolecall.Time, limit int) []rolecall.OutboxMail {
 	return read(f, func(tx *store.Tx) ([]rolecall.OutboxMail, error) { return tx.ExpiredMail(now, limit) })
 }
 
-// countDue returns the number of mails that are due and not claimed, as if all had expired.
+// countDue returns the number of mails in the outbox that are due, including expired ones.
+// It does not count mails that a process has claimed.
 func (f *fixture) countDue(now rolecall.Time) int {
 	f.Helper()
 	n := 0

@@ -297,7 +297,7 @@ var sessionCases = []testCase{
 	}},
 }
 
-// idle is how long a session lives without a request.
+// idle is how long a session is valid without a request.
 const idle = rolecall.Time(rolecall.DefaultSessionIdle / time.Microsecond)
 
 // sessionsOf lists the live sessions of the user.
@@ -357,7 +357,8 @@ func (f *fixture) trySession(hash []byte) error {
 	return err
 }
 
-// succeed stores the token's successor and returns its hash.
+// succeed stores the next generation of the session's token and returns the hash of the
+// new token.
 func (f *fixture) succeed(s rolecall.Session, hash []byte) []byte {
 	f.Helper()
 	token, successor := f.session(hash).Token, aHash()

@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of package store. Each case tests one sentence
-// about the behavior that every database must have.
+// Package storetest contains the conformance suite of package store. The name of each case
+// is a sentence about a behavior that every database must have.
 package storetest
 
 import (
@@ -56,8 +56,7 @@ type testCase struct {
 // until the test ends. Cases run in parallel, each on its own database.
 func Run(t *testing.T, open func(t *testing.T) store.Database) { RunSample(t, 1, open) }
 
-// RunSample is like Run, and runs only a sample: one case of each group of every cases of
-// a subject.
+// RunSample runs a sample of the suite: of each subject, one case in every cases.
 func RunSample(t *testing.T, every int, open func(t *testing.T) store.Database) {
 	for _, group := range suite {
 		t.Run(group.subject, func(t *testing.T) {
@@ -85,7 +84,7 @@ type fixture struct {
 	tenant   rolecall.TenantID
 }
 
-// start is the time of all cases. They do not depend on the real clock.
+// start is the current time in all cases, so that they do not depend on the real clock.
 const start rolecall.Time = 1_800_000_000_123_456
 
 const (
@@ -95,22 +94,23 @@ const (
 	day                  = 24 * hour
 )
 
-// serial makes addresses and keys unique.
+// serial is a counter from which unique addresses and keys are made.
 var serial atomic.Int64
 
 var errRefused = errors.New("refused by the closure")
 
-// in returns the same fixture for another tenant.
+// in returns a fixture for another tenant in the same store.
 func (f *fixture) in(tenant rolecall.TenantID) *fixture {
 	return &fixture{T: f.T, database: f.database, store: f.store, tenant: tenant}
 }
 
-// tryUpdate runs fn in the tenant and returns the result of Update.
+// tryUpdate calls fn in an Update of the tenant, and returns the error of Update.
 func (f *fixture) tryUpdate(fn func(tx *store.Tx) error) error {
 	return f.store.Update(f.Context(), f.tenant, fn)
 }
 
-// update runs fn in the tenant, and fails the case if it is not committed.
+// update calls fn in an Update of the tenant. It fails the case if the transaction is not
+// committed.
 func (f *fixture) update(fn func(tx *store.Tx) error) {
 	f.Helper()
 	if err := f.tryUpdate(fn); err != nil {
@@ -118,8 +118,8 @@ func (f *fixture) update(fn func(tx *store.Tx) error) {
 	}
 }
 
-// write runs writes without a result in the tenant, and fails the case if they are not
-// committed.
+// write calls fn, which writes without a result, in an Update of the tenant. It fails the
+// case if the transaction is not committed.
 func (f *fixture) write(fn func(tx *store.Tx)) {
 	f.Helper()
 	if err := f.tryWrite(fn); err != nil {
@@ -127,7 +127,8 @@ func (f *fixture) write(fn func(tx *store.Tx)) {
 	}
 }
 
-// tryWrite runs writes without a result in the tenant and returns the result of Update.
+// tryWrite calls fn, which writes without a result, in an Update of the tenant, and
+// returns the error of Update.
 func (f *fixture) tryWrite(fn func(tx *store.Tx)) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		fn(tx)
@@ -135,7 +136,8 @@ func (f *fixture) tryWrite(fn func(tx *store.Tx)) error {
 	})
 }
 
-// read returns the result of fn in a View of the tenant.
+// read calls fn in a View of the tenant and returns its result. It fails the case if there
+// is an error.
 func read[T any](f *fixture, fn func(tx *store.Tx) (T, error)) T {
 	f.Helper()
 	value, err := tryRead(f, fn)
@@ -153,7 +155,8 @@ func tryRead[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T, err 
 	return value, err
 }
 
-// change returns the result of fn in an update, and fails the case if it is not committed.
+// change calls fn in an Update of the tenant and returns its result. It fails the case if
+// the transaction is not committed.
 func change[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T) {
 	f.Helper()
 	f.update(func(tx *store.Tx) (err error) {
@@ -163,7 +166,7 @@ func change[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T) {
 	return value
 }
 
-// is fails the case unless err is the wanted error; nil wants success.
+// is fails the case unless err is the wanted error. If want is nil, err must be nil.
 func (f *fixture) is(err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) || want == nil && err != nil {
@@ -179,7 +182,7 @@ func same[T any](f *fixture, got, want T) {
 	}
 }
 
-// parallel runs fn n times at once and returns the errors in order.
+// parallel calls fn n times concurrently, and returns the errors in the order of i.
 func parallel(n int, fn func(i int) error) []error {
 	results := make([]error, n)
 	var group sync.WaitGroup
@@ -306,8 +309,8 @@ func everyone() rolecall.UserQuery {
 	}
 }
 
-// readAll returns all users of the query, page by page. between, if not nil, runs
-// after each page but the last.
+// readAll returns all users that the query selects. It reads the list page by page. If
+// between is not nil, readAll calls it after each page except the last.
 func (f *fixture) readAll(q rolecall.UserQuery, between func()) []rolecall.User {
 	f.Helper()
 	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.User], error) {

@@ -269,7 +269,7 @@ func (f *fixture) tenants(status rolecall.TenantStatus, now rolecall.Time) (name
 	return names
 }
 
-// fill inserts rows of every kind into the tenant and returns its contents.
+// fill inserts rows of every kind into the tenant and returns a description of them.
 func (f *fixture) fill() contents {
 	f.Helper()
 	users := f.crowd(12)
@@ -327,7 +327,7 @@ func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
 	c.apiTokens, c.tokenIDs = append(c.apiTokens, f.newAPIToken(token)), append(c.tokenIDs, token.ID)
 }
 
-// state contains the stored data of contents, as the store returns it.
+// state contains all data of a tenant that the store returns for its contents.
 type state struct {
 	users       []rolecall.User
 	roles       []rolecall.Role
@@ -391,8 +391,7 @@ func purgeRemovesAll(f *fixture) {
 	same(f, other.state(kept), before)
 }
 
-// purge purges data that has expired at this time, up to the limit of each kind, and
-// returns the number of changed rows.
+// purge calls PurgeExpired once, and returns the number of rows that it changed.
 func (f *fixture) purge(now, eventsBefore rolecall.Time, limit int) int {
 	f.Helper()
 	return change(f, func(tx *store.Tx) (int, error) { return tx.PurgeExpired(now, eventsBefore, limit) })
@@ -558,7 +557,7 @@ var summaryCases = []testCase{
 	}},
 }
 
-// summarizesNothing expects that no part of the summary has anything.
+// summarizesNothing fails the case unless all parts of the tenant's summary are empty.
 func (f *fixture) summarizesNothing() {
 	f.Helper()
 	same(f, read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountInvitations(0) }), rolecall.Total{Exact: true})

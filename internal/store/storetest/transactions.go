@@ -197,7 +197,8 @@ var transactionCases = []testCase{
 	}},
 }
 
-// countUp increments the version of the user rounds times, with optimistic locking.
+// countUp increments the version of the user rounds times. If another update changes the
+// user at the same time, it reads the user again.
 func (f *fixture) countUp(id rolecall.UserID, rounds int) error {
 	for done := 0; done < rounds; {
 		err := f.tryUpdate(func(tx *store.Tx) error {

@@ -319,7 +319,7 @@ func (f *fixture) deleteUser(u rolecall.User) bool {
 }
 
 // password returns the hash of the user's password. It checks that both methods that
-// read it agree.
+// return the hash return the same.
 func (f *fixture) password(u rolecall.User) string {
 	f.Helper()
 	hash := read(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
