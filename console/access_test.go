@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// rowsOf returns the texts of the rows of tables in the page, without markup.
+// rowsOf returns the texts of the table rows in the page, without markup.
 func rowsOf(page string) (rows []string) {
 	for _, row := range regexp.MustCompile(`(?s)<tr>.*?</tr>`).FindAllString(page, -1) {
 		rows = append(rows, strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(row, " ")), " "))
@@ -34,7 +34,7 @@ func TestAccessShowsWhoHasAPermission(t *testing.T) {
 	owner, clerk := f.signIn("acme", ownerEmail), f.signIn("acme", "clerk@example.com")
 	for _, c := range []struct {
 		query, cookie string
-		rows          []string // parts of the rows below the head
+		rows          []string // parts of the expected rows, without the table head
 		has           string
 	}{
 		{"?permission=users:erase", owner, []string{"Owner Everywhere Never expires *:*", "Eve &lt;b&gt;Adams Role of eve@example.com In Sales Never expires users:*"}, "Erase users permanently"},

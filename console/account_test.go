@@ -26,8 +26,8 @@ func fieldOf(t *testing.T, page, name, attribute string) string {
 	return html.UnescapeString(found[1])
 }
 
-// codeOf returns the code of an authenticator app with the secret on the page. The code is for the
-// service's current time plus later steps of 30 seconds.
+// codeOf returns a code from an authenticator app that has the secret on the page. later
+// shifts the time of the code by periods of 30 seconds.
 func (f *fixture) codeOf(page string, later int64) string {
 	f.t.Helper()
 	uri, err := url.Parse(html.UnescapeString(regexp.MustCompile(`href="(otpauth:[^"]+)"`).FindStringSubmatch(page)[1]))
@@ -41,8 +41,8 @@ func (f *fixture) codeOf(page string, later int64) string {
 	return secret.TOTP(raw).Code(f.node.Access.Now().Std().Unix()/30 + later)
 }
 
-// addApp enrols an authenticator app for the user of the session cookie. It returns the page with
-// the secret of the app, and the recovery codes.
+// addApp sets up an authenticator app for the user of the session cookie. It returns the
+// page with the app's secret, and the recovery codes.
 func (f *fixture) addApp(cookie string) (page string, codes []string) {
 	f.t.Helper()
 	page = f.send(http.MethodPost, "/console/acme/account/app", cookie, nil).body

@@ -17,8 +17,8 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// deeds has the forms of the console by path, with the operation of the API that each form calls.
-// Only these forms can change data.
+// deeds maps the path of each form to the operation of the API that the form calls. Only
+// these forms may change data.
 var deeds = map[string]string{
 	"/":                                             "AuthsController_login",
 	"/{tenant}/sign-in":                             "AuthsController_login",
@@ -76,7 +76,8 @@ var deeds = map[string]string{
 	"/{tenant}/users/{id}/tokens/{tokenId}/revoke":            "UsersController_revokeUserToken",
 }
 
-// looks has the pages without a form by path, with the operation of the API that each page shows.
+// looks maps the path of each page without a form to the operation of the API that the page
+// corresponds to.
 var looks = map[string]string{
 	"":                                  "", // redirects to the next path
 	"/{tenant}":                         "AuthsController_getSession",
@@ -132,7 +133,7 @@ func TestEachPageNamesItsOperation(t *testing.T) {
 	}
 }
 
-// elsewhere has the operations of the API that the console does not have, with the reason.
+// elsewhere maps the operations of the API that have no page in the console to the reason.
 var elsewhere = map[string]string{
 	"AuthsController_beginEnrolment":          "a step of the sign-in",
 	"AuthsController_getPasskeySignInOptions": "a step of the sign-in",
@@ -216,7 +217,7 @@ func TestMessagesNameTheUserAndComeOnlyFromTheConsole(t *testing.T) {
 	owner, reader := f.signIn("acme", ownerEmail), f.signIn("acme", "eve@example.com")
 	for _, c := range []struct {
 		cookie, path, site string
-		wanted             string // empty for nothing
+		wanted             string // empty if nothing is expected
 	}{
 		{owner, page + role.ID.String(), "", "<bdi>&lt;b&gt;Helper</bdi> was assigned to <bdi>Eve &lt;i&gt;</bdi>."},
 		{owner, page + role.ID.String(), "same-origin", "<bdi>&lt;b&gt;Helper</bdi> was assigned to"},

@@ -8,7 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
-// The browser test of the ends of sessions has a list of all forms. It must not miss a new form.
+// The browser test for ended sessions has a list of all forms. This test fails if a new
+// form is missing there.
 func TestTheInputOfEachFormIsTestedInTheBrowser(t *testing.T) {
 	source, err := os.ReadFile("e2e/drafts.test.js")
 	if err != nil {

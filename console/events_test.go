@@ -90,8 +90,8 @@ func TestEventsNameNobodyWhomTheReaderMayNotKnow(t *testing.T) {
 	auditor := f.signIn("acme", "auditor@example.com")
 	for _, path := range pages {
 		a := f.get(path, auditor)
-		// A reason is free text of the actor. All callers who may read the event see it, so the
-		// check ignores it.
+		// Every caller who may read the event sees its reason, which is free text. So the
+		// check ignores the reason.
 		page := strings.ReplaceAll(a.body, "Left Eve Secret", "")
 		for _, secret := range []string{"Eve Secret", "Ada Lovelace", "Hidden department", "secret@example.com"} {
 			if a.StatusCode != http.StatusOK || strings.Contains(page, secret) {
@@ -155,7 +155,7 @@ func TestEventsAreText(t *testing.T) {
 	}
 }
 
-// titles returns the types of the events on the page, in words.
+// titles returns the display names of the event types on the page.
 func titles(page string) (list []string) {
 	for _, match := range regexp.MustCompile(`<summary data-row><span class="unseen">Details ([^<]+)</span>`).FindAllStringSubmatch(page, -1) {
 		list = append(list, match[1])

@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// exported returns the records of a CSV file of the console.
+// exported returns the records of a CSV file that the console exports.
 func (f *fixture) exported(path, cookie string) [][]string {
 	f.t.Helper()
 	a := f.get(path, cookie, "Sec-Fetch-Site", "same-origin")

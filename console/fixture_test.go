@@ -30,8 +30,8 @@ const (
 	password   = "correct horse battery staple"
 )
 
-// fixture is the console over a real HTTP handler, service and store. It has two tenants. Their
-// owners have the same address and password.
+// fixture is the console with a real HTTP handler, service and store. It has two tenants,
+// whose owners have the same email address and password.
 type fixture struct {
 	t     testing.TB
 	url   string
@@ -91,7 +91,7 @@ type reply struct {
 	body string
 }
 
-// send sends a request; headers are name, value, name, value.
+// send sends a request. headers are names and values in turn.
 func (f *fixture) send(method, path, cookie string, form url.Values, headers ...string) reply {
 	f.t.Helper()
 	var body io.Reader
@@ -134,7 +134,7 @@ func (f *fixture) signIn(tenant, email string) string {
 	if a.StatusCode != http.StatusSeeOther || len(a.Cookies()) == 0 {
 		f.t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	session := a.Cookies()[len(a.Cookies())-1] // the session is set last
+	session := a.Cookies()[len(a.Cookies())-1] // the session cookie is the last one
 	return session.Name + "=" + session.Value
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// settle creates pending users of acme in the department.
+// settle creates n pending users of acme in the department.
 func (f *fixture) settle(n int, department string) {
 	f.t.Helper()
 	c := f.asOwner()
@@ -38,7 +38,8 @@ func namesOnPage(body string) (names []string) {
 	return names
 }
 
-// linkOf returns the address of the link with the relation, or an empty text.
+// linkOf returns the address of the link with this relation. It returns an empty text if
+// the page has no such link.
 func linkOf(body, rel string) string {
 	match := regexp.MustCompile(`href="([^"]*)" rel="` + rel + `"`).FindStringSubmatch(body)
 	if match == nil {

@@ -20,7 +20,8 @@ var (
 // productName is the same in all languages.
 const productName = "Rolecall"
 
-// silent are texts in the source that people do not read, or that are the same in all languages.
+// silent has texts in the source that people do not read, or that are the same in all
+// languages.
 var silent = map[string]bool{
 	"Location": true, "Content-Type": true, "Referrer-Policy": true, "Origin": true,
 	"Session": true, "Session, Bearer": true, // schemes of authentication
@@ -29,8 +30,8 @@ var silent = map[string]bool{
 	"username webauthn": true, // for the browser
 }
 
-// isForPeople reports whether the text of a Go file is for people. classes are those of the style
-// sheet.
+// isForPeople reports whether a text in a Go file is for people. call is the function that
+// receives the text, and classes are the CSS classes.
 func isForPeople(text, call string, classes map[string]bool) bool {
 	if call == "panic" || call == "msg" || call == "say" || strings.HasPrefix(text, "console: ") || silent[text] || !sentenceLike.MatchString(text) || strings.ContainsAny(text, "<{;=") || strings.Contains(text, "Controller_") {
 		return false

@@ -54,8 +54,8 @@ func sources(t *testing.T) (*token.FileSet, map[string]*ast.File) {
 	return set, parsed
 }
 
-// literals calls do for each text in the node. call is the name of the function of which the text
-// is an argument, or empty.
+// literals calls do for each string literal in the node. call is the name of the function
+// that receives the literal as an argument. It is empty if no function does.
 func literals(node ast.Node, do func(text, call string, at token.Pos)) {
 	calls := map[ast.Expr]string{}
 	ast.Inspect(node, func(n ast.Node) bool {

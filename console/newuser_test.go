@@ -134,7 +134,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 	tagOf := func(body string) string {
 		return html.UnescapeString(regexp.MustCompile(`name="if-match" value="([^"]+)"`).FindStringSubmatch(body)[1])
 	}
-	form := url.Values{ // a is changed, b removed, c left alone, e added
+	form := url.Values{ // a is changed, b is removed, c is unchanged, and e is added
 		"if-match":         {tagOf(f.get(path, cookie).body)},
 		"was-metadata-key": {"a", "b", "c", "d"}, "was-metadata-value": {"1", "2", "3", "4"},
 		"metadata-key": {"a", "", "c", "d", "e"}, "metadata-value": {"one", "", "3", "4", "5"},

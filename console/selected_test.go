@@ -11,7 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 )
 
-// selecting returns the form about the users, with further fields: name, value.
+// selecting returns the form with the selected users. fields are names and values of
+// further fields in turn.
 func selecting(users []rolecall.UserID, fields ...string) url.Values {
 	form := url.Values{}
 	for _, id := range users {
@@ -23,7 +24,7 @@ func selecting(users []rolecall.UserID, fields ...string) url.Values {
 	return form
 }
 
-// eventsOf returns how many events of the type there are about the user.
+// eventsOf returns the number of events of this type about the user.
 func (f *fixture) eventsOf(id rolecall.UserID, kind rolecall.EventType) (n int) {
 	f.t.Helper()
 	page, err := f.node.Directory.UserEvents(f.t.Context(), f.asOwner(), id, directory.EventListing{Limit: 50})

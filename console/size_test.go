@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-// largestPage is in bytes, as a page is sent.
+// largestPage is the maximum size of a page as it is sent, in bytes.
 const largestPage = 60 << 10
 
 // browser has the headers that a browser sends when a user follows a link of a page.
@@ -40,7 +40,7 @@ func TestAPageOfTheLongestNamesIsLight(t *testing.T) {
 	f := newFixture(t)
 	call := f.asOwner()
 	random := rand.New(rand.NewPCG(1, 2))
-	long := func(length int) string { // of three bytes each, with nothing to compress but that
+	long := func(length int) string { // random characters of three bytes each, which hardly compress
 		letters := make([]rune, length)
 		for i := range letters {
 			letters[i] = '一' + rune(random.IntN(3000))
@@ -91,9 +91,9 @@ func TestPagesAreCompressedForOurOwnAlone(t *testing.T) {
 	}
 }
 
-// largeTenant fills acme with what fills whole pages: users with different names, departments and roles,
-// service accounts, tokens and events. It returns a user with many roles, a role with many
-// permissions, and a service account.
+// largeTenant fills acme with data for full pages: users with different names, departments
+// and roles, service accounts, tokens and events. It returns a user with many roles, a role
+// with many permissions, and a service account.
 func (f *fixture) largeTenant() (user rolecall.User, role rolecall.Role, account rolecall.ServiceAccount) {
 	f.t.Helper()
 	ctx, c := f.t.Context(), f.asOwner()

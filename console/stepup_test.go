@@ -14,7 +14,8 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// stepUpOperations returns the operations that need step-up, as the contract says.
+// stepUpOperations returns the ids of the operations that need step-up according to the
+// OpenAPI document.
 func stepUpOperations(t *testing.T) (ids []string) {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML)

@@ -26,7 +26,7 @@ func (f *fixture) apiSession(tenantName string) string {
 	return "session=" + string(signIn.Token)
 }
 
-// opens reports whether the page of the users of the tenant accepts the cookies.
+// opens reports whether the list of users of the tenant opens with the cookies.
 func (f *fixture) opens(tenant string, cookies ...string) bool {
 	f.t.Helper()
 	a := f.get("/console/"+tenant+"/users", strings.Join(cookies, "; "))

@@ -102,7 +102,7 @@ func TestFormsAreReadInTheirZone(t *testing.T) {
 		{"Europe/Berlin", "Europe/Nowhere", "2199-07-01T12:00", "Must be checked again, because the server doesn't know the time zone Europe/Nowhere."},
 		{"Europe/Berlin", "Europe/Berlin", repeated, strings.Replace(repeated, "T02:30", "T00:30:00.000000Z", 1)},
 		{"Europe/Berlin", "Europe/Berlin", skipped, "Must be another time, because the clocks in Europe/Berlin skip this one."},
-		{"America/New_York", "America/New_York", skipped, strings.Replace(skipped, "T02:30", "T06:30:00.000000Z", 1)}, // where clocks change earlier
+		{"America/New_York", "America/New_York", skipped, strings.Replace(skipped, "T02:30", "T06:30:00.000000Z", 1)}, // in this time zone, clocks change earlier
 		{"America/New_York", "America/New_York", "9999-12-31T23:59", "Must be a date and a time."},
 		{"Europe/Berlin", "Europe/Berlin", "tomorrow", "Must be a date and a time."},
 	} {
@@ -139,7 +139,7 @@ func hiddenFields(page string) url.Values {
 func TestAnUnchangedEndIsSavedUnchanged(t *testing.T) {
 	f := newFixture(t)
 	user, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Helper", "users:read")
-	repeated, err := time.Parse(inputLayout, lastSunday(time.October, "01:30")) // which Berlin calls 2:30 for the second time
+	repeated, err := time.Parse(inputLayout, lastSunday(time.October, "01:30")) // Berlin shows this time as 2:30, for the second time in that night
 	if err != nil {
 		t.Fatal(err)
 	}

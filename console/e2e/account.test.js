@@ -2,13 +2,16 @@ import { strict as assert } from "node:assert";
 import { readFile } from "node:fs/promises";
 import { authenticator, call, checkAccess, endSession, enter, first, person, readPicture, scenario, setPassword, signedIn, signIn, totp, until, world } from "./harness.js";
 
-/** age makes sensitive actions require a sign-in within the last second. */
+/** age makes sensitive actions require a sign-in that is at most one second old. */
 async function age(page) {
   const { status } = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
   assert.equal(status, 200);
 }
 
-/** openOld opens the page when the sign-in is too old for it, so that it asks for the password. */
+/**
+ * openOld opens the page after the sign-in has become too old, so that the page asks for
+ * the password.
+ */
 async function openOld(page, path) {
   await until(async () => {
     await page.goto(path);
@@ -82,10 +85,10 @@ scenario("a user adds an authenticator app by QR code and signs in with it, and 
   await page.getByRole("link", { name: "I've saved them" }).click();
   await page.getByText("10 codes left").waitFor();
   await page.goBack();
-  await page.getByText("10 codes left").waitFor(); // the answer with them is nowhere any more
+  await page.getByText("10 codes left").waitFor(); // going back does not show the codes again
 
   await enter(page, email, password);
-  await page.getByLabel("Code from your authenticator app").fill(totp(key, 1)); // a code is accepted once
+  await page.getByLabel("Code from your authenticator app").fill(totp(key, 1)); // each code is accepted only once
   await page.keyboard.press("Enter");
   await signedIn(page);
   for (const again of [false, true]) {
@@ -299,7 +302,7 @@ scenario("a user confirms their identity in the form by app, recovery code or pa
   const save = form.getByRole("button", { name: "Save" });
   const confirmings = {
     "by the app": async () => {
-      await form.getByLabel("Code from your authenticator app").fill(totp(key, 1)); // a code is accepted once
+      await form.getByLabel("Code from your authenticator app").fill(totp(key, 1)); // each code is accepted only once
       await save.click();
     },
     "by a code": async () => {

@@ -1,7 +1,10 @@
 import { strict as assert } from "node:assert";
 import { authenticator, call, endSession, first, owner, person, scenario, setPassword, signedIn, signIn, world } from "./harness.js";
 
-/** The forms with input, and an address of each. A test compares both lists with the pages. */
+/**
+ * The forms with input, each with an address. A Go test compares forms and withoutInput
+ * with the pages of the console.
+ */
 const forms = {
   "/account/passkeys": "/account/passkeys/add",
   "/account/passkeys/{passkeyId}/rename": "/account",
@@ -27,7 +30,10 @@ const forms = {
   "/service-accounts/{id}/resume": "/service-accounts/{suspended-account}/resume",
 };
 
-/** The forms without input, or with secrets alone. Those without an address need a passkey. */
+/**
+ * The forms without input, and those whose only input is a secret. Forms without an address
+ * here need a passkey.
+ */
 const withoutInput = {
   "/account/password": "/account/password",
   "/account/app": "/account/app",
@@ -55,12 +61,12 @@ const withoutInput = {
 /** The lists with filters. Their forms have the method GET. */
 const filters = ["/users", "/roles", "/events", "/service-accounts", "/users/{active}/roles/give"];
 
-/** kept returns the input that the tab keeps, in JSON. */
+/** kept returns the input that drafts.js has saved in sessionStorage, as JSON. */
 const kept = (page) => page.evaluate(() => sessionStorage.getItem("rolecall-input"));
 
 const secret = "a secret that no page keeps";
 
-/** things returns the ids that the addresses name. */
+/** things returns the ids that replace the placeholders in the addresses. */
 async function things(page) {
   const create = async (path, body) => (await call(page, "POST", path, body, { "idempotency-key": JSON.stringify(body).replaceAll(/\W+/g, "-").slice(0, 60) })).body;
   const { body: session } = await call(page, "GET", "/auths/session");
@@ -88,7 +94,10 @@ async function things(page) {
 
 const addressOf = (path, ids) => `/console/demo${path.replaceAll(/\{([\w-]+)\}/g, (_, name) => ids[name])}`;
 
-/** input returns the input of the form, without secrets and without what the user cannot change. */
+/**
+ * input returns the input of the form, without secrets and without fields that the user
+ * cannot change.
+ */
 const input = (form) => form.evaluate((it) => [...it.elements]
   .filter((e) => e.name && !e.disabled && !e.readOnly && !e.matches("button, fieldset, [type=hidden], [type=password], [autocomplete=one-time-code], [data-proof]"))
   .map((e) => [e.name, e.value, e.checked ?? false]));
@@ -112,7 +121,7 @@ const type = (form) => form.evaluate((it, words) => {
   }
 }, secret);
 
-/** signInAgain signs in on the sign-in page to which the console has led. */
+/** signInAgain signs in on the sign-in page, to which the console has redirected. */
 async function signInAgain(page, { email = owner, password = world.password, byPasskey } = {}) {
   await page.waitForURL(/\/sign-in/);
   assert.ok(!String(await kept(page)).includes(secret));
@@ -241,7 +250,7 @@ scenario("the kept input is for the same user, and a sign-out removes it", async
   assert.equal(await kept(page), null);
   await signIn(page);
   await lose();
-  await page.evaluate(() => { // as if another user had typed it
+  await page.evaluate(() => { // simulates a change by another user
     const draft = JSON.parse(sessionStorage.getItem("rolecall-input"));
     sessionStorage.setItem("rolecall-input", JSON.stringify({ ...draft, user: "another" }));
   });
@@ -284,7 +293,7 @@ scenario("a changed form is not left or closed without a question", async (page)
     return leave ? dialog.accept() : dialog.dismiss();
   });
   await page.goto("/console/demo/roles/create");
-  await page.getByRole("link", { name: "Events" }).click(); // unchanged
+  await page.getByRole("link", { name: "Events" }).click(); // the form is unchanged, so the console does not ask
   await page.waitForURL(/events/);
   assert.deepEqual(asked, []);
   await page.goto("/console/demo/roles/create");
@@ -296,7 +305,7 @@ scenario("a changed form is not left or closed without a question", async (page)
   assert.match(page.url(), /roles\/create$/);
   await page.getByRole("button", { name: "Create" }).click();
   await page.waitForURL(/roles\/[0-9a-f-]{36}/);
-  assert.deepEqual(asked, ["beforeunload"]); // not after the form was sent
+  assert.deepEqual(asked, ["beforeunload"]); // only before the form was sent
   leave = true;
 
   await page.goto("/console/demo/users");
@@ -304,7 +313,7 @@ scenario("a changed form is not left or closed without a question", async (page)
   const form = page.locator("#dialog");
   await form.getByLabel("Name", { exact: true }).waitFor();
   await page.keyboard.press("Escape");
-  await form.waitFor({ state: "hidden" }); // unchanged
+  await form.waitFor({ state: "hidden" }); // the form is unchanged, so the console does not ask
   await page.getByRole("link", { name: "New user" }).click();
   await form.getByLabel("Name", { exact: true }).fill("Somebody");
   const question = page.getByRole("dialog", { name: "Discard your changes?" });

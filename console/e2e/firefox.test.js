@@ -18,7 +18,10 @@ const launch = (preferences = {}) =>
   });
 world.launch = () => launch();
 
-/** scenario is a test with a page in a new context. It fails if a script fails or a response is 5xx. */
+/**
+ * scenario is a test with a page in a new browser context. It fails if a script throws an
+ * error or the status of a response is 500 or higher.
+ */
 function scenario(name, play, preferences) {
   test(`in Firefox, ${name}`, { timeout: 60_000 }, async () => {
     const browser = preferences ? await launch(preferences) : world.browser;

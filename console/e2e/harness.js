@@ -25,7 +25,10 @@ const waitLimit = 15_000;
 
 export const owner = "ada.lovelace@demo.example";
 
-/** The running program and browser of a file of tests. A file for another browser replaces launch. */
+/**
+ * The running program and the browser of one test file. A test file for another browser
+ * replaces launch.
+ */
 export const world = {
   base: "", database: "", mailbox: "", password: "", browser: null,
   launch: () => chromium.launch({ executablePath: process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium", args: ["--no-sandbox", "--no-proxy-server"] }),
@@ -76,14 +79,17 @@ async function freePort() {
   return port;
 }
 
-/** ownDatabase creates a database, and a role without special rights that owns it. */
+/**
+ * ownDatabase creates a database and a role that owns the database and has no other
+ * privileges.
+ */
 async function ownDatabase(server) {
   const name = `console_${process.pid}`;
   await run("psql", [server, "-q", "-v", "ON_ERROR_STOP=1", "-c", `create role ${name} login`, "-c", `create database ${name} owner ${name}`]);
   return server.replace(/^postgres(?:ql)?:\/\/(?:[^@/]*@)?([^/?]*)(?:\/[^?]*)?/, `postgres://${name}@$1/${name}`);
 }
 
-/** command runs the program's command line on the same database. */
+/** command runs a command of the program on the database of the tests. */
 export async function command(input, ...words) {
   const child = run(program, [...words, "--database", world.database]);
   child.child.stdin.end(input);
@@ -97,7 +103,7 @@ export async function setPassword(email) {
   return password;
 }
 
-/** until waits until found returns a value, and returns it. */
+/** until calls found repeatedly until it returns a value, and returns this value. */
 export async function until(found) {
   const end = Date.now() + waitLimit;
   for (;;) {
@@ -108,7 +114,10 @@ export async function until(found) {
   }
 }
 
-/** mailLink waits for a mail to the address with a link of this kind, and returns the link. */
+/**
+ * mailLink waits for a mail to the address with a link of the given kind, and returns the
+ * link.
+ */
 export async function mailLink(email, kind) {
   return until(async () => {
     for (const name of (await readdir(world.mailbox)).sort().reverse()) {
@@ -158,10 +167,13 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   });
 }
 
-/** endSession removes the cookies of sessions from the browser, and keeps the one of the known device. */
+/**
+ * endSession removes the session cookies from the browser. It keeps the known-device
+ * cookie.
+ */
 export const endSession = (page) => page.context().clearCookies({ name: /^(session|console-.*)$/ });
 
-/** enter submits the sign-in form, and does not wait for the next page. */
+/** enter submits the sign-in form, but does not wait for the next page. */
 export async function enter(page, email, password) {
   await endSession(page);
   await page.goto("/console/demo/sign-in");
@@ -219,7 +231,10 @@ export async function readPicture(page) {
   return text;
 }
 
-/** call sends a request to the API with the console session of the browser, else its API session. It returns the response. */
+/**
+ * call sends a request to the API with the console session of the browser. If the browser
+ * has no console session, call uses the API session. It returns the response.
+ */
 export async function call(page, method, path, body, headers = {}) {
   const cookies = await page.context().cookies();
   const session = cookies.find((c) => c.name === "console-demo") ?? cookies.find((c) => c.name === "session");
@@ -237,7 +252,7 @@ export async function first(page, path) {
   return (await call(page, "GET", path)).body.items[0];
 }
 
-/** person returns the user with the address. */
+/** person returns the user with the email address. */
 export const person = (page, email) => first(page, `/users?email=${encodeURIComponent(email)}`);
 
 const accessRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];

@@ -58,7 +58,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await page.getByText("Saved.").waitFor();
 
-  // The Enter that opens a destructive confirmation does not confirm it.
+  // The press of Enter that opens a destructive confirmation must not confirm it as well.
   await press(page, "m");
   for (let i = 0; !(await at(page)).startsWith("Delete"); i++, await press(page, "Tab")) assert.ok(i < 9);
   await press(page, "Enter");
@@ -67,7 +67,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await focused(page, "More");
 
-  // Assign a role. The message has its name.
+  // Assign a role. The message about the action contains the role's name.
   await press(page, "r");
   await page.waitForURL(/roles\/give$/);
   await press(page, "/");
@@ -80,7 +80,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await page.getByText("Viewer was assigned to Margaret Hamilton.").waitFor();
 
-  // Go back to the list. The row that was opened has the focus.
+  // Return to the list. The row that was opened before has the focus.
   await press(page, "g", "u");
   await page.waitForURL(/\/users$/);
   await press(page, "j", "j", "j");
@@ -117,7 +117,7 @@ scenario("the focus moves to the error when a form is refused", async (page) => 
   await press(page, "c");
   await page.waitForURL(/roles\/create$/);
   await focused(page, "name");
-  await page.keyboard.type("Viewer"); // which there is
+  await page.keyboard.type("Viewer"); // a role with this name exists
   await press(page, "Enter");
   await page.locator("[aria-invalid], .problem").first().waitFor();
   await page.waitForFunction(() => document.activeElement.matches("[aria-invalid], .problem"));
@@ -171,7 +171,7 @@ scenario("an HTML page from a proxy is not shown as search results", async (page
 scenario("a page from the back-forward cache is hidden after the sign-out", async (page) => {
   await signIn(page);
   const shown = await page.evaluate(() => {
-    dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true })); // as where a browser keeps pages
+    dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true })); // as in a browser with a back-forward cache
     return document.body.checkVisibility();
   });
   assert.equal(shown, false);
@@ -258,7 +258,7 @@ for (const colorScheme of ["light", "dark"]) {
     await press(page, "Control+k");
     await focused(page, "q");
     await page.keyboard.type("new user");
-    await press(page, "Enter"); // before the results arrive
+    await press(page, "Enter"); // pressed before the results arrive
     await page.getByRole("heading", { name: "New user" }).waitFor();
     await press(page, "Escape", "Meta+k");
     await focused(page, "q");

@@ -144,7 +144,7 @@ scenario("selected users are suspended and resumed, and the list keeps its filte
   await dialog.getByRole("heading", { name: "2 users suspended" }).waitFor();
   await dialog.getByRole("link", { name: "Back to the list" }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: names[0] }).waitFor({ state: "detached" }); // it shows the active ones only
+  await page.getByRole("link", { name: names[0] }).waitFor({ state: "detached" }); // the list shows active users only
   assert.ok(page.url().endsWith(list));
   assert.deepEqual(Object.keys(await statuses(page)), names.filter((name, i) => i !== 0 && i !== 2));
 
@@ -154,7 +154,7 @@ scenario("selected users are suspended and resumed, and the list keeps its filte
   await dialog.getByRole("button", { name: "Resume" }).click();
   await dialog.getByText("resumed").waitFor();
   await page.keyboard.press("Escape");
-  await page.getByText("No users match").waitFor(); // the list is shown anew
+  await page.getByText("No users match").waitFor(); // the list is loaded again
   await page.goto(list);
   const { [names[0]]: first, [names[2]]: third } = await statuses(page);
   assert.deepEqual([first, third], ["Active", "Active"]);

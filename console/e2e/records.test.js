@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { call, checkAccess, checkWidth, mailLink, person, scenario, setPassword, signIn } from "./harness.js";
 
-/** shown returns the text of each event in the list. */
+/** shown returns the texts of the events in the list. */
 const shown = (page) => page.locator(".event-days .event").allInnerTexts();
 
 scenario("events are filtered by type and user, and the filters survive reload and back", async (page) => {

@@ -128,7 +128,7 @@ scenario("an expired role stays listed in gray and can be assigned again", async
   const line = page.locator("tr.expired", { hasText: "People partner" });
   await page.goto(`/console/demo/users/${user.id}`);
   assert.equal(await line.count(), 0);
-  await page.getByText("in Legal until").first().waitFor(); // the event says for where and until when
+  await page.getByText("in Legal until").first().waitFor(); // the event shows the departments and the expiry
   do await page.reload();
   while ((await line.count()) === 0);
   assert.match(await line.innerText(), /Expired\s+In Legal\s+\d+ \w+ \d{4}, \d\d:\d\d UTC/);

@@ -60,7 +60,7 @@ scenario("the sign-in asks for a second factor after the password and accepts a 
   await page.getByText("Use a recovery code").click();
   await page.getByLabel("Recovery code").fill(codes.recoveryCodes[0]);
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/users\/none/); // and the way back was kept
+  await page.waitForURL(/\/users\/none/); // the sign-in still leads back to the requested page
   const { body: session } = await call(page, "GET", "/auths/session");
   assert.equal(session.session.secondFactor, true);
 });
@@ -110,7 +110,7 @@ scenario("an invitation link works once, and its token disappears from the addre
 
   await page.context().clearCookies();
   await page.goto("about:blank");
-  await page.goto(link); // which was used
+  await page.goto(link); // this link was already used
   await page.getByLabel("New password").fill("a sentence of a few words");
   await page.getByRole("button", { name: "Accept and sign in" }).click();
   await page.getByRole("alert").waitFor();
@@ -153,7 +153,7 @@ scenario("a user who must have a second factor adds an authenticator app while s
   await page.getByLabel("Code from the app").fill("000000");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").getByText("Enter the code that the app shows now.").waitFor();
-  assert.equal((await page.locator(".secret code").textContent()).replaceAll(/\s/g, ""), key); // the one in the app still counts
+  assert.equal((await page.locator(".secret code").textContent()).replaceAll(/\s/g, ""), key); // the secret in the app remains valid
   await checkAccess(page);
   await page.getByLabel("Code from the app").fill(totp(key));
   await page.keyboard.press("Enter");

@@ -1,10 +1,10 @@
 import { strict as assert } from "node:assert";
 import { call, enter, person, scenario, signIn, signedIn, owner, world } from "./harness.js";
 
-/** zoneCookie returns the time zone that the server knows of the browser. */
+/** zoneCookie returns the browser's time zone, as the server knows it from the cookie. */
 const zoneCookie = async (page) => (await page.context().cookies(`${world.base}/console/`)).find((cookie) => cookie.name === "rolecall_time_zone")?.value;
 
-/** loads counts the pages that the browser has loaded. */
+/** loads counts the pages that the browser loads. */
 function loads(page) {
   const count = { pages: 0 };
   page.on("load", () => count.pages++);
@@ -63,7 +63,7 @@ scenario("a reader who travels sees the new zone after one more load, and never 
   await page.getByText("Time zone: Asia/Tokyo", { exact: true }).waitFor();
   await page.goto("/console/demo/events");
   await page.goto("/console/demo/users");
-  assert.ok(count.pages <= 4, `${count.pages} loads`); // the page that was reloaded can be left before it is complete
+  assert.ok(count.pages <= 4, `${count.pages} loads`); // the browser can leave the reloaded page before it is complete
   const before = count.pages;
   await page.goto("/console/demo/events");
   assert.equal(count.pages, before + 1);

@@ -31,7 +31,7 @@ scenario("a user is suspended with a reason, which their page shows, and resumed
   const text = await page.locator("main").innerText();
   assert.match(text, /Can't sign in/);
   assert.match(text, /left the company/);
-  await page.locator(".verdict").getByRole("link", { name: "Resume" }).click(); // the remedy is next to the reason
+  await page.locator(".verdict").getByRole("link", { name: "Resume" }).click(); // the button that resolves the reason is next to it
   await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
   await page.getByText("Frances Allen was resumed.").waitFor();
   const { body } = await call(page, "GET", `/users/${user.id}`);

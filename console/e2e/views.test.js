@@ -16,7 +16,7 @@ scenario("a list leads back to the previous pages", async (page) => {
   await page.keyboard.press("p");
   await page.waitForFunction((first) => document.querySelector("tbody th .person bdi").textContent === first, pages[1][0]);
   assert.deepEqual(await names(page), pages[1]);
-  assert.equal(await page.getByRole("link", { name: "First page" }).count(), 0); // it is the previous page
+  assert.equal(await page.getByRole("link", { name: "First page" }).count(), 0); // the first page is the previous page, so there is no second link
   await page.getByRole("link", { name: "Previous page" }).click();
   await page.waitForURL((url) => !url.search.includes("cursor"));
   assert.deepEqual(await names(page), pages[0]);
@@ -62,7 +62,7 @@ scenario("a view keeps filters, order and columns under a name", async (page) =>
   const url = new URL(page.url());
   assert.equal(url.searchParams.get("department"), "Sal");
   assert.equal(url.searchParams.get("columns"), "roles,factors");
-  await page.getByRole("searchbox").fill("a"); // another list has no name, and the menu stays
+  await page.getByRole("searchbox").fill("a"); // a list with other filters has no name, but the menu stays
   await page.getByText("View: Sales & roles").waitFor({ state: "detached" });
   await page.locator("summary", { hasText: "Views" }).click();
   await page.getByRole("button", { name: "Remove view Sales & roles" }).click();
