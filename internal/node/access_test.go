@@ -13,7 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// everyAccess returns all items of the list, page by page, and the number of pages.
+// everyAccess returns all items of the list and the number of pages. It reads the list
+// page by page.
 func (f *fixture) everyAccess(c access.Caller, l directory.AccessListing) (all []directory.Access, pages int) {
 	f.Helper()
 	for {
@@ -95,7 +96,7 @@ func TestAccessListsThoseWhosePrincipalsHoldThePermission(t *testing.T) {
 	})
 }
 
-// gives checks that each assignment of the item gives the permission.
+// gives fails the test unless each assignment of the item gives the permission.
 func (f *fixture) gives(a directory.Access, permission rolecall.Permission, department string) {
 	f.Helper()
 	for _, assignment := range a.Assignments {

@@ -24,7 +24,7 @@ type rehearsal struct{ store.Database }
 
 var errTakenBack = errors.New("taken back")
 
-// Update runs fn and then fails with errTakenBack.
+// Update runs fn, rolls back its writes, and returns errTakenBack.
 func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	return r.Database.Update(ctx, tenant, func(q store.Querier) error {
 		if err := fn(q); err != nil {
@@ -69,8 +69,8 @@ func randomUsers(f *fixture) *rapid.Generator[randomUser] {
 	})
 }
 
-// triedActions are the actions that an overview can allow: the permission that each
-// needs, and the service method.
+// triedActions are the actions that an overview of a user can allow. Each has the
+// permission that it needs and the service method that does it.
 var triedActions = []struct {
 	action     string
 	permission rolecall.Permission
@@ -117,7 +117,8 @@ func always(*rolecall.User) bool           { return true }
 func isSuspended(u *rolecall.User) bool    { return u.Status == rolecall.UserSuspended }
 func isNotSuspended(u *rolecall.User) bool { return !isSuspended(u) }
 
-// patches returns a patch for each member.
+// patches returns one patch for each member of the user. The patch changes only this
+// member.
 func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 	return map[rolecall.UserMember]rolecall.UserPatch{
 		rolecall.MemberName:       {Name: rolecall.Some("Somebody Else")},
@@ -127,8 +128,9 @@ func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 	}
 }
 
-// TestAllowedActionsAgreeWithTheServiceMethods compares, for random users, the allowed
-// actions of an overview, the answers of checks, and the results of the service methods.
+// For random users, TestAllowedActionsAgreeWithTheServiceMethods compares three things:
+// the allowed actions of an overview, the answers of permission checks, and the results of
+// the service methods.
 func TestAllowedActionsAgreeWithTheServiceMethods(t *testing.T) {
 	db, _ := onSQLite(t)
 	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey())}
@@ -199,8 +201,8 @@ func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *ro
 	}
 }
 
-// checksAgreeWithGrants fails the test unless checks agree with the permissions in the
-// session of the caller.
+// checksAgreeWithGrants fails the test unless permission checks agree with the permissions
+// in the caller's session.
 func checksAgreeWithGrants(t *rapid.T, c access.Caller) {
 	everywhere, scoped := c.Grants()
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {

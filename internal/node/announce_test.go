@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// subject is the user of one case: a user with a role and a session.
+// subject is the user on whom one case acts. The user has a role and a session.
 type subject struct {
 	name  string
 	user  rolecall.User
@@ -23,10 +23,10 @@ type subject struct {
 	token secret.Token
 }
 
-// mutations are the service methods that change data. announced is whether other nodes must be
-// notified, because the change affects data in their caches. New rows are in no cache. The
-// last use of a session is not announced either: a node reads the session again before it
-// treats it as unused.
+// mutations are the service methods that change data. The field announced says whether the
+// method must notify other nodes, because it changes data that their caches can contain.
+// No cache contains a new row. The last use of a session is not announced either, because
+// a node reads the session again before it treats the session as unused.
 var mutations = []struct {
 	method    string
 	what      string
@@ -346,8 +346,9 @@ func onAccount(act func(*fixture, subject, rolecall.ServiceAccountID) error) fun
 	}
 }
 
-// signInAlone ends all sessions of the user and signs the user in. If the user had
-// another session, the tested method could end it, and that would be announced too.
+// signInAlone ends all sessions of the user and then signs the user in. If the user had
+// another session, the tested method could end it, and the end of a session is announced
+// too.
 func (f *fixture) signInAlone(s subject) access.Caller {
 	f.Helper()
 	f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID))

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// aSecond is the longest time for which a node may use data that another process has
-// changed.
+// aSecond is the longest time for which a node may use cached data after another process
+// has changed the data.
 const aSecond = time.Second
 
 func TestChangesApplyAtOnceAndOnOtherNodesWithinASecond(t *testing.T) {

@@ -16,8 +16,9 @@ import (
 // act is an action that a caller tries.
 type act func(f *fixture, c access.Caller) error
 
-// ceilingCase is an action by a user with the permissions for it and the assignments in
-// holds. It is barred if it would exceed these assignments.
+// ceilingCase is an action of a caller who has the permissions for this kind of action and
+// the assignments in holds. The action must be rejected if it gives or takes more than
+// these assignments allow.
 type ceilingCase struct {
 	what   string
 	holds  []held
@@ -123,7 +124,7 @@ func unassign(r held) act {
 	}
 }
 
-// invite invites a user with the roles.
+// invite invites a user who has the roles.
 func invite(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)
@@ -138,7 +139,7 @@ func suspend(holds ...held) act {
 	}
 }
 
-// resume resumes a suspended user with the roles.
+// resume resumes a suspended user who has the roles.
 func resume(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)
@@ -151,7 +152,7 @@ func resume(holds ...held) act {
 	}
 }
 
-// resumeAccount resumes a suspended service account with the roles.
+// resumeAccount resumes a suspended service account that has the roles.
 func resumeAccount(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		created, err := f.Directory.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: newKey().Text})
@@ -169,8 +170,8 @@ func resumeAccount(holds ...held) act {
 	}
 }
 
-// withdraw creates a user who holds the roles, invites the user as the owner, and withdraws the
-// invitation as the caller.
+// withdraw creates a user with the roles. The owner invites the user, and then the caller
+// withdraws the invitation.
 func withdraw(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)

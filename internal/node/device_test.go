@@ -16,7 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// guessBy is like guess, but the browser sends a known-device token.
+// guessBy tries a password of a user from a source address. The browser sends a
+// known-device token.
 func (f *fixture) guessBy(device, source, name, secret string) (signin.SignIn, error) {
 	a := f.attempt()
 	a.Source, a.Devices = source, []string{device}
@@ -131,7 +132,8 @@ func TestKnownDevices(t *testing.T) {
 	})
 }
 
-// knows reports whether a sign-in to the account uses the counter of the device.
+// knows reports whether a sign-in with this address is counted by the counter of the
+// device. Without a valid known-device token, other counters are used.
 func (f *fixture) knows(device, email string) bool {
 	f.Helper()
 	a := f.attempt()

@@ -18,9 +18,9 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// emailLink requests another address for a user and returns the token that is mailed
-// there. It expects a notification to the user, unless the address differs only in its
-// spelling.
+// emailLink requests a new address for a user and returns the token that is mailed to it.
+// It expects a notification to the old address, unless the user is pending or the two
+// addresses differ only in the case of letters.
 func (f *fixture) emailLink(c access.Caller, id rolecall.UserID, name string) secret.Token {
 	f.Helper()
 	user, err := f.Directory.User(f.Context(), f.owner, id)
@@ -37,7 +37,7 @@ func (f *fixture) requestEmailChange(c access.Caller, id rolecall.UserID, name s
 	return errorOf(f.SignIn.RequestEmailChange(f.Context(), c, newKey(), id, address(name)))
 }
 
-// confirm uses the link in a mail to a new address, in a browser that sends the session
+// confirm uses the link that was mailed to the new address. The browser sends the session
 // tokens.
 func (f *fixture) confirm(token secret.Token, sessions ...secret.Token) error {
 	return f.SignIn.ChangeEmail(f.Context(), f.attempt(sessions...), token)

@@ -13,13 +13,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// dying is a store that fails after a number of updates, as if its process had ended.
+// dying is a store on which only a limited number of updates succeed, as if the process
+// had ended after them.
 type dying struct {
 	store.Database
 	left int
 }
 
-// Update fails after the last allowed update.
+// Update returns an error when no updates are left.
 func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if d.left--; d.left < 0 {
 		return errBroken
@@ -27,7 +28,8 @@ func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(st
 	return d.Database.Update(ctx, tenant, fn)
 }
 
-// talkedAbout creates a user with more events than an erasure handles in one step.
+// talkedAbout creates a user about whom there are more events than one step of an erasure
+// handles.
 func (f *fixture) talkedAbout(name string) rolecall.User {
 	f.Helper()
 	user := f.user(name)
@@ -46,7 +48,8 @@ func (f *fixture) talkedAbout(name string) rolecall.User {
 	return user
 }
 
-// saying returns the number of events about a user, and how many of them have content.
+// saying returns the number of events about a user, and the number of those events that
+// have content.
 func (f *fixture) saying(id rolecall.UserID) (all, saying int) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {

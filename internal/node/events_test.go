@@ -15,7 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// shown returns the members that the event shows before and after the change.
+// shown returns the names of the members in the values of the event, before and after the
+// change.
 func (f *fixture) shown(e rolecall.Event) (before, after string) {
 	f.Helper()
 	names := func(object []byte) string {

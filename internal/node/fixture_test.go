@@ -29,7 +29,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// start is the time at which every test begins.
+// start is the time of the clock at the start of each test.
 const start rolecall.Time = 1_800_000_000_000_000
 
 const password = "correct horse battery"
@@ -45,7 +45,7 @@ func (c *clock) Now() rolecall.Time { return rolecall.Time(c.now.Load()) }
 
 func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
 
-// until sets the clock.
+// until sets the clock to the time t.
 func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
 
 // fixture is a store with a node, and a tenant with its owner.
@@ -64,9 +64,10 @@ type fixture struct {
 	owner  access.Caller
 }
 
-// onEachStore runs the test on a new database of each store. With -short, only one test
-// in three runs on PostgreSQL, because the tests of internal/store/storetest and
-// internal/e2e depend more on the store. make check runs all.
+// onEachStore runs the test on a new SQLite database and on a new PostgreSQL database.
+// With -short, only one test in three runs on PostgreSQL, because the tests of
+// internal/store/storetest and internal/e2e depend more on the store. The make target
+// check runs all tests on both.
 func onEachStore(t *testing.T, run func(*fixture)) {
 	t.Helper()
 	onEachStoreLimited(t, ratelimit.Limits{}, run)
@@ -172,13 +173,14 @@ func onPostgres(t *testing.T) (store.Database, func() store.Database) {
 	}
 }
 
-// node returns a node of another process on the same store. It does not watch the store.
+// node returns a node like that of another process on the same database. The node does not
+// receive invalidations.
 func (f *fixture) node() *node.Node {
 	return f.nodeWith(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1})
 }
 
-// watchingNode returns a node of another process on the same database. It watches the
-// database.
+// watchingNode returns a node like that of another process on the same database. The node
+// receives invalidations.
 func (f *fixture) watchingNode() *node.Node {
 	f.Helper()
 	db := &watchedDatabase{Database: f.open(), told: make(chan struct{})}
@@ -219,7 +221,7 @@ func (w notedWatcher) CaughtUp(lag time.Duration) {
 	w.db.once.Do(func() { close(w.db.told) })
 }
 
-// nodeWith is like node, but with the given cost of password hashes.
+// nodeWith returns a node like that of node, but password hashes have the given cost.
 func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 	f.hashes = secret.NewPasswords(cost, 4, 1000)
 	return node.New(f.db, access.Options{
@@ -252,7 +254,7 @@ func (f *fixture) newTenant(name string) rolecall.Tenant {
 
 func address(name string) string { return name + "@example.com" }
 
-// attempt returns a request without a session that sends the tokens.
+// attempt returns a request without a valid session. The browser sends the tokens.
 func (f *fixture) attempt(tokens ...secret.Token) access.Anonymous {
 	return access.Anonymous{Tenant: f.tenant, TenantName: f.tenant.Name, Presented: tokens, RequestID: "request", Source: "192.0.2.1"}
 }
@@ -270,7 +272,8 @@ func (f *fixture) call(in signin.SignIn) access.Caller {
 	return access.Caller{Principal: in.Principal, RequestID: "request", Source: "192.0.2.1"}
 }
 
-// authenticate resolves a token on a node. This counts as a use of the session.
+// authenticate returns the principal for a session token on a node. It counts as a use of
+// the session.
 func (f *fixture) authenticate(peer *node.Node, token secret.Token) (*authz.Principal, error) {
 	return peer.SignIn.Authenticate(f.Context(), f.tenant, []secret.Token{token}, true)
 }

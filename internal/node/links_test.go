@@ -17,8 +17,8 @@ import (
 // links are three links that were requested for other users, one of each kind.
 type links struct{ invitation, reset, change secret.Token }
 
-// requestLinks lets the caller invite a user, send a password link to a second, and
-// change the address of a third.
+// As the caller, requestLinks invites one user, sends a password link to a second, and
+// changes the address of a third.
 func (f *fixture) requestLinks(c access.Caller) links {
 	f.Helper()
 	n := serial.Add(1)
@@ -49,7 +49,7 @@ func (f *fixture) expectLinks(what string, l links, work bool) {
 	}
 }
 
-// reuse sends a token of the session after its successor was used.
+// reuse sends an old token of the session after the next token was used.
 func (f *fixture) reuse(in signin.SignIn) {
 	f.Helper()
 	f.ok(errorOf(f.authenticate(f.Node, f.refresh(f.Node, in.Token))))
@@ -171,8 +171,8 @@ func TestLinksEndWithTheTokenThatRequestedThem(t *testing.T) {
 	})
 }
 
-// TestARevokedCredentialRequestsNoLinks runs requests that passed authentication just
-// before their session or token was revoked.
+// TestARevokedCredentialRequestsNoLinks continues requests for links whose session or
+// token was revoked after the authentication.
 func TestARevokedCredentialRequestsNoLinks(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		admin, pending := f.member("admin"), f.user("pending")

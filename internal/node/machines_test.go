@@ -31,7 +31,8 @@ func (f *fixture) assignToAccount(id rolecall.ServiceAccountID, role rolecall.Ro
 	f.ok(errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(id), role, rolecall.AssignmentDraft{})))
 }
 
-// tokenDraft returns a draft of a token with the permissions that expires after a day.
+// tokenDraft returns a draft of a token with the permissions. The token expires after a
+// day.
 func (f *fixture) tokenDraft(permissions ...string) rolecall.APITokenDraft {
 	return rolecall.APITokenDraft{Name: "Nightly", Permissions: permissions, ExpiresAt: f.clock.Now().Add(24 * time.Hour)}
 }
@@ -51,13 +52,13 @@ func (f *fixture) userToken(c access.Caller, permissions ...string) directory.AP
 	return created.Value
 }
 
-// bears resolves an API token on a node.
+// bears returns the principal for an API token on a node.
 func (f *fixture) bears(node *node.Node, token directory.APIToken) (*authz.Principal, error) {
 	return node.SignIn.AuthenticateBearer(f.Context(), f.tenant, string(token.Secret), "192.0.2.1")
 }
 
-// programs returns a token of a user and one of a service account. Both have the role,
-// which allows them to read users.
+// programs creates a role that allows its holders to read users, a user and a service
+// account with this role, and an API token of each.
 func (f *fixture) programs() (role rolecall.Role, member rolecall.User, account rolecall.ServiceAccount, tokens []directory.APIToken) {
 	f.Helper()
 	role, member = f.role("Reader", "users:read"), f.member("programmer")
@@ -322,7 +323,7 @@ func TestATokenRevokedDuringFiftyUsesIsRefusedAfterwards(t *testing.T) {
 	})
 }
 
-// ofProgram returns a request with the token.
+// ofProgram returns a request that is authenticated with the API token.
 func (f *fixture) ofProgram(token directory.APIToken) access.Caller {
 	f.Helper()
 	p, err := f.bears(f.Node, token)

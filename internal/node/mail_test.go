@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// mails returns the committed mails, opened with the keys of the instance.
+// mails returns the committed mails, decrypted with the keys of the instance.
 func (f *fixture) mails() (mails []rolecall.Mail) {
 	f.Helper()
 	f.db.mu.Lock()

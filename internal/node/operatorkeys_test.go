@@ -16,7 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// operatorKey creates an operator key for an hour. Without names, it is for all tenants.
+// operatorKey creates an operator key that expires after an hour. Without names of
+// tenants, the key is valid for all tenants.
 func (f *fixture) operatorKey(name string, tenants ...string) (rolecall.OperatorKey, secret.Token) {
 	f.Helper()
 	key, token, err := f.Directory.CreateOperatorKey(f.Context(), rolecall.OperatorKeyDraft{Name: name, Tenants: tenants, Lifetime: time.Hour})

@@ -170,7 +170,8 @@ func TestMailToARefusedRecipientDoesNotBlockOthers(t *testing.T) {
 	})
 }
 
-// If a failure cannot be recorded in one tenant, mail of other tenants is still given up.
+// If a failed mail cannot be recorded in one tenant, expired mail of other tenants is
+// still given up.
 func TestFailingMailOfOneTenantDoesNotBlockOthers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
@@ -206,7 +207,8 @@ func TestMailToAnUnknownMailboxIsGivenUpAtOnce(t *testing.T) {
 	})
 }
 
-// If a node dies, another one sends its mail after the claim has expired.
+// If a node dies while it sends a mail, another node sends the mail after the claim has
+// expired.
 func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.invite(f.user("ada").ID)
@@ -262,7 +264,7 @@ func TestDummyMailIsNotSent(t *testing.T) {
 	})
 }
 
-// sealed returns a mail as the service stores it.
+// sealed returns a mail in the encrypted form in which the service stores it.
 func (f *fixture) sealed(tenant rolecall.TenantID, m rolecall.Mail) rolecall.OutboxMail {
 	f.Helper()
 	id, now := rolecall.NewID[rolecall.Mail](f.clock.Now()), f.clock.Now()

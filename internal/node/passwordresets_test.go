@@ -306,7 +306,7 @@ func TestASuspensionDuringAResetWins(t *testing.T) {
 	})
 }
 
-// across returns a node that calls happen after its next read.
+// across returns a node that calls the function happen once, after its next read.
 func (f *fixture) across(happen func()) *node.Node {
 	return node.New(&interrupted{f.db, happen}, access.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// interrupted is a store that calls a function after the next read.
+// interrupted is a store that calls a function once, after the next read.
 type interrupted struct {
 	store.Database
 	meanwhile func()
@@ -31,8 +31,9 @@ func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn fun
 	return err
 }
 
-// signInAcross signs ada in on a node that considers every hash too weak. It calls
-// happen between the read of her hash and the insertion of the session.
+// signInAcross signs ada in on a node on which every password hash is too weak, so that
+// the node replaces it. It calls happen between the read of her hash and the insertion of
+// the session.
 func (f *fixture) signInAcross(happen func()) error {
 	f.Helper()
 	peer := node.New(&interrupted{f.db, happen}, access.Options{

@@ -33,8 +33,8 @@ func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 }
 
 // Update records the transaction and its statements. It rejects an event without the
-// change that it records, and a mail without the event or token that caused it. In two
-// transactions, one of them could be lost if the process ends between them.
+// change that it records, and a mail without the event or token that caused it. If they
+// were in two transactions, one of them could be lost when the process ends.
 func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if err := w.note("update"); err != nil {
 		return err
@@ -70,7 +70,7 @@ type written struct {
 	change bool   // anything but events
 }
 
-// counted are the types of events that do not record a change.
+// counted are the types of events that record no change, only an attempt.
 var counted = []rolecall.EventType{rolecall.EventRefused, rolecall.EventSignInFailed, rolecall.EventResetRequested}
 
 // note records the write of the statement.
@@ -93,7 +93,8 @@ func (w *recorded) note(what string) error {
 	return w.failure
 }
 
-// fail makes every transaction fail with the error. A nil error ends this.
+// fail makes every later transaction return the error. If err is nil, transactions succeed
+// again.
 func (w *recorded) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// refresh refreshes the token on a node and fails the test if that fails.
+// refresh exchanges the session token for the next one on a node. It fails the test if
+// there is an error.
 func (f *fixture) refresh(node *node.Node, token secret.Token) secret.Token {
 	f.Helper()
 	next, err := node.SignIn.Refresh(f.Context(), f.attempt(token))

@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// stale are events that make mail void before a mail server is available. Each has a
-// separate user, and the mails that this user gets in the end.
+// stale are events that make a waiting mail void. Each case has its own user, and lists
+// the mails that this user still receives when a mail server becomes available.
 var stale = []struct {
 	name string
 	void func(f *fixture, name string)

@@ -14,7 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// servedBy waits until the node serves the tenant of the fixture, or until it does not.
+// servedBy waits until the node serves the tenant of the fixture. If served is false, it
+// waits until the node does not.
 func (f *fixture) servedBy(node *node.Node, served bool) {
 	f.Helper()
 	f.eventually(func() bool {

@@ -85,8 +85,9 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 	})
 }
 
-// TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of
-// their source has ended. Their refund does not reduce the counter of the next window.
+// TestASecondFactorRefundsNothingInALaterWindow uses challenges after the window in which
+// their attempts were counted has ended. The refund does not reduce the counter of the
+// next window.
 func TestASecondFactorRefundsNothingInALaterWindow(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 4}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
