@@ -7,15 +7,16 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// RequireGrantable returns ErrBeyondOwnPermissions unless the permissions and grants
-// of the principal cover all permissions and grants of the role, in the whole reach
-// and until the given time.
+// RequireGrantable returns ErrBeyondOwnPermissions if the principal may not assign the
+// role. Until the given time and for all users in the reach within, the principal must
+// hold each permission and each grant of the role, or be able to grant it.
 func RequireGrantable(p *Principal, role *rolecall.Role, within rolecall.Reach, until rolecall.Time) error {
 	return requireCovers(p, slices.Concat(role.Permissions, role.Grants), within, until, true)
 }
 
-// RequireAssignable returns ErrBeyondOwnPermissions if the principal may not make
-// the assignment. An assignment to the principal itself must not add permissions.
+// RequireAssignable returns ErrBeyondOwnPermissions if the principal may not make the
+// assignment. If the assignment is to the principal itself, being able to grant the
+// permissions of the role is not enough: the principal must already hold them.
 func RequireAssignable(p *Principal, a *rolecall.Assignment) error {
 	if a.Holder.ID == rolecall.AnyID(p.User.ID) {
 		if err := requireCovers(p, a.Role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
@@ -25,8 +26,9 @@ func RequireAssignable(p *Principal, a *rolecall.Assignment) error {
 	return RequireGrantable(p, &a.Role, a.Reach, a.ExpiresAt)
 }
 
-// AssignableReach returns the widest reach that RequireAssignable accepts in an
-// assignment of the role to the holder until the given time.
+// AssignableReach returns the widest reach with which the principal may assign the role to
+// the holder, with an expiry at the given time. RequireAssignable accepts an assignment
+// with this reach.
 func AssignableReach(p *Principal, h rolecall.Holder, role *rolecall.Role, until rolecall.Time) rolecall.Reach {
 	reach := p.CoveredReach(slices.Concat(role.Permissions, role.Grants), until, true)
 	if h.ID == rolecall.AnyID(p.User.ID) {
@@ -35,8 +37,9 @@ func AssignableReach(p *Principal, h rolecall.Holder, role *rolecall.Role, until
 	return reach
 }
 
-// RequireRoleChange returns ErrBeyondOwnPermissions if the change adds permissions
-// to the principal's own role that the principal does not hold already.
+// RequireRoleChange checks a change of a role that the principal holds by the assignment
+// own. It returns ErrBeyondOwnPermissions if the change adds a permission to the role that
+// the principal does not hold already.
 func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rolecall.Role) error {
 	added := slices.DeleteFunc(slices.Clone(changed.Permissions), func(permission rolecall.Permission) bool {
 		return slices.Contains(old.Permissions, permission)
@@ -44,8 +47,8 @@ func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rol
 	return requireCovers(p, added, own.Reach, own.ExpiresAt, false)
 }
 
-// requireCovers returns ErrBeyondOwnPermissions if the principal lacks one of the
-// permissions. The error names the first one.
+// requireCovers returns ErrBeyondOwnPermissions if MissingFor finds a missing permission.
+// The text of the error names this permission.
 func requireCovers(p *Principal, permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
 	if missing, ok := p.MissingFor(permissions, within, until, grants); ok {
 		need := fmt.Sprintf("You need the permission %s in the whole tenant.", missing)
@@ -59,8 +62,9 @@ func requireCovers(p *Principal, permissions []rolecall.Permission, within rolec
 	return nil
 }
 
-// RequireOutranks returns ErrBeyondOwnPermissions if the assignments give one of
-// Rolecall's own permissions that the principal does not hold.
+// RequireOutranks returns ErrBeyondOwnPermissions if one of the assignments gives one of
+// Rolecall's own permissions that the principal does not hold for the same users.
+// Permissions of applications and expired assignments do not count.
 func RequireOutranks(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
 	for _, a := range assignments {
 		if !a.Live(now) {
@@ -76,8 +80,10 @@ func RequireOutranks(p *Principal, assignments []rolecall.Assignment, now roleca
 	return nil
 }
 
-// RequireTakeOver returns ErrBeyondOwnPermissions unless the principal could grant all of
-// the assignments. A principal who takes over an account can do what the account can do.
+// RequireTakeOver returns ErrBeyondOwnPermissions unless the principal could make all of
+// the unexpired assignments. Operations that let the principal take over an account, such
+// as sending a password reset, need this check: otherwise the principal could get more
+// permissions through the account.
 func RequireTakeOver(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
 	for _, a := range assignments {
 		if !a.Live(now) {
@@ -97,8 +103,8 @@ func IsFullOwner(a *rolecall.Assignment) bool {
 	return a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey && a.ExpiresAt == rolecall.Never && a.Reach.IsEverywhere()
 }
 
-// CountsAsOwner reports whether the user counts as an owner of the tenant by one of the
-// assignments.
+// CountsAsOwner reports whether the user is active and one of the assignments makes the
+// user a full owner (see IsFullOwner).
 func CountsAsOwner(u *rolecall.User, assignments []rolecall.Assignment) bool {
 	return u.Status == rolecall.UserActive && slices.ContainsFunc(assignments, func(a rolecall.Assignment) bool { return IsFullOwner(&a) })
 }

@@ -34,7 +34,7 @@ func covered(held []rolecall.Permission, p rolecall.Permission) bool {
 	return slices.ContainsFunc(held, func(h rolecall.Permission) bool { return h.Covers(p) })
 }
 
-// departmentNames has several spellings of the same department.
+// departmentNames has some departments in several spellings.
 var departmentNames = rapid.SampledFrom([]string{"Sales", "SALES", "sáles", "Support", "Legal", "légal", "Research"})
 
 var reaches = rapid.Custom(func(t *rapid.T) rolecall.Reach {

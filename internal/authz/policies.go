@@ -94,7 +94,8 @@ type action struct {
 func ifSuspended(suspended bool) bool    { return suspended }
 func ifNotSuspended(suspended bool) bool { return !suspended }
 
-// userActions are the entries of allowedActions after update, in their order.
+// userActions are the possible entries of a user's allowedActions, in the order of the
+// response. The entry update comes before them and is computed separately.
 var userActions = []action{
 	{"delete", DeleteUser, nil},
 	{"suspend", SuspendUser, ifNotSuspended},
@@ -115,9 +116,9 @@ var serviceAccountActions = []action{
 	{"delete", DeleteServiceAccount, nil},
 }
 
-// UserActions returns the actions that the principal may perform on the user with the
-// assignments. A returned action can still fail, because the user is the last owner or
-// was changed concurrently.
+// UserActions returns the names of the actions that the principal may perform on the user.
+// The argument assignments has the user's assignments. A returned action can still fail,
+// because the user is the last owner or was changed concurrently.
 func UserActions(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) []string {
 	actions := []string{}
 	for m := range rolecall.AllUserMembers.All() {
@@ -135,8 +136,8 @@ func UserActions(p *Principal, u *rolecall.User, assignments []rolecall.Assignme
 	return actions
 }
 
-// ServiceAccountActions returns the actions that the principal may perform on the
-// service account with the assignments.
+// ServiceAccountActions returns the names of the actions that the principal may perform on
+// the service account. The argument assignments has the account's assignments.
 func ServiceAccountActions(p *Principal, account *rolecall.ServiceAccount, assignments []rolecall.Assignment, now rolecall.Time) []string {
 	actions := []string{}
 	suspended := account.Status == rolecall.ServiceAccountSuspended
@@ -170,8 +171,9 @@ func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersUpdate)
 }
 
-// seesUsersOrOwnRecord requires a permission that makes at least one user visible.
-// Sessions and API tokens without such a permission can still read their own user.
+// seesUsersOrOwnRecord requires a permission that makes at least one user visible. If the
+// subject is the principal's own user, it requires no permission. This is also true for
+// API tokens.
 func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID && p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)
@@ -211,8 +213,8 @@ func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rol
 	return nil
 }
 
-// keepsDemandedFactor prevents users from removing their own second factors if the tenant
-// requires a second factor of them.
+// keepsDemandedFactor returns ErrFactorDemanded if the principal tries to remove all second
+// factors of its own user although the tenant requires a second factor of this user.
 func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
 		return rolecall.ErrFactorDemanded.With("This tenant requires you to have a second factor, so you cannot remove all of yours. Remove them one by one, and keep one.")

@@ -7,34 +7,35 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Effect is how an operation changes access. Each operation declares one, and the need
-// for step-up follows from it. If several effects apply, the operation declares the one
-// that is listed first.
+// Effect says how an operation changes access. Each operation declares one effect. If
+// several effects apply, the operation declares the one that is listed first. The effect
+// decides whether the operation needs step-up: a recent sign-in or re-authentication.
 type Effect string
 
 // The effects on access.
 const (
-	// Grants adds or changes permissions, a way to sign in or a credential of a user or a
-	// program. Changes of tenant settings belong here, because they decide how users sign
-	// in.
+	// Grants adds or changes permissions, a credential, or a way in which a user or a
+	// program can sign in. Changes of tenant settings have this effect too, because
+	// settings decide how users sign in.
 	Grants Effect = "grants"
-	// Removes revokes access that the same caller cannot simply restore: a user, a
-	// role, an assignment, a second factor.
+	// Removes takes away something that the same caller cannot simply restore: a user, a
+	// role, an assignment or a second factor.
 	Removes Effect = "removes"
-	// Ends suspends an account or a tenant, ends sessions, revokes a token or withdraws
-	// an invitation. Such operations need no step-up, because they must be quick.
+	// Ends suspends an account or a tenant, ends sessions, revokes a token or withdraws an
+	// invitation. Such operations need no step-up, so that an administrator can stop an
+	// attack without delay.
 	Ends Effect = "ends"
-	// Proves gives access only to the sender, who authenticates in the same request
-	// with a password, a code, a passkey or a link.
+	// Proves gives access only to the sender of the request, who authenticates in the same
+	// request with a password, a code, a passkey or a link.
 	Proves Effect = "proves"
-	// NoEffect does not change access.
+	// NoEffect is the effect of operations that do not change access.
 	NoEffect Effect = "none"
 )
 
-// Policy is the access rule of an operation. Authorize evaluates it for the
-// operation, before the body of the request is read. AuthorizeUser and
-// AuthorizeAccount evaluate it for the object after it is loaded. A Policy without a
-// rule denies every caller.
+// Policy says which callers may perform an operation. Authorize checks it before the body
+// of the request is read. AuthorizeUser and AuthorizeAccount check it again after the user
+// or the service account is loaded. A Policy that sets neither anyone, permission nor
+// instead denies every caller.
 type Policy struct {
 	Effect      Effect
 	Public      bool // the operation works without a session
@@ -46,8 +47,8 @@ type Policy struct {
 	tenantWide bool                // the caller needs the permission in the whole tenant, because the object is not a user
 	self       bool                // users with a session need no permission for operations on themselves
 	also       func(p *Principal, subject rolecall.UserID) error
-	// instead replaces the permission in policies that do not depend on a single
-	// permission.
+	// instead replaces the check of a permission, in policies that do not depend on a
+	// single permission.
 	instead func(p *Principal, subject rolecall.UserID) error
 	needs   string // replaces the permission in the text of Requirements
 
@@ -56,13 +57,14 @@ type Policy struct {
 	outranks     bool // see RequireOutranks
 	takesOver    bool // see RequireTakeOver
 	grantsRole   bool // the service method calls RequireGrantable for the role
-	// object is an additional rule for the loaded user. It is evaluated last.
+	// object is an additional check of the loaded user. AuthorizeUser calls it last.
 	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
 }
 
-// StepsUp reports whether the operation needs a recent sign-in or re-authentication. This
-// is also true for a policy without a declared effect. RequireRecent checks the age only
-// for sessions, so callers with a token or an operator key need no step-up.
+// StepsUp reports whether the operation needs step-up: a recent sign-in or
+// re-authentication. It returns true for a policy without a declared effect. Callers with
+// an API token or an operator key are not affected, because RequireRecent checks only
+// sessions.
 func (o *Policy) StepsUp() bool {
 	if o.Public || o.Operators {
 		return false
@@ -74,8 +76,8 @@ func (o *Policy) StepsUp() bool {
 	return true
 }
 
-// Requirements returns the requirements of the operation for its caller, as sentences in
-// Markdown. It is empty for an operation that every caller may perform.
+// Requirements describes in Markdown sentences what a caller needs for the operation. The
+// text is empty if the policy requires nothing of the caller.
 func (o *Policy) Requirements() string {
 	var sentences []string
 	add := func(applies bool, sentence string) {
@@ -112,8 +114,8 @@ func (o *Policy) Requirements() string {
 	return strings.Join(sentences, " ")
 }
 
-// RequireRecent returns ErrNotRecent if the principal has a session whose last
-// sign-in or re-authentication is older than the tenant allows for step-up.
+// RequireRecent returns ErrNotRecent if the principal has a session and its last sign-in
+// or re-authentication is older than the tenant's setting for step-up allows.
 func RequireRecent(p *Principal, now rolecall.Time) error {
 	age := p.Tenant.Settings.ReauthenticationAge()
 	if p.Interactive() && age > 0 && now.Sub(p.Session.ConfirmedSince()) > age {
@@ -126,9 +128,10 @@ func RequireRecent(p *Principal, now rolecall.Time) error {
 // user. It returns ErrPermissionDenied or ErrSessionRequired.
 func (o *Policy) Authorize(p *Principal) error { return o.AuthorizeFor(p, rolecall.UserID{}) }
 
-// AuthorizeFor is Authorize for an operation about the subject, before that user is
-// loaded. The principal needs the permission for at least one user. It needs no
-// permission if the subject is the principal and the policy allows that.
+// AuthorizeFor is like Authorize, for an operation on the user with the id subject. It is
+// called before this user is loaded, so it only checks that the principal holds the
+// permission for at least one user of the tenant. If the policy sets self, users with a
+// session need no permission for operations on themselves.
 func (o *Policy) AuthorizeFor(p *Principal, subject rolecall.UserID) error {
 	if err := o.authorizeOperation(p, subject); err != nil {
 		return err
@@ -155,9 +158,9 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	return nil
 }
 
-// reach returns the reach in which the principal holds the permission of the policy. For
-// a policy without a permission, it returns Nowhere, because wildcards would cover the
-// zero permission.
+// reach returns the reach in which the principal holds the permission of the policy. If
+// the policy has no permission, reach returns Nowhere. Without this case, a wildcard such
+// as *:* would cover the empty permission.
 func (o *Policy) reach(p *Principal) rolecall.Reach {
 	if o.permission == (rolecall.Permission{}) {
 		return rolecall.Nowhere()
@@ -168,9 +171,10 @@ func (o *Policy) reach(p *Principal) rolecall.Reach {
 // NeedsAssignments reports whether AuthorizeUser uses the user's assignments.
 func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o.object != nil }
 
-// AuthorizeUser decides whether the principal may perform the operation on the user, who
-// has the assignments. It returns ErrPermissionDenied, ErrSessionRequired,
-// ErrUserSuspended, ErrUserPending, ErrBeyondOwnPermissions or ErrFactorDemanded.
+// AuthorizeUser decides whether the principal may perform the operation on the user. The
+// argument assignments has the user's assignments. AuthorizeUser returns
+// ErrPermissionDenied, ErrSessionRequired, ErrUserSuspended, ErrUserPending,
+// ErrBeyondOwnPermissions or ErrFactorDemanded.
 func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	switch {
 	case o.ownInSession && u.ID == p.User.ID && !p.Interactive():
@@ -193,8 +197,8 @@ func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rol
 	return nil
 }
 
-// AuthorizeAccount decides whether the principal may perform the operation on a service
-// account that has the assignments. It returns ErrPermissionDenied, ErrSessionRequired or
+// AuthorizeAccount decides whether the principal may perform the operation on the service
+// account with these assignments. It returns ErrPermissionDenied, ErrSessionRequired or
 // ErrBeyondOwnPermissions.
 func (o *Policy) AuthorizeAccount(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if err := o.Authorize(p); err != nil {
@@ -215,14 +219,14 @@ func (o *Policy) authorizeRank(p *Principal, assignments []rolecall.Assignment, 
 	return nil
 }
 
-// denied returns the error of a principal who lacks the permission.
+// denied returns ErrPermissionDenied with a text that names the missing permission.
 func denied(permission rolecall.Permission) error {
 	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("You need the permission %s for this. You do not have it, or your reach does not include this.", permission))
 }
 
-// Holds reports whether the principal holds the permission for users of the
-// department. With a nil department, it must hold the permission in the whole
-// tenant.
+// Holds reports whether the principal holds the permission for the users of the
+// department. If the department is nil, Holds reports whether the principal holds the
+// permission in the whole tenant.
 func (p *Principal) Holds(permission rolecall.Permission, department *string) bool {
 	reach := p.Reach(permission)
 	return reach.IsEverywhere() || department != nil && reach.Includes(department)
@@ -236,9 +240,10 @@ func (p *Principal) RequirePermission(permission rolecall.Permission, department
 	return denied(permission)
 }
 
-// AuthorizeMembers returns ErrPermissionDenied if the principal may not change one
-// of the members of any user. Users may change their own name. It is evaluated while
-// the body is decoded, before the subject is loaded.
+// AuthorizeMembers checks a change of a user before the user is loaded, while the body of
+// the request is decoded. It returns ErrPermissionDenied if there is a member that the
+// principal may not change for any user. Users with a session may always change their own
+// name.
 func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if p.Updates(m).IsNowhere() && (m != rolecall.MemberName || !p.IsSelf(subject)) {
@@ -248,8 +253,9 @@ func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.Us
 	return nil
 }
 
-// AuthorizeMembersOf returns ErrPermissionDenied unless the principal may change
-// each of the members of the user. Users may change their own name.
+// AuthorizeMembersOf checks a change of the loaded user. It returns ErrPermissionDenied if
+// there is a member that the principal may not change for this user. Users with a session
+// may always change their own name.
 func AuthorizeMembersOf(p *Principal, u *rolecall.User, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if m == rolecall.MemberName && p.IsSelf(u.ID) {

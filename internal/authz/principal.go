@@ -8,9 +8,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Principal is the authenticated caller of one request: a session with its user, an
-// API token with its holder, or an operator. It contains the permissions of the live
-// assignments. It is immutable.
+// Principal is the authenticated caller of one request: a user with a session, a user or a
+// service account with an API token, or an operator. It contains the permissions of the
+// unexpired assignments. A Principal does not change after it was created.
 type Principal struct {
 	Kind        PrincipalKind
 	Tenant      rolecall.Tenant
@@ -42,12 +42,13 @@ const (
 // program with a token or key.
 func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Token == nil }
 
-// IsSelf reports whether the principal is this user with a session. It is false for
-// API tokens of the user: operations that every user may perform on themselves are
-// not allowed to tokens.
+// IsSelf reports whether the principal is the user with the id and has a session. It
+// returns false for the user's API tokens, because tokens may not perform the operations
+// that every user may perform on themselves.
 func (p *Principal) IsSelf(id rolecall.UserID) bool { return p.Interactive() && id == p.User.ID }
 
-// Settings returns the tenant's settings that apply to the user.
+// Settings returns the settings of the tenant as they apply to the principal's user. Some
+// defaults are stricter for users who need a second factor.
 func (p *Principal) Settings() rolecall.TenantSettings {
 	return p.Tenant.Settings.For(p.Assignments, 0) // the assignments are live, so any time before their expiry works
 }
@@ -70,8 +71,8 @@ func (p *Principal) Actor() rolecall.Actor {
 	return actor
 }
 
-// Grantor returns the id that is stored as the grantor of assignments. It is zero
-// for an operator.
+// Grantor returns the id of the principal that is stored with assignments as their
+// grantor. It returns the zero id for an operator.
 func (p *Principal) Grantor() rolecall.UserID {
 	if p.Kind == PrincipalOperator {
 		return rolecall.UserID{}
@@ -79,7 +80,7 @@ func (p *Principal) Grantor() rolecall.UserID {
 	return p.User.ID
 }
 
-// Origin returns the credential that the principal uses.
+// Origin returns the session, API token or operator key of the request.
 func (p *Principal) Origin() (o rolecall.Origin) {
 	switch {
 	case p.Token != nil:
@@ -92,21 +93,21 @@ func (p *Principal) Origin() (o rolecall.Origin) {
 	return o
 }
 
-// holding is a permission with its reach.
+// holding is a permission with the reach for which one assignment gives it.
 type holding struct {
 	permission rolecall.Permission
 	reach      rolecall.Reach
 }
 
-// NewPrincipal returns the principal of the session. It leaves out expired
-// assignments.
+// NewPrincipal returns the principal of a user with a session. It ignores assignments that
+// are expired at the time now.
 func NewPrincipal(tenant rolecall.Tenant, user rolecall.User, session rolecall.Session, assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: rolecall.Never}
 	return p.addAssignments(assignments, now)
 }
 
-// NewTokenPrincipal returns the principal of an API token: its holder, restricted to
-// the permissions of the token.
+// NewTokenPrincipal returns the principal of an API token. It has the permissions that
+// both the token and its holder have.
 func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now rolecall.Time) *Principal {
 	token := state.Token
 	p := &Principal{Tenant: tenant, User: state.Holder, Token: &token, ValidUntil: token.ExpiresAt}
@@ -116,7 +117,8 @@ func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now
 	return p.addAssignments(state.Assignments, now)
 }
 
-// addAssignments adds the permissions of the live assignments to a new principal.
+// addAssignments adds the permissions of the unexpired assignments to a new principal and
+// returns it.
 func (p *Principal) addAssignments(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	for _, a := range assignments {
 		if !a.Live(now) {
@@ -149,8 +151,8 @@ func (p *Principal) addAssignments(assignments []rolecall.Assignment, now roleca
 	return p
 }
 
-// Size returns the approximate size of a cached principal and its cache entry, in
-// bytes.
+// Size returns the approximate number of bytes that the principal uses in the cache,
+// including the cache entry.
 func (p *Principal) Size() int {
 	size := 1700 // with the user, the session and the tenant
 	for i := range p.Assignments {
@@ -160,16 +162,18 @@ func (p *Principal) Size() int {
 	return size
 }
 
-// allows reports whether the API token covers the permission. It is true without a token.
-// The principal must also hold the permission.
+// allows reports whether the principal's API token covers the permission. If the principal
+// has no token, it returns true. It does not check whether the principal holds the
+// permission.
 func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
-// Reach returns the reach in which the principal holds the permission. For Rolecall's own
-// permissions that are not about users, the reach is Everywhere or Nowhere. The reach of
-// roles:read contains the users whose assignments the principal may read. With any reach,
-// roles:read also allows the principal to read all roles.
+// Reach returns the users for whom the principal holds the permission. If the permission
+// is one of Rolecall's own and is not about users, such as tenant:update, the result is
+// Everywhere or Nowhere. For roles:read, the result has the users whose assignments the
+// principal may read. A principal that holds roles:read in any reach may also read all
+// roles.
 func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	if !p.allows(permission) {
 		return rolecall.Nowhere()
@@ -187,9 +191,10 @@ func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// MissingFor returns the first of the permissions that the principal does not hold in the
-// whole reach until the given time, and whether one is missing. If grants is true, the
-// permissions that the principal may only grant count as held.
+// MissingFor returns the first of the permissions that the principal does not hold for all
+// users in the reach within until the given time. The second result is false if no
+// permission is missing. If grants is true, it is enough that the principal may grant a
+// permission to others.
 func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) (rolecall.Permission, bool) {
 	for _, permission := range permissions {
 		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
@@ -199,8 +204,9 @@ func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecal
 	return rolecall.Permission{}, false
 }
 
-// CoveredReach returns the widest reach for which MissingFor finds no missing
-// permission until the given time.
+// CoveredReach returns the widest reach in which the principal holds all of the
+// permissions until the given time. If grants is true, it is enough that the principal may
+// grant a permission to others.
 func (p *Principal) CoveredReach(permissions []rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	reach := rolecall.Everywhere()
 	for _, permission := range permissions {
@@ -212,8 +218,9 @@ func (p *Principal) CoveredReach(permissions []rolecall.Permission, until roleca
 	return reach
 }
 
-// covered returns the reach in which the principal's assignments cover the
-// permission until the given time.
+// covered returns the reach in which the principal's assignments give the permission until
+// the given time. If grants is true, assignments that only let the principal grant the
+// permission count too.
 func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	var covered []rolecall.Reach
 	for _, a := range p.Assignments {
@@ -228,15 +235,15 @@ func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time,
 	return rolecall.UnionOf(covered)
 }
 
-// Reads returns the reach with the users whose member m the principal may read.
+// Reads returns the users whose member m the principal may read.
 func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads[m] }
 
-// Updates returns the reach with the users whose member m the principal may change.
+// Updates returns the users whose member m the principal may change.
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
-// Visible returns the reach with the users that are visible to the principal: all users
-// in the reach of any permission on users except users:restore. The principal's own user
-// is also visible, but the reach need not contain it.
+// Visible returns the users who are visible to the principal: those for whom it holds any
+// permission on users except users:restore. The principal can always see its own user, who
+// need not be in the result.
 func (p *Principal) Visible() rolecall.Reach { return p.visible }
 
 // Sees reports whether the user is visible to the principal.
@@ -253,8 +260,8 @@ func (p *Principal) ReadableMembers(u *rolecall.User) rolecall.UserMembers {
 	return p.ReadableListMembers(u)
 }
 
-// ReadableListMembers is like ReadableMembers, without the right of users to read themselves.
-// Lists use it.
+// ReadableListMembers returns the members of the user that the principal may read in
+// lists. Unlike with ReadableMembers, users need permissions to read themselves.
 func (p *Principal) ReadableListMembers(u *rolecall.User) rolecall.UserMembers {
 	var set rolecall.UserMembers
 	for m := range rolecall.UserMemberCount {
@@ -265,22 +272,23 @@ func (p *Principal) ReadableListMembers(u *rolecall.User) rolecall.UserMembers {
 	return set
 }
 
-// ReadsEverything reports whether the principal may read every member of every user.
-// This is the common case for administrators.
+// ReadsEverything reports whether the principal may read every member of every user, as
+// most administrators may.
 func (p *Principal) ReadsEverything() bool {
 	return !slices.ContainsFunc(p.reads[:], func(r rolecall.Reach) bool { return !r.IsEverywhere() })
 }
 
-// Grant is a permission that a principal holds, as responses contain it.
+// Grant is a permission that a principal holds, in the form in which responses list it.
 type Grant struct {
 	Permission rolecall.Permission
 	Reach      rolecall.Reach
 	Roles      []rolecall.Role // the roles that give the permission; only in the result of GrantsOf
 }
 
-// Grants returns the permissions of the principal, without duplicates and sorted by
-// text: those of the whole tenant, and those of some departments. The result is
-// computed once and shared, so callers must not change it.
+// Grants returns the permissions of the principal. The result everywhere has those that
+// apply to the whole tenant, and scoped has those that are limited to departments. Both
+// are sorted by the text of the permission and have no duplicates. Callers must not change
+// the results, because all calls return the same slices.
 func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) { return p.grants() }
 
 func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permission, scoped []Grant) {
@@ -294,9 +302,10 @@ func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permi
 	return everywhere, scoped
 }
 
-// GrantsOf returns the permissions that the assignments give, without duplicates and
-// sorted by text, each with the union of its reaches and with its roles. It leaves
-// out permissions that have no effect in their reach.
+// GrantsOf returns the permissions that the assignments give, sorted by text and without
+// duplicates. Each one has the roles that give it, and the union of the reaches of their
+// assignments. GrantsOf leaves out permissions that have no effect, such as tenant:update
+// in an assignment that is limited to departments.
 func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	var grants []Grant
 	var reaches [][]rolecall.Reach
@@ -323,10 +332,10 @@ func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	return grants
 }
 
-// restrict returns the assignments with the intersection of their roles' permissions
-// and those of the token. Each intersection is cut at 1,024 permissions, which
-// realistic sets do not reach. The result is only displayed, and a shorter list
-// fails closed.
+// restrict returns copies of the assignments whose roles have only the permissions that
+// the token also covers. The result is only displayed and is not used for authorization.
+// Each role keeps at most 1,024 permissions, which realistic roles and tokens do not
+// reach.
 func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecall.Assignment {
 	restricted := slices.Clone(assignments)
 	for i := range restricted {
@@ -336,7 +345,7 @@ func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecal
 	return restricted
 }
 
-// meet returns the intersection of both sets, at most the given number of
+// meet returns the permissions that both a and b cover. It stops after the given number of
 // permissions.
 func meet(a, b []rolecall.Permission, most int) []rolecall.Permission {
 	var both []rolecall.Permission
@@ -350,8 +359,9 @@ func meet(a, b []rolecall.Permission, most int) []rolecall.Permission {
 	return rolecall.NormalPermissions(both)
 }
 
-// NewOperatorPrincipal returns the principal of an operator's key in the tenant. It holds
-// every permission there, and it is not a user of the tenant.
+// NewOperatorPrincipal returns the principal of an operator key in the tenant. This
+// principal holds every permission in the tenant, although the operator is not a user of
+// the tenant.
 func NewOperatorPrincipal(tenant rolecall.Tenant, key *rolecall.OperatorKey, now rolecall.Time) *Principal {
 	everything := rolecall.Assignment{
 		Role:  rolecall.Role{Name: "Operator", Permissions: []rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}},

@@ -11,7 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// holds is one assignment: permissions and grants as texts, departments, and expiry.
+// holds describes one assignment: its permissions, its grants, its departments and its
+// expiry.
 type holds struct {
 	permissions string
 	grants      string
@@ -90,7 +91,8 @@ func TestUsersReadAllOwnMembers(t *testing.T) {
 	}
 }
 
-// The users in the reach of any permission on users are visible, and no other users.
+// A permission on users, such as users:delete, makes the users in its reach visible. Other
+// permissions, such as roles:read, make no users visible.
 func TestVisibility(t *testing.T) {
 	for permission, visible := range map[string]bool{
 		"users:read": true, "users.email:read": true, "users:update": true, "users.name:update": true, "users:create": true,
@@ -196,8 +198,8 @@ func TestMissingFor(t *testing.T) {
 	}
 }
 
-// A principal without a missing permission holds each permission of the set in the
-// whole reach.
+// MissingFor must find a missing permission if and only if Reach returns a reach that does
+// not contain the whole given reach.
 func TestMissingForAgreesWithReach(t *testing.T) {
 	some := rapid.SampledFrom([]string{"users:read", "users.name:read", "users:*", "sessions:revoke", "roles:assign", "shop/invoices:read", "shop/*:*"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -255,8 +257,8 @@ func TestGrantsHaveTheirRoles(t *testing.T) {
 	}
 }
 
-// TestCoveredReachAgreesWithMissing checks that CoveredReach and MissingFor
-// agree.
+// TestCoveredReachAgreesWithMissing checks that MissingFor finds no missing permission in
+// the result of CoveredReach, and finds one in any wider reach.
 func TestCoveredReachAgreesWithMissing(t *testing.T) {
 	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
 	ends := rapid.SampledFrom([]rolecall.Time{aMoment + 1, aMoment + 2, rolecall.Never})

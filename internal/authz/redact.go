@@ -6,7 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// RedactEvents removes from the events all data that the principal may not read.
+// RedactEvents removes from the events the data that the principal may not read.
 func RedactEvents(p *Principal, events []rolecall.Event) error {
 	for i := range events {
 		redactOrigin(p, &events[i])
@@ -17,9 +17,11 @@ func RedactEvents(p *Principal, events []rolecall.Event) error {
 	return nil
 }
 
-// redactOrigin removes the address, the session and the API token from events of other
-// actors, unless the principal may read all events. It keeps them in the principal's own
-// events and in anonymous ones, such as a failed sign-in to the principal's account.
+// redactOrigin removes the client address, the session and the API token from an event, so
+// that users do not learn where other users sign in. It changes nothing if the principal
+// may read all events, if the principal caused the event, or if the actor is anonymous. An
+// event of an anonymous actor is, for example, a failed sign-in to the principal's
+// account.
 func redactOrigin(p *Principal, e *rolecall.Event) {
 	if e.Actor.Type == rolecall.ActorAnonymous || e.Actor.ID == p.User.ID || p.Reach(rolecall.EventsRead).IsEverywhere() {
 		return
@@ -30,8 +32,8 @@ func redactOrigin(p *Principal, e *rolecall.Event) {
 	}
 }
 
-// redactValues removes from the event all values that the principal may not read. For
-// each of them, it records the permission that allows reading it.
+// redactValues removes from the event the values that the principal may not read. For each
+// removed value, it records in Withheld the permission that allows reading the value.
 func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
@@ -52,9 +54,10 @@ func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	return err
 }
 
-// valuePermissions returns a function that returns the permission to read a member of the
-// event's values, and whether the principal holds it. The permission is zero if no
-// permission allows it.
+// valuePermissions returns a function for the members of the event's values. For a member,
+// the function returns the permission that allows reading the member, and whether the
+// principal may read it. The permission is zero if no permission allows reading the
+// member.
 func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
 	always := func(permission rolecall.Permission, held bool) func(string) (rolecall.Permission, bool) {
 		return func(string) (rolecall.Permission, bool) { return permission, held }
@@ -74,7 +77,8 @@ func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (need
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())
 }
 
-// userValuePermissions is like valuePermissions, for events about a user.
+// userValuePermissions does the work of valuePermissions for events about the user
+// subject.
 func userValuePermissions(p *Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
 	self, readable := p.IsSelf(subject.ID), p.ReadableMembers(subject)
 	return func(member string) (rolecall.Permission, bool) {
@@ -93,11 +97,12 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 	}
 }
 
-// assignmentMembers are the members of values that are about assignments.
+// assignmentMembers are the members of event values that describe assignments. Reading
+// them needs roles:read.
 var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
 
-// keepMembers returns the JSON object with only the readable members. It returns nil
-// for nil.
+// keepMembers returns the JSON object without the members that are not readable. It
+// returns nil if the object is nil or if no member remains.
 func keepMembers(object []byte, readable func(member string) bool) ([]byte, error) {
 	if object == nil {
 		return nil, nil

@@ -2,8 +2,9 @@ package authz
 
 import "github.com/rolecall/rolecall"
 
-// SummaryParts are the parts of a tenant's summary that a principal may read. Each needs its
-// permissions in the whole tenant, because the parts count users of all departments.
+// SummaryParts says which parts of a tenant's summary a principal may read. Parts about
+// users need their permission in the whole tenant, because they count users of all
+// departments.
 type SummaryParts struct {
 	Invitations   bool
 	Factors       bool

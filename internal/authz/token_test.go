@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// ofToken returns the principal of a token with the permissions, and that of a
-// session of its holder.
+// ofToken returns two principals: that of an API token with the permissions, and that of a
+// session of the token's holder.
 func ofToken(permissions []rolecall.Permission, assignments []rolecall.Assignment) (token, session *authz.Principal) {
 	state := rolecall.APITokenState{
 		Token:  rolecall.APIToken{ID: rolecall.NewID[rolecall.APIToken](aMoment), UserID: myself.ID, Permissions: permissions, ExpiresAt: aMoment + 7},
@@ -22,8 +22,9 @@ func ofToken(permissions []rolecall.Permission, assignments []rolecall.Assignmen
 	return authz.NewTokenPrincipal(rolecall.Tenant{}, state, aMoment), authz.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
 }
 
-// TestATokenIsRestrictedToItsPermissions checks that a token allows the intersection of
-// its permissions and those of its holder, and that its listed grants are the same.
+// TestATokenIsRestrictedToItsPermissions checks that a token allows exactly the
+// permissions that both the token and its holder have. The grants that Grants lists must
+// be the same permissions.
 func TestATokenIsRestrictedToItsPermissions(t *testing.T) {
 	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,8 +99,8 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// The intersection of a token and a role of maximum size is cut at the maximum for
-// display.
+// The list of a token's permissions for display must have a maximum length, even for a
+// token and a role that both have the maximum number of permissions.
 func TestDisplayedPermissionsOfATokenAreBounded(t *testing.T) {
 	var held, limits []string
 	for i := range rolecall.RolePermissionsMax {
