@@ -1,9 +1,8 @@
-// Package access has the code that directory and signin share: the caller of a
-// request, the transactions in which callers read and change their tenant, the
-// events of these changes, the authorization on a user inside of a transaction, the
-// end of sessions and links, and the rules of new passwords. It may import authz,
-// audit, the store and similar mechanisms, such as ratelimit and outbox. It imports
-// neither directory nor signin.
+// Package access has the code that directory and signin share. This is the caller of a
+// request, the transactions that read and change the caller's tenant and record events,
+// the authorization on a user inside of a transaction, the end of sessions and links, and
+// the rules for new passwords. It may import authz, audit, the store and similar
+// mechanisms, such as ratelimit and outbox. It imports neither directory nor signin.
 package access
 
 import (
@@ -39,8 +38,8 @@ type Options struct {
 	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
 }
 
-// Service is the database with its mechanisms. It is safe for concurrent use. It keeps no
-// state in memory that other nodes need.
+// Service has the database and the mechanisms that use it, such as limits and the outbox.
+// It is safe for concurrent use. Its state in memory is not needed by other nodes.
 type Service struct {
 	Store        *store.Store
 	Now          func() rolecall.Time
@@ -59,7 +58,7 @@ type Service struct {
 	breached    *secret.Breached
 }
 
-// New returns the mechanisms on the database.
+// New returns a Service that uses the database.
 func New(db store.Database, o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
@@ -76,8 +75,8 @@ func New(db store.Database, o Options) *Service {
 	return s
 }
 
-// updated invalidates the cached data that an Update changed, and wakes the mail
-// sender.
+// updated is called after each Update. It invalidates the cached data that the Update
+// changed. If the Update stored a mail, updated wakes the mail sender.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
@@ -87,13 +86,13 @@ func (s *Service) updated(effects store.Effects) {
 	}
 }
 
-// maxUnfinished is how many unfinished deletions can wait in this process. The next
-// purge finishes the others.
+// maxUnfinished is the maximum number of unfinished deletions that wait in this process.
+// The next periodic purge finishes all others.
 const maxUnfinished = 100
 
-// Unfinished makes a background task continue the deletion of the tenant's data. The
-// database records the remaining work: if the process ends, the next purge continues the
-// deletion.
+// Unfinished requests that a background task continue deleting data of the tenant. The
+// request can be lost, for example when the process ends. The periodic purge then finishes
+// the deletion, because the database records the remaining work.
 func (s *Service) Unfinished(tenant rolecall.TenantID) {
 	select {
 	case s.unfinished <- tenant:
@@ -101,8 +100,8 @@ func (s *Service) Unfinished(tenant rolecall.TenantID) {
 	}
 }
 
-// NextUnfinished returns a tenant for which Unfinished was called. It reports false when
-// ctx ends.
+// NextUnfinished waits until Unfinished was called, and returns the tenant of the call. It
+// returns false if ctx ends first.
 func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) {
 	select {
 	case tenant := <-s.unfinished:
@@ -112,45 +111,46 @@ func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) 
 	}
 }
 
-// Ready returns nil if the store can serve.
+// Ready returns nil if the store can serve requests.
 func (s *Service) Ready(ctx context.Context) error { return s.Store.Ready(ctx) }
 
-// Watching reports whether this process is notified of changes by other processes, and
-// how old a change can be that it has not seen: about a quarter of a second while it is
-// notified.
+// Watching reports whether this process currently receives notifications of changes that
+// other processes make. The result behind is the maximum age of a change that this process
+// may not have received yet. While ok is true, it is usually about a quarter of a second.
 func (s *Service) Watching() (ok bool, behind time.Duration) {
 	now := s.Now()
 	return s.Invalidation.IsWatching(now), s.Invalidation.Lag(now)
 }
 
-// UnknownTenant is the tenant in which requests for unknown tenants write their
-// rows, so that they do the same work. No tenant has its id, because ids begin with
-// their creation time.
+// UnknownTenant stands for the tenant of requests that name an unknown tenant. Such
+// requests write their rows to it, so that they do the same work as for a known tenant. No
+// stored tenant has its id, because ids begin with their creation time.
 var UnknownTenant = rolecall.TenantID{15: 1}
 
-// BatchSize is how many rows one transaction removes at most, so that no other write waits
-// long.
+// BatchSize is the maximum number of rows that one transaction deletes. Large deletions
+// use several transactions, so that other writes do not wait long.
 const BatchSize = 500
 
-// SettleTime is the time between the end of the period in which a deleted tenant can be restored and
-// its purge, and between the erasure of a user and a second search for traces of the user. A node
-// whose clock is behind, or that has the tenant or the user cached, has stopped writing by then.
+// SettleTime is how long the deletion of data waits for nodes that may still write such
+// data, because their clock is behind or because they have the tenant or the user cached.
+// A deleted tenant is purged this long after it can no longer be restored. The data of an
+// erased user is searched for a second time this long after the erasure.
 const SettleTime = time.Minute
 
-// MaxRetries is how often a change is tried again after a concurrent change of the same
-// row. Then the service method returns ErrUnavailable.
+// MaxRetries is how often a service method repeats a change after concurrent changes of
+// the same row. After that, the method returns ErrUnavailable.
 const MaxRetries = 100
 
-// Caller is the principal of a request, with the data about the request that events
-// record.
+// Caller is the principal of a request, with the request id and the client's address,
+// which events record.
 type Caller struct {
 	*authz.Principal
 	RequestID string
 	Source    string // the client's address
 }
 
-// Anonymous is the sender of a request without a principal, such as a sign-in. The tenant
-// of the request possibly does not exist.
+// Anonymous is the context of a request without a principal, such as a sign-in. If the
+// request names an unknown tenant, Tenant is zero.
 type Anonymous struct {
 	Tenant     rolecall.Tenant
 	TenantName string
@@ -161,26 +161,28 @@ type Anonymous struct {
 	Client     string // a description such as Firefox on Linux
 }
 
-// Caller returns the caller of the request, once its principal is known.
+// Caller returns the caller of the request after the request was authenticated as the
+// principal p.
 func (a *Anonymous) Caller(p *authz.Principal) Caller {
 	return Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
 }
 
-// Browser is the browser and the IP address of a request, for notices by mail. It is zero
-// for a change by an administrator or operator.
+// Browser describes the client of a request, for mails that notify a user. It is zero if
+// an administrator or operator made the change.
 type Browser struct {
 	Client string // a description such as Firefox on Linux; empty if it is unknown
 	Source string
 }
 
-// Browser returns the browser of the caller's session, and the address of the request.
+// Browser returns the browser of the caller's session and the IP address of the request.
 func (c Caller) Browser() Browser { return Browser{c.Session.Client, c.Source} }
 
-// Browser returns the browser and the address of the request.
+// Browser returns the browser and the IP address of the request.
 func (a *Anonymous) Browser() Browser { return Browser{a.Client, a.Source} }
 
-// Create creates an object once for each idempotency key of the caller. If the key
-// was used before, it returns the stored key.
+// Create creates an object once for each idempotency key of the caller. If the key was
+// used before, Create creates nothing and returns the stored key with the first result.
+// Otherwise it returns nil.
 func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
 	settings := &c.Tenant.Settings
 	kept := min(settings.KeyLifetime(), settings.EventLifetime()) // the event contains the created object
@@ -191,8 +193,8 @@ func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n i
 	return s.idempotency.Create(ctx, owner, key, n)
 }
 
-// Refused records that the operation on the subject was denied to the caller, with the
-// code of the returned problem.
+// Refused records that the caller was denied an operation on the subject. The code is that
+// of the error in the response.
 func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code string) {
 	s.Refusals.Count(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
 }
@@ -201,7 +203,8 @@ func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code str
 // Without it, a store that does not respond would block the write forever.
 const lastLimit = 5 * time.Second
 
-// Outliving returns a context for a write that must happen even if ctx has ended.
+// Outliving returns a context for a write that must happen even if ctx has ended. The new
+// context has a timeout of lastLimit.
 func Outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
 }
@@ -211,8 +214,8 @@ func (s *Service) View(ctx context.Context, c Caller, fn func(*store.Tx) error) 
 	return s.Store.View(ctx, c.Tenant.ID, fn)
 }
 
-// Mutate runs fn in one transaction, and writes the event that it returns. A nil event
-// means that nothing changed.
+// Mutate runs fn in one transaction of the caller's tenant, and writes the event that fn
+// returns. If nothing changed, fn returns a nil event and Mutate writes none.
 func (s *Service) Mutate(ctx context.Context, c Caller, fn func(*store.Tx) (*rolecall.Event, error)) error {
 	return s.Store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		event, err := fn(tx)
@@ -232,7 +235,8 @@ func (s *Service) Event(c Caller, kind rolecall.EventType, subject rolecall.Subj
 	}
 }
 
-// Found reports whether a read found its row. It returns nil instead of ErrNotFound.
+// Found converts the error of a read. It returns true if err is nil, and false with a nil
+// error if err is ErrNotFound. It returns any other error.
 func Found(err error) (bool, error) {
 	if errors.Is(err, rolecall.ErrNotFound) {
 		return false, nil

@@ -6,10 +6,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// IsStillAuthorized reports whether the policy still allows the sender of a link to send
-// the link to the user with the id. The sender by is a user or a service account. Since
-// the link was sent, the user may have got more permissions, or the sender may have lost
-// some. A zero by means an operator, who is always authorized.
+// IsStillAuthorized reports whether a link that was mailed to the user with the id may
+// still be used. The policy must still allow the user or service account with the id by,
+// who requested the link. For example, the user may have got more permissions since then,
+// or the requester may have lost some. If by is zero, an operator requested the link, and
+// IsStillAuthorized returns true.
 func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
 	if by.IsZero() {
 		return true, nil
@@ -24,8 +25,9 @@ func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy
 	return err == nil, err
 }
 
-// grantor returns the principal of the active user or service account with its
-// current permissions, or ErrNotFound.
+// grantor returns the user or service account with the id as a principal with its current
+// permissions. It returns ErrNotFound if the user or service account does not exist or is
+// not active.
 func (s *Service) grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
 	user, err := tx.UserByID(id)
 	if ok, err := Found(err); err != nil {

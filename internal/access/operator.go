@@ -8,23 +8,25 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Command is the caller of the command line: an operator without a key.
+// Command is the caller for commands of the command line: an operator without an operator
+// key.
 var Command = Caller{Principal: &authz.Principal{Kind: authz.PrincipalOperator}}
 
-// ErrNoSuchAddress is the error of a command for an unknown user.
+// ErrNoSuchAddress is the error of a command for an email address that no user has.
 var ErrNoSuchAddress = rolecall.ErrNotFound.With("No user of this tenant has this email address. Check the address and the tenant.")
 
-// OperatorEvent returns an event about the subject, caused by an operator.
+// OperatorEvent returns an event about the subject. Its actor is an operator on the
+// command line.
 func (s *Service) OperatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
 	return s.Event(Command, kind, subject)
 }
 
-// Operate is Mutate for an operator.
+// Operate is like Mutate, for a command of the command line in the tenant with the id.
 func (s *Service) Operate(ctx context.Context, tenant rolecall.TenantID, fn func(*store.Tx) (*rolecall.Event, error)) error {
 	return s.Mutate(ctx, Caller{Principal: &authz.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
 }
 
-// TenantNamed returns the tenant of that name as it is stored, or ErrNotFound.
+// TenantNamed returns the stored tenant with the name, or ErrNoSuchTenant.
 func (s *Service) TenantNamed(ctx context.Context, name string) (tenant rolecall.Tenant, err error) {
 	err = s.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		tenant, err = tx.TenantByName(name)
@@ -36,8 +38,9 @@ func (s *Service) TenantNamed(ctx context.Context, name string) (tenant rolecall
 	return tenant, err
 }
 
-// OnUser runs fn in a transaction of the named tenant. It passes the user who has the
-// address to fn.
+// OnUser runs fn in a transaction of the named tenant and passes fn the user with the
+// email address. It writes the event that fn returns, if any. It returns ErrNoSuchTenant
+// or ErrNoSuchAddress if the tenant or the user does not exist.
 func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(*store.Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
 	tenant, err := s.TenantNamed(ctx, tenantName)
 	if err != nil {
@@ -54,5 +57,5 @@ func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(
 	})
 }
 
-// ErrNoSuchTenant is the error of an operation on an unknown tenant.
+// ErrNoSuchTenant is the error of a command for a tenant that does not exist.
 var ErrNoSuchTenant = rolecall.ErrNotFound.With("No tenant has this name. Check the name.")

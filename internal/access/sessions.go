@@ -6,10 +6,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EndSessions ends all sessions of the user except the session with the id except, which
-// may be zero. It writes an event for each ended session. The event is a copy of like
-// with another type and the given reason. It also voids the links that were requested in
-// these sessions, and all pending changes of the user's address.
+// EndSessions ends all sessions of the user, except the session with the id except. If
+// except is zero, it ends all of them. For each ended session, it writes a session.ended
+// event with the reason, and with the actor and request of the event like. It also deletes
+// the links that were requested in these sessions, and all pending changes of the user's
+// address.
 func EndSessions(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
 	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
 	ended, err := tx.DeleteSessions(user, except)
@@ -18,7 +19,8 @@ func EndSessions(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, 
 	return err
 }
 
-// RecordEnded writes an event for each session of the user that was ended.
+// RecordEnded writes a session.ended event with the reason for each of the ended sessions
+// of the user. The events have the actor and the request of the event like.
 func RecordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID, like *rolecall.Event, reason string) {
 	for _, id := range ended {
 		event := *like

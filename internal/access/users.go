@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Notify mails the user that a credential was changed. The text what describes the
-// change, such as "the password was changed".
+// Notify mails the user a notice that a credential was changed. The argument what
+// describes the change, such as "the password was changed".
 func (s *Service) Notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string, from Browser) error {
 	return s.Outbox.Enqueue(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what, Client: from.Client, Source: from.Source,
@@ -27,9 +27,10 @@ func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, err
 	return user, err
 }
 
-// AuthorizedUser returns a user that is visible to the caller, after it has checked that the
-// policy allows the caller the operation on this user. It also returns the assignments of
-// the user, or nil if the policy does not need them.
+// AuthorizedUser returns the user with the id if the policy allows the caller to perform
+// the operation on this user. It returns ErrNotFound if the user is not visible to the
+// caller, and otherwise the errors of AuthorizeUser. It also returns the user's
+// assignments, or nil if the policy does not need them.
 func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
 	user, err := VisibleUser(tx, c, id)
 	if err != nil {
@@ -44,8 +45,8 @@ func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, i
 	return user, assignments, policy.AuthorizeUser(c.Principal, &user, assignments, s.Now())
 }
 
-// UserEvent returns the event of a change of a user, with the changed members before
-// and after.
+// UserEvent returns the event of a change of a user. The event has the values of the
+// changed members before and after the change.
 func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rolecall.User) (*rolecall.Event, error) {
 	members := old.Differences(*changed)
 	before, err := memberValues(old, members)
@@ -74,8 +75,9 @@ func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error
 	return json.Marshal(values)
 }
 
-// ChangeStatus writes the status if the user was not changed concurrently, and
-// returns the event. After a concurrent change, the event is nil.
+// ChangeStatus stores the new status of the user and returns the event of the change. If
+// the stored user was changed concurrently, ChangeStatus writes nothing and returns a nil
+// event.
 func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
 	kind := rolecall.EventUserResumed
 	if status == rolecall.UserSuspended {
