@@ -1,5 +1,5 @@
-// Package audit has the subjects and values of events, and a counter that combines many
-// refused requests into few events. It may import the store.
+// Package audit builds the subjects and values of events. It also has a counter that
+// combines many refused requests into few events. It may import the store.
 package audit
 
 import (
@@ -39,7 +39,7 @@ func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
 }
 
-// Values returns the event values before and after a change.
+// Values returns event values with before and after as JSON objects.
 func Values(before, after any) (*rolecall.EventValues, error) {
 	was, err := json.Marshal(before)
 	if err != nil {
@@ -49,7 +49,8 @@ func Values(before, after any) (*rolecall.EventValues, error) {
 	return &rolecall.EventValues{Before: was, After: is}, err
 }
 
-// TokenValue is an API token in events and stored responses.
+// TokenValue is the form of an API token in events and in the stored responses of
+// idempotency keys.
 type TokenValue struct {
 	Token rolecall.APIToken `json:"token"`
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Interval is how often the counted refusals are written as events.
+// Interval is the time between two writes of the counted refusals as events.
 const Interval = time.Second
 
 // The maximum number of events for the refusals of one interval on one node.
@@ -22,22 +22,22 @@ const (
 	mostRefusals     = 10_000 // maximum number of events of all tenants
 )
 
-// The reasons of events that combine several operations or callers.
+// The reasons of events that combine refusals of several operations or of several callers.
 const (
 	severalOperations = "several operations"
 	severalCallers    = "several callers"
 )
 
-// refusalCounter counts refused requests in memory until their events are written. It
-// turns a flood of refused requests into few events. A request costs the same whether or
-// not its subject exists.
+// refusalCounter counts refused requests in memory until Flush writes their events, so
+// that a flood of refused requests becomes few events. Counting takes the same time
+// whether or not the subject of a request exists.
 type refusalCounter struct {
 	mu      sync.Mutex
 	pending map[refusalKey]refusal
 	events  map[refusalKey]int // how many pending keys a wider key could replace
 }
 
-// refusalKey groups refusals: those with equal keys become one event.
+// refusalKey identifies the refusals that become one event.
 type refusalKey struct {
 	tenant  rolecall.TenantID
 	kind    rolecall.EventType
@@ -51,15 +51,16 @@ type refusal struct {
 	source string // source of the first refusal
 }
 
-// widerKey is a less specific key. When most keys that it can replace are pending,
-// further refusals are counted under it.
+// widerKey is a refusalKey that omits details, such as the subject. Once the number most of
+// more specific keys is pending, further refusals are counted under the wider key.
 type widerKey struct {
 	refusalKey
 	most int
 }
 
-// wider returns the keys that can replace the key, the narrowest first. Anonymous callers
-// are counted together and have few reasons, so a wider key omits only their subject.
+// wider returns the keys that can replace k. Each one omits more details than the one
+// before. Anonymous callers have the same actor and few different reasons, so their keys
+// can omit only the subject.
 func (k refusalKey) wider() []widerKey {
 	operation := k
 	operation.subject = rolecall.UserID{}
@@ -72,20 +73,21 @@ func (k refusalKey) wider() []widerKey {
 	return []widerKey{{operation, mostSubjects}, {caller, mostCallerEvents}, {tenant, mostTenantEvents}}
 }
 
-// Refusals counts refusals, and writes them as events. It is safe for concurrent use.
+// Refusals counts refused requests and writes them as events. It is safe for concurrent
+// use.
 type Refusals struct {
 	store   *store.Store
 	now     func() rolecall.Time
 	counter refusalCounter
 }
 
-// NewRefusals returns an empty counter.
+// NewRefusals returns Refusals without counted requests.
 func NewRefusals(s *store.Store, now func() rolecall.Time) *Refusals {
 	return &Refusals{store: s, now: now}
 }
 
-// Count counts a refusal, or another event that any client can cause. It ignores
-// unknown tenants.
+// Count counts a refused request, or another event that any client can cause. It ignores
+// requests without a known tenant.
 func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, actor rolecall.Actor, subject rolecall.UserID, reason, source string) {
 	if tenant.IsZero() {
 		return
@@ -93,8 +95,8 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
 }
 
-// Flush writes events for the refusals since the last Flush. If a write fails, the next
-// Flush tries it again.
+// Flush writes events for the refusals since the last Flush. If the write for a tenant
+// fails, the next Flush writes its refusals again.
 func (r *Refusals) Flush(ctx context.Context) error {
 	var failures []error
 	for tenant, counted := range r.counter.drain() {
@@ -112,8 +114,8 @@ func (r *Refusals) Flush(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// event returns the event of the refusals. Its time is that of its id, because lists
-// with an end time compare ids.
+// event returns the event for the refusals of one key. OccurredAt and the id have the same
+// time, because lists with an end time compare ids.
 func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	now := r.now()
 	event := rolecall.Event{
@@ -129,8 +131,7 @@ func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	return event
 }
 
-// add adds counted refusals to the pending refusals. Flush also uses it to add refusals
-// whose write has failed.
+// add adds counted refusals to the pending refusals.
 func (c *refusalCounter) add(counted map[refusalKey]refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,8 +157,8 @@ func (c *refusalCounter) add(counted map[refusalKey]refusal) {
 	}
 }
 
-// choose returns the key under which a refusal is counted. It is the given key, or a
-// wider key if a limit of events is reached.
+// choose returns the key under which a refusal is counted. If the key is not pending yet
+// and a limit on the number of events is reached, choose returns a wider key.
 func (c *refusalCounter) choose(key refusalKey) refusalKey {
 	for _, w := range key.wider() {
 		if _, ok := c.pending[key]; ok {
@@ -170,7 +171,7 @@ func (c *refusalCounter) choose(key refusalKey) refusalKey {
 	return key
 }
 
-// drain returns the pending refusals by tenant and resets the counter.
+// drain returns the pending refusals, grouped by tenant, and resets the counter.
 func (c *refusalCounter) drain() map[rolecall.TenantID]map[refusalKey]refusal {
 	c.mu.Lock()
 	pending := c.pending
