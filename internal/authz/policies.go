@@ -214,7 +214,7 @@ func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rol
 }
 
 // keepsDemandedFactor returns ErrFactorDemanded if the principal tries to remove all second
-// factors of its own user although the tenant requires a second factor of this user.
+// factors of the principal's user, and the tenant requires a second factor of this user.
 func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
 		return rolecall.ErrFactorDemanded.With("This tenant requires you to have a second factor, so you cannot remove all of yours. Remove them one by one, and keep one.")
