@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Asset is a static file: each client gets the same content. It is an http.Handler.
+// Asset is a static file that every client gets with the same content. It is an http.Handler.
 type Asset struct {
 	// Path is the URL path of the asset, relative to the base of the site.
 	Path string
@@ -22,7 +22,7 @@ type Asset struct {
 	gzipped     func() representation // nil if the asset is too small to compress
 }
 
-// representation is content as it is sent, with its entity tag.
+// representation is the content in the form that is sent, plain or compressed, with its entity tag.
 type representation struct {
 	content []byte
 	tag     string
@@ -32,9 +32,10 @@ func newRepresentation(content []byte) representation {
 	return representation{content, secret.ETag(content)}
 }
 
-// NewAsset returns an asset with the name in the folder. Its path changes with its content, so
-// browsers may cache the asset without a time limit. A large asset is compressed when the first
-// client accepts compression.
+// NewAsset returns an asset with the file name in the folder. The path of the asset contains a hash
+// of the content, so browsers may cache the asset without a time limit. An asset of at least
+// gzipFrom bytes, except a font, is compressed when the first client that accepts compression
+// requests it.
 func NewAsset(folder, name, contentType string, content []byte) *Asset {
 	stored := newRepresentation(content)
 	suffix := path.Ext(name)
@@ -50,8 +51,8 @@ func NewAsset(folder, name, contentType string, content []byte) *Asset {
 	return a
 }
 
-// NewDocument returns an asset whose path does not depend on its content. It is compressed when the
-// first client accepts compression.
+// NewDocument returns an asset with a fixed path, which browsers may cache for five minutes. It is
+// compressed when the first client that accepts compression requests it.
 func NewDocument(path, contentType string, content []byte) *Asset {
 	plain := newRepresentation(content)
 	return &Asset{
@@ -94,7 +95,8 @@ func RespondTagged(w http.ResponseWriter, r *http.Request, content []byte, conte
 	Respond(w, r, http.StatusOK, content)
 }
 
-// isKnown reports whether If-None-Match contains the entity tag. The tag must not contain a comma.
+// isKnown reports whether the If-None-Match header contains the entity tag. The entity tag must not
+// contain a comma.
 func isKnown(tag, ifNoneMatch string) bool {
 	if strings.Trim(ifNoneMatch, " \t") == "*" {
 		return true

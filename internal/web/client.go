@@ -5,12 +5,11 @@ import "strings"
 // clientLength is the maximum length of a client's name in bytes.
 const clientLength = 100
 
-// naming is a part of a User-Agent header and its display name.
+// naming is a part of a User-Agent header, and the words that are displayed for it.
 type naming struct{ part, words string }
 
-// browsers are the parts of User-Agent headers that name browsers, in the order in which they are
-// searched. The headers of some browsers also name other browsers, so such a browser comes before
-// these others.
+// browsers are the parts of User-Agent headers that name browsers. They are searched in this order.
+// The header of a browser such as Edge also names Chrome, so Edge comes before Chrome.
 var browsers = []naming{
 	{"Edg/", "Edge"}, {"EdgA/", "Edge"}, {"EdgiOS/", "Edge"}, {"Edge/", "Edge"},
 	{"OPR/", "Opera"}, {"OPiOS/", "Opera"}, {"OPT/", "Opera"}, {"Opera/", "Opera"},
@@ -20,8 +19,8 @@ var browsers = []naming{
 	{"MSIE ", "Internet Explorer"}, {"Trident/", "Internet Explorer"}, {"Safari/", "Safari"},
 }
 
-// systems are the parts of User-Agent headers that name operating systems, in the order in which
-// they are searched. The headers of Android also name Linux, and those of iPhones also name a Mac.
+// systems are the parts of User-Agent headers that name operating systems. They are searched in
+// this order: the headers of Android devices also name Linux, and those of iPhones also name a Mac.
 var systems = []naming{
 	{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"iPod", "iPod"},
 	{"CrOS", "ChromeOS"}, {"Macintosh", "macOS"}, {"Mac OS X", "macOS"}, {"FreeBSD", "FreeBSD"}, {"OpenBSD", "OpenBSD"}, {"Linux", "Linux"},
@@ -34,9 +33,9 @@ var programs = map[string]string{
 	"Apache-HttpClient": "Java client", "Java-http-client": "Java client", "Ruby": "Ruby client", "PostmanRuntime": "Postman", "insomnia": "Insomnia",
 }
 
-// ClientName returns the name of the client in a User-Agent header (RFC 9110, 10.1.5), such
-// as "Firefox on Linux", in at most 100 characters. It is empty if the header names no
-// client. Clients can send any header, so use the name for display only.
+// ClientName returns the name of the client in a User-Agent header (RFC 9110, 10.1.5), such as
+// "Firefox on Linux", in at most 100 bytes. The name is empty if the header names no client. A
+// client can send any User-Agent header, so use the name for display only.
 func ClientName(userAgent string) string {
 	if strings.HasPrefix(userAgent, "Mozilla/") || strings.HasPrefix(userAgent, "Opera/") {
 		browser, system := firstOf(browsers, userAgent), firstOf(systems, userAgent)
@@ -55,7 +54,7 @@ func ClientName(userAgent string) string {
 	return product[:min(len(product), clientLength)]
 }
 
-// firstOf returns the words for the first part that the text contains.
+// firstOf returns the words of the first element of all whose part occurs in the text.
 func firstOf(all []naming, text string) string {
 	for _, n := range all {
 		if strings.Contains(text, n.part) {
@@ -65,7 +64,7 @@ func firstOf(all []naming, text string) string {
 	return ""
 }
 
-// isProduct reports whether r can be part of a product's name (RFC 9110, 5.6.2).
+// isProduct reports whether r is allowed in the name of a product (RFC 9110, 5.6.2).
 func isProduct(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.+", r)
 }

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// connectionLog receives the log of net/http about connections. It logs errors that any
-// client can cause below the level of a warning.
+// connectionLog receives the messages that net/http logs about connections. Errors that any client
+// can cause are logged at a lower level than warnings.
 type connectionLog struct{ logger *slog.Logger }
 
-// clientErrors are the first words of the lines that net/http logs about errors of clients.
+// clientErrors are the beginnings of the messages that net/http logs about errors of clients.
 var clientErrors = []string{
 	"http: TLS handshake error", "http2: server: error reading preface", "http2: server connection error",
 	"http2: server closing client connection", "http2: received GOAWAY", "timeout waiting for ",
 }
 
-// Write logs one line of net/http (io.Writer).
+// Write logs one message of net/http (io.Writer).
 func (l connectionLog) Write(line []byte) (int, error) {
 	text := string(bytes.TrimSpace(line))
 	level, message := slog.LevelWarn, "HTTP server error"

@@ -24,8 +24,8 @@ const consoleCookie = "console-"
 // 4.1.3.2).
 const hostPrefix = "__Host-"
 
-// cookies are the names and attributes of the cookies. They depend only on the configuration. The
-// connection is not considered, because a proxy may end TLS before it.
+// cookies are the names and attributes of the cookies. They depend only on the configuration, and
+// not on whether the connection uses TLS, because a proxy may end TLS before Rolecall.
 type cookies struct {
 	session, device     string // names
 	console             string // beginning of the name
@@ -58,30 +58,33 @@ func newCookies(o *Options) cookies {
 	return c
 }
 
-// SetSession sets the session cookie for the lifetime. The path of the cookie is the root, even if
-// the service has a base path. A narrower path would not protect the cookie from other pages of the
-// host. Other services on the host can use the cookie to identify the user.
+// SetSession sets the session cookie for the lifetime. The cookie is valid for all paths of the
+// host, even if the service has a base path. A narrower path would not protect the cookie from
+// other pages of the host. Also, other services on the host can use the cookie to identify the
+// user.
 func (s *Site) SetSession(w http.ResponseWriter, session secret.Token, lifetime time.Duration) {
 	addCookie(w.Header(), s.cookies.session, string(session), lifetime, s.cookies.ofSession)
 }
 
-// ClearSession removes the session from the browser.
+// ClearSession removes the session cookie from the browser.
 func (s *Site) ClearSession(w http.ResponseWriter) { s.SetSession(w, "", 0) }
 
-// SetConsoleSession sets the cookie of the console session of the tenant for the lifetime. Each
-// tenant has a separate cookie, so that one browser can use the console in several tenants. A
-// lifetime of 0 removes the cookie. It never gets a domain, because only the console reads it.
+// SetConsoleSession sets the cookie of the console session of the tenant for the lifetime. A
+// lifetime of 0 removes the cookie. Each tenant has a separate cookie, so that one browser can use
+// the console in several tenants. The cookie never gets a domain, because only the console reads
+// it.
 func (s *Site) SetConsoleSession(w http.ResponseWriter, tenant string, session secret.Token, lifetime time.Duration) {
 	addCookie(w.Header(), s.cookies.console+tenant, string(session), lifetime, s.cookies.ofDevice)
 }
 
-// ConsoleSessions returns the tokens of the request's cookies for console sessions of the tenant.
+// ConsoleSessions returns the session tokens in the console cookies that the request has for the
+// tenant.
 func (s *Site) ConsoleSessions(r *http.Request, tenant string) []secret.Token {
 	return appendTokens(nil, s.cookies.console+tenant, r.Header["Cookie"])
 }
 
-// ConsoleTenants returns the names of the tenants for which the request has cookies of console
-// sessions, in the order of the cookies: browsers send the oldest first (RFC 6265, 5.4).
+// ConsoleTenants returns the names of the tenants for which the request has console cookies, in the
+// order of the cookies. Browsers send the oldest cookie first (RFC 6265, 5.4).
 func (s *Site) ConsoleTenants(r *http.Request) (tenants []string) {
 	for _, cookie := range r.Cookies() {
 		tenant, found := strings.CutPrefix(cookie.Name, s.cookies.console)
@@ -92,8 +95,8 @@ func (s *Site) ConsoleTenants(r *http.Request) (tenants []string) {
 	return tenants
 }
 
-// SetDevices replaces the known-device tokens of the browser. It also removes an older cookie whose
-// name lacks the prefix.
+// SetDevices replaces the known-device tokens of the browser. SetDevices also removes the cookie
+// under its old name, which had no __Host- prefix.
 func (s *Site) SetDevices(w http.ResponseWriter, r *http.Request, tokens []string, lifetime time.Duration) {
 	c := &s.cookies
 	if c.device != deviceCookie && len(r.CookiesNamed(deviceCookie)) > 0 {
@@ -105,8 +108,8 @@ func (s *Site) SetDevices(w http.ResponseWriter, r *http.Request, tokens []strin
 // betweenDevices separates the known-device tokens of several accounts.
 const betweenDevices = "."
 
-// Devices returns the known-device tokens in the cookies of the request. It also reads older
-// cookies whose names lack the prefix, so that these browsers stay known.
+// Devices returns the known-device tokens in the cookies of the request. It also reads cookies
+// under the old name without the __Host- prefix, so that the browsers that have them stay known.
 func Devices(r *http.Request) (tokens []string) {
 	for _, name := range []string{hostPrefix + deviceCookie, deviceCookie} {
 		for _, cookie := range r.CookiesNamed(name) {
@@ -116,14 +119,15 @@ func Devices(r *http.Request) (tokens []string) {
 	return tokens
 }
 
-// AppendSessions appends the tokens of the request's session cookies, without duplicates, at most four.
-// It ignores values that are not tokens, because they belong to other programs.
+// AppendSessions appends the tokens in the session cookies of the request, without duplicates, at
+// most four. It ignores values that are not well-formed tokens, because other programs may have set
+// them.
 func (s *Site) AppendSessions(tokens []secret.Token, r *http.Request) []secret.Token {
 	return appendTokens(tokens, s.cookies.session, r.Header["Cookie"])
 }
 
-// ScriptCookie returns the attributes of a cookie that a script sets for the path. It is Secure if
-// the session cookie is.
+// ScriptCookie returns the attributes of a cookie that a script sets for the path. The cookie is
+// Secure if the session cookie is Secure.
 func (s *Site) ScriptCookie(path string) string { return "; Path=" + path + s.cookies.ofScript }
 
 func addCookie(h http.Header, name, value string, lifetime time.Duration, attributes string) {
@@ -140,11 +144,11 @@ func addCookie(h http.Header, name, value string, lifetime time.Duration, attrib
 // seconds rounds a lifetime up, so that a cookie never expires too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// maxTokens is the maximum number of session cookies that are looked up.
+// maxTokens is the maximum number of session tokens of a request that are looked up in the store.
 const maxTokens = 4
 
-// appendTokens appends the well-formed values of the cookies with that name, without duplicates, at most
-// four. It ignores other values, because they belong to other programs.
+// appendTokens appends the well-formed tokens in the cookies of that name, without duplicates, at
+// most four. It ignores other values, because other programs may have set them.
 func appendTokens(tokens []secret.Token, cookie string, lines []string) []secret.Token {
 	for _, line := range lines {
 		for pair := range strings.SplitSeq(line, ";") {

@@ -31,8 +31,8 @@ type exports struct {
 	of      map[string]int // number of running exports by tenant name
 }
 
-// begin reports whether one more export of the tenant may run. If it returns true, the caller must
-// call end after the export.
+// begin reports whether one more export of the tenant may run now. If begin returns true, the
+// caller must call end after the export.
 func (e *exports) begin(tenant string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,12 +64,12 @@ type CSV struct {
 	Mark bool
 }
 
-// ServeCSV sends the table that open returns as a CSV file (RFC 4180). It holds only a few rows in
-// memory. While the client reads, it extends the deadlines of the connection. It ends when the
-// client disconnects. If reading the table fails, it aborts the connection, so that the client does
-// not take the file for complete. A HEAD request gets the headers and does not record the export.
-// ServeCSV returns the errors of open and of Table.Record. If too many exports are running, it
-// returns ErrUnavailable.
+// ServeCSV sends a table as a CSV file (RFC 4180). The function open returns the table. ServeCSV
+// holds only a few rows in memory, and extends the deadlines of the connection while the client
+// reads. If a row cannot be read or sent, ServeCSV aborts the connection, so that the client does
+// not consider the file complete. A HEAD request gets only the headers, and does not record the
+// export. ServeCSV returns the errors of open and of Table.Record. If too many exports are running,
+// it returns ErrUnavailable.
 func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
 	if !s.exports.begin(format.Tenant) {
 		return errManyExports
@@ -106,7 +106,7 @@ func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open
 	return nil
 }
 
-// isTimeout reports whether the client was too slow.
+// isTimeout reports whether err means that the client read too slowly.
 func isTimeout(err error) bool {
 	slow, ok := errors.AsType[interface {
 		error
@@ -115,8 +115,8 @@ func isTimeout(err error) bool {
 	return ok && slow.Timeout()
 }
 
-// sendTable sends the text and the rows of the table. It uses the context of the connection,
-// because the context of the request ends at the deadline of the request.
+// sendTable sends the text and then the rows of the table. It does not use the deadline of the
+// request, because an export may take longer.
 func (q *Request) sendTable(w http.ResponseWriter, text []byte, table *rolecall.Table) error {
 	whole, cancel := context.WithTimeout(q.Context, exportTime)
 	defer cancel()
@@ -147,7 +147,7 @@ func nextPart(ctx context.Context, table *rolecall.Table) (rows [][]string, more
 	return table.Next(ctx)
 }
 
-// send sends the text now, so that the client sees progress.
+// send sends the text immediately, so that the client sees progress.
 func send(w http.ResponseWriter, control *http.ResponseController, text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func send(w http.ResponseWriter, control *http.ResponseController, text []byte) 
 	return control.Flush()
 }
 
-// appendCSV appends a record.
+// appendCSV appends one row of a CSV file.
 func appendCSV(b []byte, cells []string) []byte {
 	for i, cell := range cells {
 		if i > 0 {
@@ -169,8 +169,8 @@ func appendCSV(b []byte, cells []string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// appendCell appends a cell. Spreadsheets evaluate a cell as a formula if it begins with one of
-// =+-@, a tab or a carriage return. An apostrophe before such a cell makes it plain text.
+// appendCell appends one cell of a row. Spreadsheets evaluate a cell as a formula if it begins with
+// one of =+-@, a tab or a carriage return. An apostrophe before such a cell makes it plain text.
 func appendCell(b []byte, cell string) []byte {
 	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
 		cell = "'" + cell

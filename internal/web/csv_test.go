@@ -62,8 +62,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// exporting returns a server that serves the table. Its request timeouts are shorter than the
-// export.
+// exporting returns a server that serves the table. The export takes longer than the request
+// timeouts of the server.
 func exporting(t *testing.T, format CSV, open func() (*rolecall.Table, error)) *httptest.Server {
 	t.Helper()
 	site := New(Options{Logger: slog.New(slog.DiscardHandler), Deadline: 100 * time.Millisecond})

@@ -58,7 +58,7 @@ func TestADeadlineEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-// The synctest bubble would hang if a timer or a goroutine outlived the request.
+// If a timer or a goroutine of the request still exists at its end, the synctest bubble hangs.
 func TestTheEndOfARequestStopsItsTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadline{Context: context.Background(), at: time.Now().Add(time.Hour)}

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// gzipFrom is the minimum size in bytes of a compressed page. For smaller pages, compression does
-// not save a network packet.
+// gzipFrom is the minimum size in bytes of a page that is compressed. For a smaller page,
+// compression does not save a network packet.
 const gzipFrom = 1400
 
-// gzipWriters is a pool, because each writer holds nearly a megabyte.
+// gzipWriters is a pool, because each writer takes nearly a megabyte of memory.
 var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // the level is valid
 	return w
@@ -20,8 +20,8 @@ var gzipWriters = sync.Pool{New: func() any {
 
 // GzipPage compresses the page and sets Content-Encoding, if the browser accepts gzip and no other
 // site caused the request. The length of a compressed page reveals whether a known text is also on
-// the page. For this reason, GzipPage does not compress a page that another site links to. It also
-// does not compress the response to a form, which may show secrets.
+// the page. For this reason, a page that another site links to is sent uncompressed. The response
+// to a form is also sent uncompressed, because it may show secrets.
 func GzipPage(w http.ResponseWriter, r *http.Request, page []byte) []byte {
 	if len(page) < gzipFrom || r.Method != http.MethodGet || !acceptsGzip(r.Header["Accept-Encoding"]) {
 		return page
@@ -39,7 +39,8 @@ func GzipPage(w http.ResponseWriter, r *http.Request, page []byte) []byte {
 	return compressed.Bytes()
 }
 
-// acceptsGzip reports whether the Accept-Encoding lines name gzip with a weight other than zero.
+// acceptsGzip reports whether the lines of the Accept-Encoding header name gzip with a weight other
+// than zero.
 func acceptsGzip(lines []string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
@@ -52,7 +53,8 @@ func acceptsGzip(lines []string) bool {
 	return false
 }
 
-// IsZeroWeight reports whether the parameters of a range contain the weight zero (q=0).
+// IsZeroWeight reports whether the parameters of an element of an Accept header contain the weight
+// zero (q=0).
 func IsZeroWeight(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(parameter), "=")

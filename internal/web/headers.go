@@ -36,8 +36,8 @@ func (s *Site) securityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// isAmbiguous reports whether a proxy and this server may disagree on where the request ends. In
-// this case, the connection must be closed after the request (RFC 9112, 6.1). net/http does not
+// isAmbiguous reports whether a proxy and this server may disagree on where the request ends. If
+// they may, the connection must be closed after the request (RFC 9112, 6.1). net/http does not
 // report whether a chunked request also had a Content-Length, and it ignores Transfer-Encoding in
 // HTTP/1.0.
 func isAmbiguous(r *http.Request) bool {

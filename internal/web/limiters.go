@@ -24,8 +24,8 @@ const (
 	limiterKinds
 )
 
-// Policy has the requirements of an operation on its caller. The API declares it. Each page of the
-// console has the policy of the operation that it calls.
+// Policy has the requirements that an operation has on its caller. The API declares the policy of
+// each operation. A page of the console has the policy of the operation that the page calls.
 type Policy struct {
 	*authz.Policy
 	Limiter Limiter
@@ -35,8 +35,8 @@ type Policy struct {
 // limiterLabels name the limiters in the metrics.
 var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password"}
 
-// limiterSlots are the numbers of requests that run concurrently, per core. They are as many as the
-// stores can serve with grouped commits and all connections of a pool.
+// limiterSlots are the maximum numbers of requests that run concurrently, per CPU core. The stores
+// can serve this number of requests when they group commits and use all connections of a pool.
 var limiterSlots = [limiterKinds]int{
 	WorkLimiter:     32,
 	SessionLimiter:  64,
@@ -44,16 +44,16 @@ var limiterSlots = [limiterKinds]int{
 }
 
 // The limits of the queues. A queued request costs less than a refused one, because the client of a
-// refused request waits too and then sends the request again.
+// refused request sends the request again later.
 const (
 	limiterQueue = 1024 // requests that wait, per core
 	limiterWait  = time.Second
 )
 
-// errOverloaded refuses a request that would have to wait too long.
+// errOverloaded is the error for a request that would have to wait too long.
 var errOverloaded = rolecall.ErrUnavailable.With("The service is overloaded. Nothing was done. Repeat the request shortly.")
 
-// workLimiter is a concurrency limiter with the error for refused requests.
+// workLimiter is a concurrency limiter, with the error for the requests that it refuses.
 type workLimiter struct {
 	*limiter.Limiter
 	refusal error
@@ -75,8 +75,9 @@ func newLimiters(registry prometheus.Registerer) (all [limiterKinds]workLimiter)
 	return all
 }
 
-// Enter waits for a slot in the concurrency limiter. Hold the slot only during work: call Leave
-// while the client sends the body.
+// Enter waits for a slot in the concurrency limiter, and assigns the slot to the request. Hold the
+// slot only while the server works. Call Leave before you read the body, because the client may
+// send the body slowly. Call Enter again after you have read the body.
 func (q *Request) Enter(kind Limiter) error {
 	l := &q.site.limiters[kind]
 	if !l.Acquire(q) {
@@ -90,7 +91,7 @@ func (q *Request) Enter(kind Limiter) error {
 	return nil
 }
 
-// Leave frees the request's slot in the concurrency limiter.
+// Leave frees the slot that the request holds in a concurrency limiter.
 func (q *Request) Leave() {
 	if q.limiter != nil {
 		q.limiter.Release()
@@ -98,8 +99,8 @@ func (q *Request) Leave() {
 	}
 }
 
-// Occupy takes all slots of a concurrency limiter. They stay taken until the caller calls free.
-// Tests use it.
+// Occupy takes all slots of a concurrency limiter. The slots stay taken until the caller calls
+// free. Only tests use Occupy.
 func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
 	slots := limiterSlots[kind] * runtime.GOMAXPROCS(0)
 	for range slots {

@@ -13,8 +13,8 @@ type Middleware func(next http.Handler) http.Handler
 // ErrorHandler responds to a request that failed with err.
 type ErrorHandler func(w http.ResponseWriter, r *http.Request, err error)
 
-// Handler wraps next, the router, in the middleware of every request. The list below is in the
-// order from the outermost to the innermost middleware.
+// Handler wraps next, which is the router, in the middleware that every request passes. The list
+// below begins with the outermost middleware.
 func (s *Site) Handler(next http.Handler, onError ErrorHandler) http.Handler {
 	return chain(next,
 		s.newRequest,          // request ID, client source, deadline
@@ -25,8 +25,8 @@ func (s *Site) Handler(next http.Handler, onError ErrorHandler) http.Handler {
 	)
 }
 
-// routed wraps the handler of a path in further middleware. This middleware runs after the routing,
-// so that the log and the metrics name the route.
+// routed wraps the handler of one path in more middleware. This middleware runs after the routing,
+// so that the log and the metrics can name the route.
 func (s *Site) routed(next http.Handler, onError ErrorHandler) http.Handler {
 	return chain(next,
 		s.preflight,               // the OPTIONS requests of browsers
@@ -43,7 +43,7 @@ func chain(h http.Handler, all ...Middleware) http.Handler {
 	return h
 }
 
-// recovery handles a panic of the next handler as an internal error.
+// recovery returns a middleware that responds with an internal error if the next handler panics.
 func recovery(onError ErrorHandler) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func recovery(onError ErrorHandler) Middleware {
 	}
 }
 
-// limitURL refuses request targets that are too long.
+// limitURL returns a middleware that refuses request targets that are too long.
 func limitURL(onError ErrorHandler) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func limitURL(onError ErrorHandler) Middleware {
 	}
 }
 
-// limitHeaderLines refuses headers with too many lines.
+// limitHeaderLines returns a middleware that refuses requests with too many header lines.
 func limitHeaderLines(onError ErrorHandler) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,8 +2,8 @@ package web
 
 import "net/http"
 
-// origins are the web origins whose pages may call the service from a browser with its session cookie.
-// An origin must match exactly, including scheme and port, in the form that browsers send.
+// origins are the web origins whose pages may call the service from a browser with its session
+// cookie. The Origin header must be equal to one of them, including the scheme and the port.
 type origins struct {
 	own       string              // of the public URL; empty if it is not configured
 	allowed   map[string]struct{} // other origins; nil without any
@@ -34,8 +34,9 @@ func (o *origins) allow(r *http.Request) bool {
 	return ok
 }
 
-// check returns an error if the request can change data and comes from a page of an origin that is
-// not allowed. The public origin is always allowed, even behind a proxy that changes Host.
+// check returns an error if a browser sent the request from a page of an origin that is not
+// allowed, and the request can change data. The public origin is always allowed, even behind a
+// proxy that changes Host.
 func (o *origins) check(r *http.Request) error {
 	if o.allow(r) {
 		return nil
@@ -43,7 +44,7 @@ func (o *origins) check(r *http.Request) error {
 	return o.checkOwn(r)
 }
 
-// checkOwn is like check, but allows only the public origin.
+// checkOwn is like check, but allows only pages of the public origin.
 func (o *origins) checkOwn(r *http.Request) error {
 	if o.own != "" && r.Header.Get("Origin") == o.own {
 		return nil
@@ -51,11 +52,11 @@ func (o *origins) checkOwn(r *http.Request) error {
 	return o.protected.Check(r)
 }
 
-// preflightAge is how long browsers may cache the response to a preflight request, in seconds. It
-// is the maximum of Chromium.
+// preflightAge is how long browsers may cache the response to a preflight request, in seconds.
+// Chromium allows no higher value.
 const preflightAge = "7200"
 
-// The CORS headers for pages of allowed origins, shared by all responses.
+// The CORS headers for pages of allowed origins. All responses share these values.
 var (
 	varyOrigin       = []string{"Origin"}
 	allowCredentials = []string{"true"}
@@ -66,7 +67,7 @@ var (
 )
 
 // crossOriginResponse sets the CORS headers that let pages of allowed origins read the response. If
-// no other origins are allowed, the headers do not depend on the origin.
+// the configuration allows no other origins, crossOriginResponse sets no header.
 func (s *Site) crossOriginResponse(next http.Handler) http.Handler {
 	if s.origins.allowed == nil {
 		return next
@@ -83,16 +84,17 @@ func (s *Site) crossOriginResponse(next http.Handler) http.Handler {
 	})
 }
 
-// OwnPagesOnly removes the headers that let pages of allowed origins read the response.
+// OwnPagesOnly removes the CORS headers, so that pages of allowed origins cannot read the response.
 func OwnPagesOnly(h http.Header) {
 	delete(h, "Access-Control-Allow-Origin")
 	delete(h, "Access-Control-Allow-Credentials")
 	delete(h, "Access-Control-Expose-Headers")
 }
 
-// preflight responds to CORS preflight requests, by which a browser checks whether a page of an
-// allowed origin may send a request. It allows every method on every path. The page can then read
-// the error response to the actual request.
+// preflight responds to CORS preflight requests. A browser sends a preflight request to check
+// whether a page of an allowed origin may send the actual request. The response allows every method
+// of the API on every path, so that the page can read the error response if the actual request
+// fails.
 func (s *Site) preflight(next http.Handler) http.Handler {
 	if s.origins.allowed == nil {
 		return next
@@ -111,10 +113,10 @@ func (s *Site) preflight(next http.Handler) http.Handler {
 	})
 }
 
-// CheckOrigin returns an error if the request can change data and comes from a page of an origin
-// that is not allowed.
+// CheckOrigin returns an error if a browser sent the request from a page of an origin that is not
+// allowed, and the request can change data.
 func (s *Site) CheckOrigin(r *http.Request) error { return s.origins.check(r) }
 
-// CheckOwnOrigin returns an error if the request can change data and comes from a page of another
-// origin than the public one.
+// CheckOwnOrigin returns an error if a browser sent the request from a page of an origin other than
+// the public one, and the request can change data.
 func (s *Site) CheckOwnOrigin(r *http.Request) error { return s.origins.checkOwn(r) }

@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// The problems of requests that the middleware refuses.
+// The errors for requests that the middleware refuses.
 var (
 	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes. /docs lists all operations with their paths."}
 	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. Use one that the header Allow lists."}
@@ -27,7 +27,7 @@ var (
 	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
 )
 
-// statuses maps kinds of errors to HTTP statuses.
+// statuses maps each kind of error to its HTTP status.
 var statuses = [...]int{
 	rolecall.Internal:             http.StatusInternalServerError,
 	rolecall.Malformed:            http.StatusBadRequest,
@@ -42,7 +42,7 @@ var statuses = [...]int{
 	rolecall.Unavailable:          http.StatusServiceUnavailable,
 }
 
-// framingStatuses maps errors to their statuses, for errors that have a specific status in HTTP.
+// framingStatuses maps the codes of errors that have a specific HTTP status to this status.
 var framingStatuses = map[string]int{
 	ErrMethodNotAllowed.Code: http.StatusMethodNotAllowed,
 	ErrNotAcceptable.Code:    http.StatusNotAcceptable,
@@ -52,8 +52,8 @@ var framingStatuses = map[string]int{
 	ErrMediaType.Code:        http.StatusUnsupportedMediaType,
 }
 
-// StatusOf returns the HTTP status of err, and the error that clients may read. An error without a
-// kind is internal, and clients may not read it.
+// StatusOf returns the HTTP status for err, and the error that clients may read. An error that is
+// not a *rolecall.Error becomes an internal error, because clients must not read its text.
 func StatusOf(err error) (int, *rolecall.Error) {
 	known, ok := errors.AsType[*rolecall.Error](err)
 	if !ok || known.Kind == rolecall.Internal {
@@ -65,16 +65,16 @@ func StatusOf(err error) (int, *rolecall.Error) {
 	return statuses[known.Kind], known
 }
 
-// TitleOf returns the title of a problem. It depends on the code only.
+// TitleOf returns the title of a problem. The title depends only on the code.
 func TitleOf(code string) string {
 	return strings.ToUpper(code[:1]) + strings.ReplaceAll(code[1:], "-", " ")
 }
 
-// statusClientClosed is the status in the log for a request whose client disconnected before the
-// response.
+// statusClientClosed is the status that the log has for a request whose client disconnected before
+// the response.
 const statusClientClosed = 499
 
-// Problem is an error as the response reports it.
+// Problem is an error in the form in which the response reports it.
 type Problem struct {
 	*rolecall.Error
 	Status    int
@@ -83,9 +83,9 @@ type Problem struct {
 	Extension []byte // further members in JSON, each after a comma; nil for none
 }
 
-// ProblemOf returns the problem for err, and stores the cause for the log. If the status would be
-// 5xx and the client has disconnected, it aborts the connection. The client may have closed only
-// its sending side, and net/http would then respond with 200.
+// ProblemOf returns the problem for err. It stores the cause of a 5xx for the log. If the status
+// would be 5xx and the client has disconnected, ProblemOf aborts the connection. Otherwise net/http
+// could respond with 200 to a client that has closed only its sending side.
 func (q *Request) ProblemOf(err error) *Problem {
 	if errors.Is(err, context.DeadlineExceeded) {
 		q.Cause, err = err, rolecall.ErrUnavailable
@@ -101,11 +101,12 @@ func (q *Request) ProblemOf(err error) *Problem {
 	return &Problem{Error: known, Status: status, Title: TitleOf(known.Code), RequestID: q.ID}
 }
 
-// successHeaders are the headers that a handler may have set before it failed. A problem does not
+// successHeaders are the headers that a handler may have set before it failed. A problem must not
 // have them.
 var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}
 
-// SetHeaders removes the headers of a success and sets the headers of the problem's status.
+// SetHeaders removes the headers that belong only to a success, and sets the headers that belong to
+// the problem's status.
 func (p *Problem) SetHeaders(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	for _, name := range successHeaders {
@@ -147,7 +148,7 @@ func (s *Site) WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) 
 // furtherFieldErrors is appended to the detail of a problem that does not list all field errors.
 var furtherFieldErrors = fmt.Sprintf(" Only the first %d errors are listed.", rolecall.MaxFieldErrors)
 
-// appendProblem appends the problem document (RFC 9457).
+// appendProblem appends the problem document (RFC 9457) to b.
 func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
 	hasMore := len(p.FieldErrors) > rolecall.MaxFieldErrors
 	detail := p.Detail

@@ -18,7 +18,7 @@ type Request struct {
 	Source  string // address of the client
 	Started time.Time
 
-	// Values that the handlers set for the log and the metrics.
+	// Values for the log and the metrics. They are set while the request is handled.
 	Tenant    string           // name
 	Principal *authz.Principal // nil for an anonymous request
 	Cause     error            // the internal error, if the response does not contain it
@@ -32,7 +32,7 @@ type Request struct {
 
 type requestKey struct{}
 
-// Value returns the value of the key (context.Context).
+// Value returns the value for the key (context.Context).
 func (q *Request) Value(key any) any {
 	if key == (requestKey{}) {
 		return q
@@ -75,5 +75,5 @@ func (q *Request) identify(r *http.Request) {
 	}
 }
 
-// hasClientLeft reports whether the client has closed the connection.
+// hasClientLeft reports whether the client closed the connection before the response.
 func (q *Request) hasClientLeft() bool { return q.Context.Err() == context.Canceled }

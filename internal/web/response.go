@@ -13,9 +13,9 @@ type response struct {
 	bytes   int // length of the body
 }
 
-// WriteHeader sends the status and the header. It first frees the slot in the concurrency limiter,
-// so that slow clients hold no slot. While the process drains, it also closes the connection after
-// the response.
+// WriteHeader sends the status and the header. Before that, it frees the request's slot in the
+// concurrency limiter, so that slow clients hold no slot. While the process is about to stop,
+// WriteHeader also makes the connection close after the response.
 func (w *response) WriteHeader(status int) {
 	w.request.Leave()
 	w.status = status
@@ -25,7 +25,7 @@ func (w *response) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends a part of the body.
+// Write sends a part of the body (io.Writer).
 func (w *response) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -35,12 +35,13 @@ func (w *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap returns the ResponseWriter of the server (http.ResponseController).
+// Unwrap returns the ResponseWriter of net/http (http.ResponseController).
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// chunkedFrom is the size in bytes from which net/http sends a body in chunks, unless the handler
-// sets Content-Length. For a smaller body, net/http sets Content-Length. The header map then has at
-// most eight entries. A larger map is slower.
+// chunkedFrom is the size in bytes from which Respond sets Content-Length. If the handler does not
+// set Content-Length, net/http sends a body of at least this size in chunks. For a smaller body,
+// net/http sets Content-Length. The header map of Respond then has at most eight entries, and a
+// larger map is slower.
 const chunkedFrom = 2048
 
 // Respond sends the status and the whole body.

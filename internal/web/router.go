@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Route is one method on one path.
+// Route is one method on one path, with its handler.
 type Route struct {
 	Method  string
 	Path    string // below the base
@@ -17,10 +17,10 @@ type Route struct {
 	Handler http.Handler
 }
 
-// Router serves routes. It also responds to OPTIONS, to methods that a path does not support, and
-// to unknown paths.
+// Router serves routes. It also responds to OPTIONS requests, to methods that a path does not
+// support, and to unknown paths.
 type Router struct {
-	// AllowSlash serves paths with a slash at the end.
+	// AllowSlash allows paths with a slash at the end. Without AllowSlash, such paths are unknown.
 	AllowSlash bool
 
 	site    *Site
@@ -37,8 +37,8 @@ func (s *Site) NewRouter(onError ErrorHandler) *Router {
 	return r
 }
 
-// Handle adds the routes. If isServed is not nil and returns false for a request, the router treats
-// the path as unknown.
+// Handle adds the routes to the router. If isServed is not nil and returns false for a request, the
+// router responds as for an unknown path.
 func (rt *Router) Handle(routes []Route, isServed func(*http.Request) bool) {
 	resources := map[string]*resource{}
 	for _, route := range routes {
@@ -83,7 +83,8 @@ type measuredRoute struct {
 	metrics *routeMetrics
 }
 
-// handler returns the handler of the resource, with the middleware of routed requests.
+// handler returns the handler of the resource. The handler includes the middleware of function
+// routed.
 func (rt *Router) handler(res *resource) http.Handler {
 	other := measuredRoute{res.other, rt.site.metrics.of(res.other.Label)}
 	serve := rt.site.routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +116,7 @@ func (rt *Router) handler(res *resource) http.Handler {
 	})
 }
 
-// route returns the route of the method, or nil. HEAD is GET without a body.
+// route returns the route for the method, or nil. A HEAD request uses the route of GET.
 func (res *resource) route(method string) *measuredRoute {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -128,7 +129,7 @@ func (res *resource) route(method string) *measuredRoute {
 	return nil
 }
 
-// methods returns the Allow header.
+// methods returns the values of the Allow header: the methods that the resource supports.
 func (res *resource) methods() []string {
 	var methods []string
 	for _, route := range res.routes {
@@ -142,7 +143,7 @@ func (res *resource) methods() []string {
 
 // decodeUnreserved returns the URL with the unreserved characters of its path decoded: /%75sers
 // becomes /users (RFC 9110, 4.2.3). All other encoded characters stay encoded, in particular
-// slashes. Encoded dots are decoded too, and isCanonical refuses dotted segments.
+// slashes. Encoded dots are decoded too, so isCanonical can refuse paths with dotted segments.
 func decodeUnreserved(u *url.URL) *url.URL {
 	path := u.EscapedPath()
 	raw := make([]byte, 0, len(path))
@@ -167,14 +168,15 @@ func decodeUnreserved(u *url.URL) *url.URL {
 	return &decoded
 }
 
-// isUnreserved reports whether an encoded c means the same as c (RFC 3986, 2.3).
+// isUnreserved reports whether c has the same meaning in a URL whether it is percent-encoded or not
+// (RFC 3986, 2.3).
 func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// isCanonical reports whether the path is in its canonical spelling: without empty, dotted or
-// needlessly encoded segments, and without a slash at the end. Other spellings are unknown paths.
-// They are neither routed nor redirected.
+// isCanonical reports whether the path is in its canonical spelling: without empty segments, dotted
+// segments or needless encoding, and without a slash at the end. The router responds to paths in
+// other spellings as to unknown paths, and does not redirect them.
 func isCanonical(u *url.URL) bool {
 	path := u.Path
 	if u.RawPath != "" || path == "" || path[0] != '/' || len(path) > 1 && path[len(path)-1] == '/' {

@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// proxies are the networks of trusted proxies. Forwarding headers of other peers are ignored.
+// proxies are the networks of trusted proxies. Forwarding headers are ignored if the peer of the
+// connection is not in one of these networks.
 type proxies []netip.Prefix
 
-// include reports whether the address belongs to a trusted proxy.
+// include reports whether the address belongs to one of the trusted proxies.
 func (p proxies) include(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
 // source returns the address of the client, and whether a trusted proxy forwarded the request. Each
 // proxy appends the address of its peer to the right end of X-Forwarded-For. So the client is the
-// right-most address that is not a trusted proxy. The client may have forged the addresses to the
-// left of it.
+// right-most address that does not belong to a trusted proxy. The client may have
+// forged the addresses to the left of that one.
 func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	peer, ok := readHop(r.RemoteAddr)
 	if !ok {
@@ -42,7 +43,8 @@ func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	return nearest.String(), true
 }
 
-// readHop returns the address of a hop, which may have a port.
+// readHop parses one address of X-Forwarded-For, which may have a port. It returns the address
+// without the port.
 func readHop(text string) (netip.Addr, bool) {
 	withPort, err := netip.ParseAddrPort(text)
 	address := withPort.Addr()
@@ -54,11 +56,11 @@ func readHop(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), true
 }
 
-// maxRequestID is the maximum length of an x-request-id from a proxy.
+// maxRequestID is the maximum length in bytes of an X-Request-Id header from a proxy.
 const maxRequestID = 64
 
-// passedRequestID returns the x-request-id from a trusted proxy, or an empty text if the header is
-// absent or invalid.
+// passedRequestID returns the X-Request-Id header that a trusted proxy sent, or an empty text if
+// the header is absent or invalid.
 func passedRequestID(h http.Header) string {
 	lines := h["X-Request-Id"]
 	if len(lines) != 1 || len(lines[0]) > maxRequestID || strings.ContainsFunc(lines[0], isForeignToID) {

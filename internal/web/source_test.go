@@ -54,7 +54,8 @@ func TestSourceIsTheNearestUntrustedHop(t *testing.T) {
 	}
 }
 
-// FuzzSource checks that a client cannot change the source address that the nearest proxy appends.
+// FuzzSource checks that a client cannot change the address that source returns: the address that
+// the nearest proxy appends.
 func FuzzSource(f *testing.F) {
 	for _, line := range []string{"", "192.0.2.1", "10.0.0.2", "192.0.2.1, 10.0.0.2", "[2001:db8::1]:80,,", "::ffff:10.0.0.1", "fe80::1%eth0", "unknown", "10.0.0.1, x"} {
 		f.Add(line, "198.51.100.7")

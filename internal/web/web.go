@@ -40,8 +40,8 @@ type Options struct {
 	PublicURL *url.URL
 	// HSTSSubdomains extends Strict-Transport-Security to all subdomains of the public host.
 	HSTSSubdomains bool
-	// InsecureCookie omits Secure from the session cookie, for plain http on
-	// a loopback address.
+	// InsecureCookie omits the attribute Secure from the cookies. Use it only for plain HTTP on a
+	// loopback address.
 	InsecureCookie bool
 	// CookieDomain is the domain whose hosts all get the session cookie. If it is
 	// empty, only the host that set the cookie gets it.
@@ -56,8 +56,8 @@ type Options struct {
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For and
 	// X-Request-Id are used. If it is nil, no proxy is trusted.
 	TrustedProxies []netip.Prefix
-	// Deadline limits the work on one request, down to the store. Zero means
-	// DefaultDeadline.
+	// Deadline is the time limit for the work on one request, including the work of the store. Zero
+	// means DefaultDeadline.
 	Deadline time.Duration
 	// Logger receives one line for each request, and the cause of each internal error. If it is
 	// nil, slog.Default is used.
@@ -66,13 +66,13 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// Site is one address under which the API and the console are served, with the
-// configuration and the mechanisms that they share.
+// Site serves the API and the console under one public URL. It has the configuration and the
+// mechanisms that they share.
 type Site struct {
 	// Base is the path under which everything is served, without a trailing slash.
 	Base string
-	// Public is the address of the root, without a trailing slash. It is empty if it is
-	// not configured.
+	// Public is the public URL without a trailing slash. It is empty if no public URL is
+	// configured.
 	Public string
 
 	cookies  cookies
@@ -117,16 +117,16 @@ func New(o Options) *Site {
 // SetLogger replaces the logger.
 func (s *Site) SetLogger(logger *slog.Logger) { s.logger = logger }
 
-// Drain makes each later response close its connection, so that clients connect to another process.
-// Call it some time before http.Server.Shutdown: Shutdown alone loses requests that have just
-// arrived.
+// Drain makes every response from now on close its connection, so that clients connect to another
+// process. Call Drain some time before http.Server.Shutdown, because Shutdown alone loses requests
+// that have just arrived.
 func (s *Site) Drain() { s.draining.Store(true) }
 
 // IsDraining reports whether the process is about to stop.
 func (s *Site) IsDraining() bool { return s.draining.Load() }
 
-// Mount returns a handler that passes the path prefix, and all paths below it, to the handler
-// below. It passes all other paths to the handler other.
+// Mount returns a handler that passes the path prefix, and all paths below this prefix, to the
+// handler below. The returned handler passes all other paths to the handler other.
 func Mount(prefix string, below, other http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rest, ok := strings.CutPrefix(r.URL.Path, prefix); ok && (rest == "" || rest[0] == '/') {
@@ -137,9 +137,9 @@ func Mount(prefix string, below, other http.Handler) http.Handler {
 	})
 }
 
-// Server returns an http.Server for the handler with the limits and timeouts of the site. For
-// requests that net/http refuses before it calls the handler (400, 431), the response is plain
-// text.
+// Server returns an http.Server for the handler, with the limits and timeouts of the site. net/http
+// refuses some requests before it calls the handler, with status 400 or 431. Those responses are
+// plain text.
 func (s *Site) Server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:                      h,
@@ -154,7 +154,8 @@ func (s *Site) Server(h http.Handler) *http.Server {
 	}
 }
 
-// OperatorServer returns an http.Server like Server, for the listener of operators.
+// OperatorServer is like Server. It marks its requests, so that IsOperatorListener returns true for
+// them.
 func (s *Site) OperatorServer(h http.Handler) *http.Server {
 	server := s.Server(h)
 	server.BaseContext = func(net.Listener) context.Context {
@@ -163,8 +164,8 @@ func (s *Site) OperatorServer(h http.Handler) *http.Server {
 	return server
 }
 
-// operatorListener is the context key of requests from the listener of operators.
+// operatorListener is the context key that marks requests from the listener for operators.
 type operatorListener struct{}
 
-// IsOperatorListener reports whether the request came in on the listener of operators.
+// IsOperatorListener reports whether the request arrived on the listener for operators.
 func IsOperatorListener(r *http.Request) bool { return r.Context().Value(operatorListener{}) != nil }
