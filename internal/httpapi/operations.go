@@ -12,10 +12,11 @@ import (
 
 type problems = []*rolecall.Error
 
-// operations are the operations for tenants. Those for operators are in operatorOperations.
+// operations are the operations for tenants. The operations for operators are in
+// operatorOperations.
 var operations = slices.Concat(userOperations, roleOperations, tenantOperations, exportOperations)
 
-// userOperations are those on users and invitations.
+// userOperations are the operations on users and invitations.
 var userOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/users", ID: "UsersController_listUsers", Summary: "List users",
@@ -226,7 +227,8 @@ var userOperations = []*operation.Operation{
 	},
 }
 
-// tenantOperations are those on service accounts, events and the tenant, and those of sign-in.
+// tenantOperations are the operations on service accounts, events and the tenant, and the
+// operations of sign-in.
 var tenantOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/service-accounts", ID: "ServiceAccountsController_listServiceAccounts", Summary: "List service accounts",

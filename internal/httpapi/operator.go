@@ -84,9 +84,9 @@ func (s *Server) servesOperators(r *http.Request) bool {
 	return !s.apart || web.IsOperatorListener(r)
 }
 
-// isOperated reports whether the operator operations are served: only if this listener serves
-// operators and an operator key exists. It also returns true if the store fails, so that the
-// operation reports the failure.
+// isOperated reports whether the operator operations are served for the request. This requires that
+// its listener serves operators and that an operator key exists. If the store fails, isOperated
+// returns true, so that the operation reports the failure.
 func (s *Server) isOperated(r *http.Request) bool {
 	if !s.servesOperators(r) {
 		return false

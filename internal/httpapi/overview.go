@@ -36,7 +36,8 @@ type overviewBody struct {
 
 func (b *overviewBody) HiddenMembers() string { return b.User.HiddenMembers() }
 
-// grantBody is a permission of a user, with its reach and the roles that give it.
+// grantBody is a permission of a user, with the departments for which the user has it, and the
+// roles that contain it.
 type grantBody struct {
 	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
 	Reach      reachBody           `json:"reach" nullable:"true" doc:"The reach of the permission. Null for the whole tenant."`

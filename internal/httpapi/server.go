@@ -91,7 +91,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Policies returns the policies of the operations for tenants, by their ids.
+// Policies returns the policies of the operations for tenants, by operation id.
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
 	for _, op := range operations {
@@ -131,14 +131,15 @@ type (
 	}
 )
 
-// holder is a noun that can have roles and API tokens. Both nouns share the handlers for these.
+// holder is a user or a service account. Both can have roles and API tokens, so they share the
+// handlers for these.
 type holder interface {
 	rolecall.User | rolecall.ServiceAccount
 }
 
-// match returns a precondition for a service method. It is true if the header contains the ETag of
-// the stored value, computed from the members that the caller may read. It returns nil without the
-// header.
+// match returns a precondition for a service method, or nil if the request has no If-Match header.
+// The precondition is true if the header contains the ETag of the stored value. This ETag is
+// computed from the members that the caller may read.
 func match[T any](m operation.IfMatch, tag func(*T) string) directory.Match[T] {
 	if !m.Given {
 		return nil
