@@ -35,9 +35,11 @@ type credentials struct {
 	bearer   string         // API token or operator key; empty without one
 }
 
-// credentialsOf returns the credentials of the request. It appends the sessions to the buffer. It
-// ignores the Authorization header for an operation without a caller, and schemes other than Bearer.
-// It returns ErrMalformed for more than one credential, because the caller would be ambiguous.
+// credentialsOf returns the credentials of the request. It appends the session tokens to the
+// buffer. It ignores the Authorization header if the operation is public, and schemes other than
+// Bearer. If the request has several Authorization headers, or a bearer token together with a
+// session cookie, the caller is ambiguous and credentialsOf returns ErrMalformed. If the listener
+// does not serve operators, an operator key gives ErrUnauthenticated.
 func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.Token) (credentials, error) {
 	sent := credentials{sessions: s.Site.AppendSessions(buffer, r)}
 	lines := r.Header["Authorization"]

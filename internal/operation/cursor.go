@@ -29,7 +29,8 @@ func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faul
 	cursor.At = at
 }
 
-// listDigest identifies the list of a cursor by its operation, path, filters, order and caller.
+// listDigest identifies the list that a cursor belongs to, by its operation, path, filters and
+// order, and by the tenant and the caller.
 func listDigest(op *Operation, u *url.URL, p *authz.Principal) []byte {
 	return secret.Digest(p.Tenant.ID[:], p.User.ID[:], []byte(op.ID), []byte(u.Path), []byte(filtersOf(u)))
 }

@@ -41,7 +41,8 @@ type NoContent struct{}
 // them.
 type redacted interface{ HiddenMembers() string }
 
-// taggedBody is a body that has an ETag, unless the caller may read no member of it.
+// taggedBody is a body that can have an ETag. HasTag returns false if the caller may read no member
+// of the body.
 type taggedBody interface{ HasTag() bool }
 
 // cursorBody is the body of a page of a list.
