@@ -351,8 +351,8 @@ func Bounded(name string) string {
 	return name[:cut] + "…"
 }
 
-// Merge returns the field errors of decoding, and the field errors in more that concern other
-// values.
+// Merge returns the field errors in faults and in more. It leaves out an error in more if faults has
+// an error for the same value or for a value that contains it.
 func Merge(faults, more rolecall.FieldErrors) rolecall.FieldErrors {
 	found := make(map[string]bool, len(faults))
 	for _, f := range faults {
