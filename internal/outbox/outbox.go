@@ -120,8 +120,9 @@ func (o *Outbox) Enqueue(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail
 	return nil
 }
 
-// Counts are the numbers of sent mails, failed attempts, dropped void mails, and mails that expired
-// unsent, of one process.
+// Counts are the numbers of one process: sent mails, failed attempts, mails dropped because their
+// link or user was no longer valid, and mails given up because they expired or their mailbox does
+// not exist.
 type Counts struct{ Sent, Failed, Dropped, GivenUp int64 }
 
 // Counts returns the counts of this process.

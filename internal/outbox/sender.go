@@ -198,8 +198,9 @@ func (o *Outbox) GiveUp(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// giveUp removes an expired mail and records it as undeliverable. It returns false for a dummy
-// mail, and for a mail that another process has removed.
+// giveUp removes a mail that expired or whose mailbox does not exist, and records it as
+// undeliverable. It returns false for a dummy mail, and for a mail that another process has
+// removed.
 func (o *Outbox) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
 	m, err := Open(o.keys, old)
 	readable := err == nil
