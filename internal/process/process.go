@@ -50,8 +50,9 @@ func Build(ctx context.Context, file string, flags ...string) error {
 	return nil
 }
 
-// lookAtSources opens every folder of the module. Go caches the result of a test until a
-// file that the test has opened changes. The files that go build opens do not count.
+// lookAtSources opens every folder of the module. Go caches the result of a test until a file that
+// the test process opened has changed. Files that go build opens do not count, because go
+// build is another process.
 func lookAtSources() error {
 	root := "."
 	for _, err := os.Stat(root + "/go.mod"); err != nil; _, err = os.Stat(root + "/go.mod") {
