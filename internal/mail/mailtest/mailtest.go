@@ -25,7 +25,7 @@ type Server struct {
 	arrived  chan struct{}    // closed when the next mail arrives
 }
 
-// Options are what a server offers.
+// Options configure a server.
 type Options struct {
 	Address  string      // to listen on; empty: a free one of 127.0.0.1
 	TLS      *tls.Config // for STARTTLS, or from the start; nil: none
@@ -34,7 +34,8 @@ type Options struct {
 	Password string
 }
 
-// fault is what the server does instead of its duty.
+// fault is the failure that a test has set for a moment. Without reply and drop, the server stops
+// responding.
 type fault struct {
 	reply string // instead of the right one; empty: none
 	drop  bool   // the connection
@@ -60,10 +61,10 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Address returns where the server listens.
+// Address returns the host and port on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// URL returns the server as --smtp takes it.
+// URL returns the URL of the server for the flag --smtp.
 func (s *Server) URL() string {
 	u := "smtp://"
 	if s.options.Implicit {
@@ -95,17 +96,16 @@ const (
 	Taken   = "TAKEN"   // after a message is kept, before the reply to its sender
 )
 
-// Refuse has the server answer with the reply, such as 451 4.3.0 Later, at the
-// moment or command.
+// Refuse makes the server send the reply, such as 451 4.3.0 Later, at the moment or command.
 func (s *Server) Refuse(at, reply string) { s.fail(at, fault{reply: reply}) }
 
-// Hang has the server answer nothing more at the moment or command.
+// Hang makes the server stop responding at the moment or command.
 func (s *Server) Hang(at string) { s.fail(at, fault{}) }
 
-// Drop has the server end connections at the moment or command.
+// Drop makes the server close the connection at the moment or command.
 func (s *Server) Drop(at string) { s.fail(at, fault{drop: true}) }
 
-// Heal has the server do its duty.
+// Heal removes all failures that were set.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Server) fails(at string) bool {
 	return ok
 }
 
-// Messages returns all that was taken, as it came.
+// Messages returns all accepted messages, in the order of their arrival.
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,9 +141,9 @@ func (s *Server) Messages() []Message {
 	return all
 }
 
-// Await returns the oldest message to the address for which match holds that no
-// Await has returned yet, and waits for it up to the limit. A nil match holds for
-// all.
+// Await returns the oldest matching message to the address that Await has not returned before. It
+// waits for the message up to the limit, and then returns an error. If match is nil, every message
+// matches.
 func (s *Server) Await(to string, match func(*Message) bool, limit time.Duration) (Message, error) {
 	timeout := time.After(limit)
 	for {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Message is what a server took.
+// Message is a message that the server accepted.
 type Message struct {
 	From, To string // of the envelope
 	TLS      bool   // it came encrypted

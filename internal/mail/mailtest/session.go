@@ -22,7 +22,7 @@ type session struct {
 	from, to   string
 }
 
-// errGone ends a session.
+// errGone means that the session has ended.
 var errGone = errors.New("the session is over")
 
 func (s *Server) accept() {
@@ -59,7 +59,7 @@ func (c *session) serve() {
 	}
 }
 
-// answer sends the reply, unless there is a fault at the moment.
+// answer sends the reply, unless the test has set a failure for the moment.
 func (c *session) answer(at, reply string) error {
 	f, faulty := c.server.fault(at)
 	switch {
@@ -125,7 +125,7 @@ func (c *session) greeting() string {
 	return strings.Join(append(extensions, "250 HELP"), "\r\n")
 }
 
-// path returns the address in what follows MAIL or RCPT.
+// path returns the address in the argument of the command MAIL or RCPT.
 func path(argument string) string {
 	_, rest, _ := strings.Cut(argument, "<")
 	address, _, _ := strings.Cut(rest, ">")
@@ -153,8 +153,8 @@ func (c *session) data() error {
 	return c.answer(Taken, "250 2.0.0 Taken")
 }
 
-// readText returns the lines until the one with a dot alone, as they were sent but
-// for the dots that were doubled. A line ends with CR LF and nothing else.
+// readText returns the lines before the line that is a single dot. It removes the dots that the
+// client doubled. A line ends only with CR LF.
 func readText(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {
