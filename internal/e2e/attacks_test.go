@@ -44,9 +44,9 @@ type victim struct {
 	cookie            bool   // whether the attacker's requests include the session cookie
 }
 
-// attack runs a script in the attacker's page. Only the request of this line may reach
-// the program. It is refused if it could change something, and does not affect the
-// victim.
+// attack runs a script in the attacker's page. The request in line must be the only one that
+// reaches the program. The program must refuse it if it could change something, and it must not
+// affect the victim.
 func (v *victim) attack(t *testing.T, what, line string, run func(script string), script string) {
 	t.Helper()
 	v.tab.Visit(t, v.attacker)

@@ -20,7 +20,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// caller is a user or program that sends requests to a tenant, with or without a session.
+// caller sends requests to a tenant as a user or a program, with or without a session.
 type caller struct {
 	world  *world
 	tenant string
@@ -171,7 +171,7 @@ func (a *answer) expect(t testing.TB, status int) *answer {
 	return a
 }
 
-// refused fails the test unless the response is the problem.
+// refused fails the test unless the response is a problem with the status and the code.
 func (a *answer) refused(t testing.TB, status int, code string) *answer {
 	t.Helper()
 	if a.expect(t, status); a.text("/code") != code {

@@ -46,7 +46,7 @@ func parts(permission string) (application, resource, field, action string) {
 	return application, resource, field, action
 }
 
-// covers reports whether one permission includes another.
+// covers reports whether the permission held includes the permission asked.
 func covers(held, asked string) bool {
 	a1, r1, f1, c1 := parts(held)
 	a2, r2, f2, c2 := parts(asked)
@@ -165,7 +165,7 @@ func (p *principal) isBelow(s *subject) bool {
 	})
 }
 
-// expectation describes a response. Without members, the body is not checked.
+// expectation describes an expected response. If members is empty, the body is not checked.
 type expectation struct {
 	status  int
 	code    string
