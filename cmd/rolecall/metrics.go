@@ -12,7 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// registerWatch adds the metrics of the invalidation of caches by other processes.
+// registerWatch adds the metrics that show how soon this process learns of changes by other
+// processes.
 func registerWatch(registry prometheus.Registerer, a *access.Service) {
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -42,7 +43,7 @@ func registerPasswords(registry prometheus.Registerer, p *secret.Passwords) {
 // waitingLimit is how long a scrape waits for the store to count mail.
 const waitingLimit = time.Second
 
-// registerMail adds the metrics of sent and waiting mail.
+// registerMail adds the metrics of sent, failed, dropped, given-up and waiting mail.
 func registerMail(registry prometheus.Registerer, mails *outbox.Outbox) {
 	registry.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{

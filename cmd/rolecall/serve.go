@@ -146,8 +146,8 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 // operatorConnections is the connection limit of a separate listener for operators.
 const operatorConnections = 64
 
-// newServers returns the server of the listener, and the one for operators unless their
-// listener is nil.
+// newServers returns the server of the listener. If operators is not nil, newServers also returns
+// the server of that listener.
 func newServers(site *web.Site, handler http.Handler, listener, operators *httpserver.Listener, drain time.Duration, logger *slog.Logger) []*httpserver.Server {
 	limit := httpserver.MaxConnections()
 	servers := []*httpserver.Server{{HTTP: site.Server(handler), Listener: listener, Limit: limit, Drain: drain, OnStop: site.Drain, Logger: logger}}
