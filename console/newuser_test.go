@@ -49,7 +49,7 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 	form.Set("name", "Grace Brewster Hopper")
 	form.Set("email", "brewster@example.com")
 	a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form)
-	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "To apply the current values as well, submit it again.") {
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "To save the current values too, submit it again.") {
 		t.Errorf("the same key for another user: %d %s", a.StatusCode, a.body)
 	}
 	form.Set("idempotency-key", regexp.MustCompile(`name="idempotency-key" value="([^"]+)"`).FindStringSubmatch(a.body)[1])
