@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	// accessRounds is the maximum number of reads of the store for one page with a department. The
-	// store cannot compare the departments of a reach, so it also returns holders whose reach does
-	// not include the department. These holders are left out, and another read fills the page.
+	// accessRounds is the maximum number of reads of the store for one page of a listing
+	// with a department. The store cannot compare departments, so each read also returns
+	// holders whose reach does not include the department. accessPage drops these holders,
+	// and reads again to fill the page.
 	accessRounds = 5
 
-	// accountsKey marks the position of a cursor among the service accounts. The listing has the
-	// users first, and then the service accounts.
+	// accountsKey is the key of a cursor that points to a service account. The listing has
+	// all users first, and then the service accounts.
 	accountsKey = "service-accounts"
 )
 
-// AccessListing selects the users and service accounts that have the permission.
+// AccessListing selects the users and service accounts that have Permission.
 type AccessListing struct {
 	Permission rolecall.Permission
-	Department string // if set: only holders who have the permission for users of this department
+	Department string // if set: only holders whose reach includes this department
 	After      *rolecall.Position
 	Limit      int
 }
 
-// Access is a user or a service account that has a permission, with the assignments that
-// give it, by role id.
+// Access is a user or a service account that has a permission. Assignments has the
+// assignments that give the permission to this holder, sorted by the id of their role.
 type Access struct {
 	User        *rolecall.User           // nil for a service account
 	Account     *rolecall.ServiceAccount // nil for a user
@@ -45,9 +46,10 @@ func (a *Access) id() rolecall.AnyID {
 	return rolecall.AnyID(a.Account.ID)
 }
 
-// Access returns a page of the users and service accounts that have a permission through a live
-// assignment. It lists first the users whose roles the caller may read, and then the service
-// accounts if the caller may read them. A page can be short although it is not the last.
+// Access returns a page of the users and service accounts that have a permission through an
+// unexpired assignment. Users come first, and only those whose roles the caller may read.
+// Service accounts follow if the caller may read them. A page can have fewer items than the
+// limit although other pages follow. Access returns ErrPermissionDenied.
 func (s *Service) Access(ctx context.Context, c access.Caller, l AccessListing) (page rolecall.Page[Access], err error) {
 	if err := authz.ListAccess.Authorize(c.Principal); err != nil {
 		return page, err
@@ -67,7 +69,8 @@ func (s *Service) Access(ctx context.Context, c access.Caller, l AccessListing) 
 	return page, err
 }
 
-// withAccounts appends the service accounts to the page after the last user.
+// withAccounts adds service accounts to the page until the page is full. It does nothing if
+// the caller may not read service accounts.
 func withAccounts(tx *store.Tx, c access.Caller, q rolecall.AccessQuery, l AccessListing, page *rolecall.Page[Access]) error {
 	if authz.ReadServiceAccounts.Authorize(c.Principal) != nil {
 		return nil
@@ -90,8 +93,9 @@ func withAccounts(tx *store.Tx, c access.Caller, q rolecall.AccessQuery, l Acces
 	return nil
 }
 
-// accessPage reads a page of q. With a department, it leaves out holders whose reach does
-// not include it, and reads up to accessRounds pages to fill this one.
+// accessPage returns a page of the holders that q selects. If a department is given,
+// accessPage drops holders whose reach does not include the department. To fill the page,
+// it then calls read up to accessRounds times.
 func accessPage(q rolecall.AccessQuery, department string, read func(rolecall.AccessQuery) (rolecall.Page[Access], error)) (page rolecall.Page[Access], err error) {
 	if department == "" {
 		return read(q)
@@ -121,7 +125,8 @@ func accessPage(q rolecall.AccessQuery, department string, read func(rolecall.Ac
 	return page, nil
 }
 
-// usersWithAccess returns a page of users with the assignments that give the permission.
+// usersWithAccess returns a page of the users that q selects, with the assignments that
+// give them the permission of q.
 func usersWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[Access], err error) {
 	users, err := tx.UsersWithAccess(q)
 	if err != nil {
@@ -137,7 +142,7 @@ func usersWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[A
 	return page, withAssignments(&page, assignments, err)
 }
 
-// accountsWithAccess is like usersWithAccess, for service accounts.
+// accountsWithAccess does for service accounts what usersWithAccess does for users.
 func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[Access], err error) {
 	accounts, err := tx.ServiceAccountsWithAccess(q)
 	if err != nil {
@@ -153,7 +158,8 @@ func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Pag
 	return page, withAssignments(&page, assignments, err)
 }
 
-// withAssignments sets the assignments of each item of the page, sorted by role id.
+// withAssignments gives each item of the page its own assignments out of the list, sorted
+// by the id of their role. It returns err unchanged.
 func withAssignments(page *rolecall.Page[Access], assignments []rolecall.Assignment, err error) error {
 	slices.SortFunc(assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
 	of := map[rolecall.AnyID][]rolecall.Assignment{}

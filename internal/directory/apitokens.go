@@ -13,13 +13,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// APIToken is an API token with its secret. The secret is shown only once.
+// APIToken is an API token with its secret, which only the response to its creation
+// contains.
 type APIToken struct {
 	rolecall.APIToken
 	Secret secret.Token
 }
 
-// Tokens returns a page of the holder's API tokens, by id. It returns ErrNotFound
+// Tokens returns a page of the holder's API tokens, sorted by id. It returns ErrNotFound
 // and ErrPermissionDenied.
 func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
 	policy := policyFor(h, authz.ReadUserTokens, authz.ReadServiceAccounts)
@@ -36,8 +37,8 @@ func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder
 	return page, err
 }
 
-// authorizeTokens authorizes the caller for the operation of the policy on the
-// holder's tokens.
+// authorizeTokens checks whether the policy allows the caller to perform an operation on
+// the holder's tokens. Users with a session are always allowed for their own tokens.
 func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) error {
 	if c.IsSelf(h.UserID()) {
 		return nil
@@ -45,12 +46,15 @@ func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.P
 	return s.authorizeHolder(tx, c, policy, h)
 }
 
-// CreateToken creates an API token of the caller, or of a service account, once for each
-// idempotency key. A replay returns no secret. The bearer of the token acts as the service account,
-// so the caller must be able to grant all roles of the account. CreateToken returns
-// ErrPermissionDenied for the token of another user, ErrNotFound, ErrBeyondOwnPermissions,
-// ErrTooManyTokens, and the errors of idempotency keys. It returns ErrValidation for an invalid
-// draft, and for a permission that the holder does not have.
+// CreateToken creates an API token, once for each idempotency key. The holder h is the
+// caller or a service account. A program with the token acts as the service account, so the
+// caller must be able to assign all roles of this account. If the key was used before, the
+// result has no secret.
+//
+// CreateToken returns ErrPermissionDenied for the token of another user,
+// ErrSessionRequired, ErrNotFound, ErrBeyondOwnPermissions, ErrTooManyTokens, ErrKeyReused,
+// ErrKeyInProgress and ErrTooManyKeys. It returns ErrValidation for an invalid draft, and
+// for a permission that the holder neither has nor may assign.
 func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
 	policy := policyFor(h, authz.CreateUserToken, authz.CreateServiceAccountToken)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -78,7 +82,8 @@ func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempote
 	return s.insertToken(ctx, c, key, h, token)
 }
 
-// insertToken writes a new token of the holder.
+// insertToken stores the token with a new secret, in the name of the caller. If the token
+// belongs to a user, it also mails a notice to the user.
 func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, token rolecall.APIToken) (created idempotency.Created[APIToken], err error) {
 	operation := "createUserToken"
 	if h.IsAccount {
@@ -110,7 +115,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 		return created, err
 	case first == nil:
 		return idempotency.Created[APIToken]{Value: APIToken{token, bearer}}, nil
-	case first.Resource == nil: // the token was erased with its holder, and the holder was restored without it
+	case first.Resource == nil: // the first request created a token that was erased with its holder
 		return created, rolecall.ErrNotFound
 	}
 	var stored audit.TokenValue
@@ -118,8 +123,9 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 	return idempotency.Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
 }
 
-// RevokeToken revokes a token of the holder and voids the links that were requested
-// with it. It returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
+// RevokeToken revokes a token of the holder. It also deletes the mailed links that were
+// requested with this token. RevokeToken returns ErrNotFound, ErrPermissionDenied and
+// ErrBeyondOwnPermissions.
 func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.Holder, id rolecall.APITokenID) error {
 	policy := policyFor(h, authz.RevokeUserToken, authz.RevokeServiceAccountToken)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Assignments returns the holder's live assignments by role id, and the expired
-// ones, the most recently expired first. It returns ErrNotFound and
-// ErrPermissionDenied.
+// Assignments returns the holder's assignments in two lists: the unexpired ones, sorted by
+// the id of their role, and the expired ones, the most recently expired first. It returns
+// ErrNotFound and ErrPermissionDenied.
 func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
 	policy := policyFor(h, authz.ReadUserRoles, authz.ReadServiceAccounts)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -31,7 +31,7 @@ func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.H
 	return live, expired, err
 }
 
-// assignments is like Assignments, but does not authorize the caller.
+// assignments returns the same lists as Assignments, without authorizing a caller.
 func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
 	all, err := tx.Assignments(h)
 	now := s.now()
@@ -46,10 +46,12 @@ func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []
 	return live, expired, err
 }
 
-// AssignRole assigns the role to the holder or replaces the assignment. The result created is true
-// for a new assignment. AssignRole returns ErrNotFound for an unknown holder or role,
-// ErrPermissionDenied, and ErrBeyondOwnPermissions. It returns ErrLastOwner if a reach or an expiry
-// would leave the tenant without an owner.
+// AssignRole assigns the role to the holder, or replaces the holder's assignment of this
+// role. The result created is true if the holder had no unexpired assignment of the role.
+// AssignRole returns ErrValidation, ErrPermissionDenied and ErrBeyondOwnPermissions. It
+// returns ErrNotFound if the holder or the role does not exist. It returns ErrLastOwner if
+// the new assignment has a reach or an expiry, and the tenant would be left without an
+// owner.
 func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
 	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -69,8 +71,10 @@ func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Ho
 	return a, created, err
 }
 
-// UnassignRole removes the holder's assignment of the role. It returns the errors of
-// AssignRole.
+// UnassignRole removes the holder's assignment of the role. It returns ErrNotFound if the
+// holder, the role or the assignment does not exist. It also returns ErrPermissionDenied
+// and ErrBeyondOwnPermissions. It returns ErrLastOwner if the tenant would be left without
+// an owner.
 func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID) error {
 	policy := policyFor(h, authz.UnassignRole, authz.UnassignServiceAccountRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -100,8 +104,9 @@ func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.
 	})
 }
 
-// assignable locks the owners of the tenant. It returns the role if the caller may change the
-// assignments of the holder.
+// assignable returns the role with the id if the policy allows the caller to change the
+// assignments of the holder. It also calls LockOwners, so that the check for the last owner
+// is safe from concurrent changes.
 func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder, id rolecall.RoleID) (rolecall.Role, error) {
 	tx.LockOwners()
 	role, err := tx.RoleByID(id)
@@ -111,8 +116,8 @@ func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy
 	return role, s.authorizeHolder(tx, c, policy, h)
 }
 
-// checkLastOwnerAssignment returns ErrLastOwner if the tenant would have no owner without this
-// assignment of the holder. A service account does not count as an owner.
+// checkLastOwnerAssignment returns ErrLastOwner if the tenant would have no owner without
+// the assignment a of the holder. A service account does not count as an owner.
 func checkLastOwnerAssignment(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) error {
 	if h.IsAccount || !authz.IsFullOwner(a) {
 		return nil
@@ -124,8 +129,9 @@ func checkLastOwnerAssignment(tx *store.Tx, h rolecall.Holder, a *rolecall.Assig
 	return checkLastOwner(tx, &user, []rolecall.Assignment{*a})
 }
 
-// assign assigns the role to the holder or replaces the assignment. It returns the
-// event of the change.
+// assign assigns the role to the holder, or replaces the holder's assignment of this role.
+// It returns the new assignment, whether the holder had no unexpired assignment before, and
+// the event of the change.
 func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
 	now := s.now()
 	a = rolecall.Assignment{
@@ -155,14 +161,15 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	return a, created, event, err
 }
 
-// assignmentEvent returns the event of a change of the subject's roles. The values
-// before and after are nil if the assignment did not exist or no longer exists.
+// assignmentEvent returns the event of a change of the subject's roles. The argument before
+// is nil for a new assignment, and after is nil for a removed one.
 func (s *Service) assignmentEvent(c access.Caller, kind rolecall.EventType, about rolecall.Subject, before, after *rolecall.Assignment) (*rolecall.Event, error) {
 	event := s.access.Event(c, kind, about)
 	return event, assignmentValues(event, before, after)
 }
 
-// assignmentValues sets the members and values of an event of assignmentEvent.
+// assignmentValues sets the changed members of the event, and their values before and after
+// the change. The arguments before and after are as in assignmentEvent.
 func assignmentValues(event *rolecall.Event, before, after *rolecall.Assignment) (err error) {
 	event.Members, event.Values = []string{"roles"}, &rolecall.EventValues{}
 	if before != nil {

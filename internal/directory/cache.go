@@ -13,7 +13,8 @@ import (
 
 const cachedTenants = 20_000
 
-// tenantCache caches tenants by name. For an unknown name, it caches the zero tenant.
+// tenantCache has copies of stored tenants, by name. For a name that no tenant has, it has
+// the zero Tenant, so that repeated requests with this name do not read the store.
 type tenantCache = otter.Cache[string, tenantEntry]
 
 type tenantEntry struct {
@@ -26,8 +27,8 @@ func newTenantCache() *tenantCache {
 	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})
 }
 
-// Tenant returns the tenant with the name. For an unknown name, it returns the zero Tenant. The
-// result may be one second old.
+// Tenant returns the tenant with the name, or the zero Tenant if no tenant has the name.
+// The result comes from a cache, and can be up to one second out of date.
 func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, error) {
 	if e, ok := s.tenants.GetIfPresent(name); ok && s.isCurrentTenant(e) {
 		return e.tenant, nil
@@ -36,7 +37,7 @@ func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, err
 	return e.tenant, err
 }
 
-// isCurrentTenant reports whether the entry is fresh.
+// isCurrentTenant reports whether the cache entry may still be used.
 func (s *Service) isCurrentTenant(e tenantEntry) bool {
 	now := s.now()
 	if e.tenant.ID.IsZero() {

@@ -1,9 +1,10 @@
-// Package directory has the operations of administrators: on users, roles,
-// assignments, service accounts and their API tokens, invitations, deleted users,
-// tenants and operator keys. It also reads the events and the summaries of users. Each
-// method authorizes its caller by a policy of authz and writes the event in the
-// transaction of the change. It may import access and the packages that access may
-// import, but not signin.
+// Package directory has the operations of administrators on users, roles, assignments,
+// service accounts, API tokens, invitations, deleted users, tenants and operator keys. It
+// also lists events, and summarizes users and tenants.
+//
+// The methods that have a caller as argument check a policy of authz first. A method that
+// makes a change writes its event in the same transaction. The package may import access
+// and the packages that access may import, but not signin.
 package directory
 
 import (
@@ -17,7 +18,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Service has the methods of the directory. It is safe for concurrent use.
+// Service has the operations of the package. It is safe for concurrent use. In addition to
+// the errors that a method names, it returns ErrUnavailable if the store is unavailable, or
+// if concurrent requests change the same row too often.
 type Service struct {
 	access       *access.Service
 	store        *store.Store
@@ -29,7 +32,7 @@ type Service struct {
 	tenants      *tenantCache
 }
 
-// New returns the directory.
+// New returns a Service that uses the database and the other dependencies of a.
 func New(a *access.Service) *Service {
 	return &Service{
 		access: a, store: a.Store, now: a.Now, log: a.Log, limiter: a.Limiter, invalidation: a.Invalidation, outbox: a.Outbox,
@@ -37,11 +40,13 @@ func New(a *access.Service) *Service {
 	}
 }
 
-// Match is a precondition on the stored value. A nil Match is always true.
+// Match is a precondition on the stored value, such as the If-Match header of a request.
+// The change is made only if Match returns true for the value. A nil Match always allows
+// the change.
 //
-// A Match renders the row and hashes the result in the transaction of the change. A check before
-// the transaction would need one more read: on SQLite, the change of a user would then take 20 %
-// more CPU time, and 35 % more with the maximum of metadata.
+// A Match encodes and hashes the value inside the transaction of the change. A check before
+// the transaction would need another read: on SQLite, the change of a user would then take
+// 20 % more CPU time, and 35 % more with the maximum of metadata.
 type Match[T any] func(*T) bool
 
 func (m Match[T]) check(value *T) error {

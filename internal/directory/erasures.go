@@ -11,11 +11,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EraseUser permanently removes a user and all personal data of the user. The user can be deleted
-// already. Events keep their type and time. First it removes the user, in one transaction. Then it
-// erases the remaining data in other rows, in batches. If a batch fails, a background task
-// completes the erasure. EraseUser returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions and ErrLastOwner.
+// EraseUser permanently removes a user and all personal data of the user. The user can have
+// been deleted before. Events about the user keep their type and time. The first
+// transaction removes the user. Further transactions erase the data in other rows, in
+// batches. If a batch fails, EraseUser still returns nil, and a background task completes
+// the erasure. EraseUser returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions
+// and ErrLastOwner.
 func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -36,7 +37,8 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 	return nil
 }
 
-// removeUserOrTombstone removes the user, or the tombstone of a deleted user.
+// removeUserOrTombstone removes the user with the id. If the user was deleted before, it
+// removes the tombstone, which has the data that is kept for a restore.
 func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	for range access.MaxRetries {
 		user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
@@ -56,8 +58,9 @@ func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id roleca
 	return rolecall.ErrUnavailable
 }
 
-// removeTombstone removes the tombstone of a user. It authorizes the caller for the user in the
-// state at the time of deletion. The owners must be locked.
+// removeTombstone removes the tombstone of a deleted user. It authorizes the caller by the
+// department and the assignments that the user had when deleted. The transaction must have
+// called LockOwners.
 func (s *Service) removeTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	tombstone, err := tx.DeleteTombstone(id, 0)
 	if err != nil {
@@ -76,8 +79,8 @@ func (s *Service) removeTombstone(tx *store.Tx, c access.Caller, id rolecall.Use
 	return authz.EraseUser.AuthorizeUser(c.Principal, &tombstone.User, tombstone.Assignments, s.now())
 }
 
-// eraseTraces erases the remaining data of a removed user in batches, so that other
-// writes do not wait long.
+// eraseTraces erases the data that other rows still have about a removed user. It uses many
+// small transactions, so that other writes do not wait long.
 func (s *Service) eraseTraces(ctx context.Context, tenant rolecall.TenantID, id rolecall.UserID) error {
 	var after rolecall.EventID
 	for taken := access.BatchSize; taken >= access.BatchSize; {

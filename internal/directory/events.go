@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EventListing selects events. Empty members do not filter.
+// EventListing selects events. A member with its zero value does not filter.
 type EventListing struct {
 	Type    string
 	Actor   rolecall.AnyID
@@ -20,8 +20,8 @@ type EventListing struct {
 	Limit   int
 }
 
-// Events returns a page of the events of the tenant, newest first. In the values before and after,
-// it includes only the members that the caller may read now.
+// Events returns a page of the tenant's events, newest first. It removes from each event
+// the values that the caller may not read now. Events returns ErrPermissionDenied.
 func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (rolecall.Page[rolecall.Event], error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return rolecall.Page[rolecall.Event]{}, err
@@ -29,8 +29,9 @@ func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (
 	return s.events(ctx, c, l)
 }
 
-// UserEvents returns a page of the events about the user, newest first, or
-// ErrNotFound. All users may read the events about themselves.
+// UserEvents returns a page of the events about the user, newest first. With a session,
+// users need no permission to read the events about themselves. UserEvents returns
+// ErrNotFound and ErrPermissionDenied.
 func (s *Service) UserEvents(ctx context.Context, c access.Caller, id rolecall.UserID, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
 	if err := authz.ReadUserEvents.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err

@@ -14,25 +14,26 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ExportUsers returns a table of the users that Users lists. The columns
-// are the id, and each member that the caller may read for at least one user. A cell is empty if
-// the caller may not read the member of this user. The limit, the position and the count of the
-// listing are ignored. The errors are those of Users.
+// ExportUsers returns a table of all users that Users lists for l. It ignores After, Limit
+// and Count of l. The first column is the id. Each other column is a member that the caller
+// may read for at least one user. A cell is empty if the caller may not read this member of
+// this user. ExportUsers returns the errors of Users.
 func (s *Service) ExportUsers(ctx context.Context, c access.Caller, l UserListing) (*rolecall.Table, error) {
 	return s.exportUsers(ctx, c, l, rolecall.EventUsersExported, audit.AboutTenant(c.Tenant.ID), func(ctx context.Context, l UserListing) (UserPage, error) {
 		return s.Users(ctx, c, l)
 	})
 }
 
-// ExportRoleUsers is like ExportUsers for the users that RoleUsers lists.
+// ExportRoleUsers is like ExportUsers, for the users that RoleUsers lists. It returns the
+// errors of RoleUsers.
 func (s *Service) ExportRoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (*rolecall.Table, error) {
 	return s.exportUsers(ctx, c, l, rolecall.EventRoleUsersExported, audit.AboutRole(id), func(ctx context.Context, l UserListing) (UserPage, error) {
 		return s.RoleUsers(ctx, c, id, l)
 	})
 }
 
-// exportUsers reads the first page before the export is recorded. A refused export therefore records
-// no event.
+// exportUsers returns a table of the users that the function list returns. It reads the
+// first page before it returns, so that an export that list refuses records no event.
 func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListing, kind rolecall.EventType, subject rolecall.Subject, list func(context.Context, UserListing) (UserPage, error)) (*rolecall.Table, error) {
 	l.After, l.Limit, l.Count = nil, rolecall.MaxLimit, false
 	page, err := list(ctx, l)
@@ -59,7 +60,7 @@ func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListin
 	return table, nil
 }
 
-// columnsOf returns the members that the principal may read for at least one user.
+// columnsOf returns the members that the principal may read for at least some users.
 func columnsOf(p *authz.Principal) (members rolecall.UserMembers) {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Reads(m).IsNowhere() {
@@ -111,14 +112,15 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// eventColumns are the columns of exported events, named after the members of an event in the API.
+// eventColumns are the column names of exported events. They are the names of the members
+// of an event in the API.
 var eventColumns = []string{
 	"id", "type", "occurredAt", "actor.type", "actor.id", "actor.via", "actor.tokenId", "subject.type", "subject.id",
 	"members", "requestId", "sessionId", "source", "reason", "before", "after",
 }
 
-// ExportEvents returns a table of the events that Events lists. The
-// limit and the position of the listing are ignored. The errors are those of Events.
+// ExportEvents returns a table of all events that Events lists for l. It ignores After and
+// Limit of l. ExportEvents returns ErrPermissionDenied.
 func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventListing) (*rolecall.Table, error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func eventRow(e *rolecall.Event) []string {
 	}
 }
 
-// idCell returns the id, or an empty cell for the zero id.
+// idCell returns the text of the id, or an empty text for the zero id.
 func idCell[T any](id rolecall.ID[T]) string {
 	if id.IsZero() {
 		return ""
@@ -159,12 +161,13 @@ func idCell[T any](id rolecall.ID[T]) string {
 	return id.String()
 }
 
-// exportFilter is a filter of an export, as its event records it.
+// exportFilter is a filter of an export, in the form in which the event of the export
+// records it.
 type exportFilter struct {
 	name  string
 	value string // empty if the filter is not set
-	// personal is true if the value is personal data. Events do not record such values, because
-	// they would remain after the user is erased.
+	// personal is true if the value can be personal data. The event then has only the name
+	// of the filter, because the value would remain after the user is erased.
 	personal bool
 }
 
@@ -188,7 +191,8 @@ func (l *EventListing) filters() []exportFilter {
 	}
 }
 
-// recordExport writes the event of an export.
+// recordExport stores the event of an export, with the names of the filters that are set,
+// and the values that are not personal data.
 func (s *Service) recordExport(ctx context.Context, c access.Caller, kind rolecall.EventType, subject rolecall.Subject, filters []exportFilter) error {
 	filters = slices.DeleteFunc(filters, func(f exportFilter) bool { return f.value == "" })
 	names, values := []string{}, map[string]string{}

@@ -7,7 +7,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// policyFor returns the policy for holders of this kind.
+// policyFor returns the policy ofAccount if the holder is a service account, and ofUser if
+// the holder is a user.
 func policyFor(h rolecall.Holder, ofUser, ofAccount *authz.Policy) *authz.Policy {
 	if h.IsAccount {
 		return ofAccount
@@ -15,8 +16,9 @@ func policyFor(h rolecall.Holder, ofUser, ofAccount *authz.Policy) *authz.Policy
 	return ofUser
 }
 
-// authorizeHolder authorizes the caller for the operation of the policy on the
-// holder. It returns ErrNotFound if the holder is not visible to the caller.
+// authorizeHolder checks whether the policy allows the caller to perform the operation on
+// the holder. It returns ErrNotFound if the holder does not exist or is not visible to the
+// caller.
 func (s *Service) authorizeHolder(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) (err error) {
 	if h.IsAccount {
 		_, _, err = s.authorizedAccount(tx, c, policy, h.ServiceAccountID())

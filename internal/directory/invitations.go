@@ -12,10 +12,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// InviteUser creates an invitation for the user and mails it, once for each idempotency key. It
-// replaces an older invitation. The bearer of the token gets the account, so the caller must hold
-// all permissions of the user. InviteUser returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, and the errors of idempotency keys.
+// InviteUser creates an invitation of the user and mails it, once for each idempotency key.
+// The new invitation replaces an older one. The reader of the mail can sign in as the user.
+// Therefore, the caller must be able to assign all roles of the user. InviteUser returns
+// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
+// ErrTooManyMails, ErrKeyReused, ErrKeyInProgress and ErrTooManyKeys. It returns
+// ErrUnauthenticated if the caller's session or token was revoked during the request.
 func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
 	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -37,7 +39,7 @@ func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempoten
 			}
 			token := secret.NewToken()
 			tx.UpsertInvitation(invitation, token.Hash())
-			user, err := tx.UserByID(id) // this reads a concurrent change of the address, or that change withdraws the invitation
+			user, err := tx.UserByID(id) // if the address changes concurrently, this read sees the new one, or the change deletes the invitation
 			if err != nil {
 				return err
 			}
@@ -57,8 +59,8 @@ func (s *Service) newInvitation(c access.Caller, user rolecall.UserID) rolecall.
 	return rolecall.Invitation{UserID: user, CreatedBy: c.Grantor(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 }
 
-// mailInvitation writes the invitation mail to the outbox. Only this mail contains
-// the token.
+// mailInvitation stores the mail with the invitation's token in the outbox. The database
+// has only the hash of the token, apart from this encrypted mail.
 func (s *Service) mailInvitation(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
 	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
@@ -71,8 +73,9 @@ type InvitationListing struct {
 	Limit int
 }
 
-// Invitations returns a page of the unexpired invitations of users that the caller
-// may invite. It returns ErrPermissionDenied.
+// Invitations returns a page of the unexpired invitations of users, in the order in which
+// the users were created. It lists only users whom the caller may invite. Invitations
+// returns ErrPermissionDenied.
 func (s *Service) Invitations(ctx context.Context, c access.Caller, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
 	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {
 		return page, err
@@ -84,8 +87,9 @@ func (s *Service) Invitations(ctx context.Context, c access.Caller, l Invitation
 	return page, err
 }
 
-// WithdrawInvitation deletes the user's invitation, if any. It returns ErrNotFound,
-// ErrPermissionDenied and ErrBeyondOwnPermissions.
+// WithdrawInvitation deletes the user's invitation. If the user has no invitation, it
+// changes nothing and returns nil. It returns ErrNotFound, ErrPermissionDenied and
+// ErrBeyondOwnPermissions.
 func (s *Service) WithdrawInvitation(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.WithdrawInvitation.AuthorizeFor(c.Principal, id); err != nil {
 		return err

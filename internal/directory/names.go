@@ -9,17 +9,17 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Named is the name of a user, role or service account that is visible to the
-// caller.
+// Named is the name of a user, role or service account.
 type Named struct {
 	Name    string // empty if the caller may not read the name
-	Deleted bool   // the user is deleted and can be restored
+	Deleted bool   // the id is of a deleted user who can be restored
 	Program bool   // the id is of a service account
 }
 
-// Names returns the names of the users, roles and service accounts with the ids. It leaves out ids
-// that are not visible to the caller. It reads each kind with one statement. It includes deleted
-// users if the caller may restore them.
+// Names returns the names of the users, roles and service accounts with the ids. It omits
+// ids of objects that do not exist or are not visible to the caller. Deleted users are
+// included if the caller may restore them. Names uses one statement for each kind of
+// object.
 func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
 	named := map[rolecall.AnyID]Named{}
 	err := s.access.View(ctx, c, func(tx *store.Tx) error {
@@ -81,7 +81,8 @@ func namesOfOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named ma
 	return nil
 }
 
-// readableName returns the user's name, empty if the caller may not read it.
+// readableName returns the user's name, or an empty text if the caller may not read the
+// name.
 func readableName(c access.Caller, u *rolecall.User) string {
 	if c.ReadableMembers(u).Has(rolecall.MemberName) {
 		return u.Name
@@ -89,7 +90,7 @@ func readableName(c access.Caller, u *rolecall.User) string {
 	return ""
 }
 
-// idsOf converts the ids to ids of type T.
+// idsOf returns the ids, converted to the id type T.
 func idsOf[T ~[16]byte](ids []rolecall.AnyID) []T {
 	list := make([]T, len(ids))
 	for i, id := range ids {

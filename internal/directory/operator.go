@@ -10,9 +10,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CreateTenantWithPassword creates a tenant with the built-in roles and its first
-// owner, who signs in with the password, in one transaction. It returns
-// ErrTenantExists and ErrValidation.
+// CreateTenantWithPassword creates a tenant in one transaction, with the built-in roles and
+// an active first owner. The owner signs in with the password. CreateTenantWithPassword
+// returns ErrTenantExists, ErrValidation and ErrBusy.
 func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
 	now := s.now()
 	tenant, user := draft.Tenant(now), draft.Owner.User(now)
@@ -38,8 +38,9 @@ func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.T
 	return tenant, user, err
 }
 
-// Tenants returns up to limit tenants with the status, sorted by name, that come after the given
-// name. An empty status selects all tenants that are not deleted.
+// Tenants returns up to limit tenants with the status, sorted by name. It starts after the
+// name after, which is the last name of the previous page. An empty status selects all
+// tenants that are not deleted.
 func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, after string, limit int) (tenants []rolecall.Tenant, err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		tenants, err = tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
@@ -48,8 +49,9 @@ func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, aft
 	return tenants, err
 }
 
-// AddOwner assigns the role Owner, without expiry and reach, to the user with the address.
-// Operators use it when a tenant has lost access to its owners. It returns ErrNotFound.
+// AddOwner assigns the role Owner to the user with the email address, without an expiry and
+// for the whole tenant. Operators use it if a tenant has lost access to its owners.
+// AddOwner returns ErrNotFound if the tenant or the user does not exist.
 func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
 	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		role, err := tx.RoleByKey(rolecall.OwnerKey)
@@ -64,9 +66,10 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 	})
 }
 
-// CreateOperatorKey creates an operator key and returns it with its secret. The secret is shown
-// only once. It returns ErrValidation, ErrNotFound for an unknown tenant, and an error of the kind
-// Conflict if OperatorKeysMax keys exist.
+// CreateOperatorKey creates an operator key. The returned token is the secret of the key,
+// which is not stored. CreateOperatorKey returns ErrValidation, ErrNotFound if the draft
+// names an unknown tenant, and an error of the kind Conflict if rolecall.OperatorKeysMax
+// keys exist.
 func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.OperatorKeyDraft) (key rolecall.OperatorKey, token secret.Token, err error) {
 	if err := draft.Check().Err(); err != nil {
 		return key, "", err
@@ -99,8 +102,8 @@ var errTooManyOperatorKeys = &rolecall.Error{
 	Detail: "This instance has the maximum number of operator keys, including expired ones. Revoke one first.",
 }
 
-// OperatorKeys returns up to limit operator keys that come after the given id, the oldest first.
-// The zero id selects the first page.
+// OperatorKeys returns up to limit operator keys, the oldest first. It starts after the key
+// with the id after. The zero id selects the first page.
 func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		keys, err = tx.OperatorKeys(after, limit)
@@ -109,7 +112,7 @@ func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID
 	return keys, err
 }
 
-// RevokeOperatorKey revokes a key. It returns ErrNotFound.
+// RevokeOperatorKey revokes the operator key with the id. It returns ErrNotFound.
 func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
 	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)

@@ -17,8 +17,8 @@ const (
 	overviewEvents      = 10
 )
 
-// Overview summarizes a user. The parts that the caller may not read are empty, and
-// their Readable member is false.
+// Overview summarizes a user. If the caller may not read a part, the part is empty and its
+// Readable member is false.
 type Overview struct {
 	User                rolecall.User
 	Assignments         []rolecall.Assignment // at most 100
@@ -39,24 +39,25 @@ type Overview struct {
 	AllowedActions      []string // operations that the caller may perform on this user
 }
 
-// SignInState says whether the user can sign in, with the reasons if not.
+// SignInState says whether the user can sign in. If not, it has the reasons.
 type SignInState struct {
 	CanSignIn   bool
 	Reasons     []SignInReason
 	LastLoginAt rolecall.Time // zero if the user never signed in
 }
 
-// SignInReason is one reason why sign-in is refused, and the operation that removes this reason.
-// The operation is empty if no operation can remove it.
+// SignInReason is one reason why sign-in is refused. Operation is the operation that
+// removes the reason. It is empty if no operation can remove the reason.
 type SignInReason struct {
 	Code      string
 	Operation string
-	Until     rolecall.Time // when the reason ends by itself; zero if it does not
-	Covers    string        // which sign-ins are refused; empty for all
-	Source    string        // the address or network of the attempts; empty if the caller may not read it
+	Until     rolecall.Time // when the reason ends without an operation; zero if it does not
+	Covers    string        // which sign-ins are refused; empty: all sign-ins
+	Source    string        // the network of the failed attempts, for coversSource; empty if the caller may not read it
 }
 
-// The values of SignInReason.Covers.
+// The values of SignInReason.Covers: sign-ins from the network in Source, sign-ins from
+// unknown browsers, and attempts to verify a second factor.
 const (
 	coversSource       = "source"
 	coversUnknown      = "unknown-browsers"
@@ -76,8 +77,8 @@ type FactorSummary struct {
 	RecoveryCodes int // number of unused codes
 }
 
-// Overview returns the overview of the user with the parts that the caller may read,
-// or ErrNotFound.
+// Overview returns the overview of the user with the parts that the caller may read. It
+// returns ErrNotFound and ErrPermissionDenied.
 func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.UserID) (o Overview, err error) {
 	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return o, err
@@ -118,7 +119,7 @@ func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.Use
 	return o, err
 }
 
-// recentEvents returns the newest events about the user, with the values that the
+// recentEvents returns the 10 newest events about the user, with only the values that the
 // caller may read.
 func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID) ([]rolecall.Event, error) {
 	recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
@@ -128,8 +129,8 @@ func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID
 	return recent.Items, authz.RedactEvents(c.Principal, recent.Items)
 }
 
-// signInParts sets the parts of the overview about sign-in. One statement reads the summary that
-// these parts use.
+// signInParts sets the parts of the overview that describe sign-in, sessions, tokens and
+// second factors. It reads their data with one statement.
 func (s *Service) signInParts(tx *store.Tx, c access.Caller, o *Overview, assignments []rolecall.Assignment) error {
 	account, factor := s.limiter.Account(c.Tenant.Name, o.User.EmailKey()), s.limiter.SecondFactor(o.User.ID)
 	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())
@@ -158,14 +159,15 @@ func (s *Service) signInParts(tx *store.Tx, c access.Caller, o *Overview, assign
 	return nil
 }
 
-// obstacles returns the reasons why the user cannot sign in, with the operations
-// that remove them.
+// obstacles returns the reasons why the user cannot sign in, with the operations that
+// remove them. It does not include limits of failed attempts, which limitedAttempts
+// returns.
 func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary) ([]SignInReason, error) {
 	const (
 		invite       = "UsersController_inviteUser"
 		resetFactors = "UsersController_resetFactors"
-		// A new password resets the counters of failed passwords, but not those of failed second
-		// factors.
+		// A new password resets the counters of failed passwords. It does not reset the
+		// counters of failed second factors.
 		sendReset = "UsersController_sendPasswordReset"
 	)
 	var reasons []SignInReason
@@ -195,13 +197,15 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 	return reasons, nil
 }
 
-// failuresRead is the number of recent failed sign-ins from which limitedAttempts takes the
-// sources.
+// failuresRead is the number of recent failed sign-ins that limitedAttempts reads to find
+// the client addresses.
 const failuresRead = 20
 
-// limitedAttempts returns which sign-ins of the user are refused after too many failures, and until
-// when. The keys of the counters are hashes of sources, so it takes the sources from the recent
-// failed sign-ins. It cannot find the counter of a known device.
+// limitedAttempts returns which sign-ins of the user are refused because of too many
+// failures, and until when. The key of a counter is a hash of the client address, which
+// does not reveal the address. Therefore, limitedAttempts reads recent failed sign-ins of
+// the user and computes the keys from their addresses. It cannot find the counter of a
+// known device.
 func (s *Service) limitedAttempts(tx *store.Tx, c access.Caller, o *Overview) (reasons []SignInReason, err error) {
 	const sendReset = "UsersController_sendPasswordReset"
 	if o.User.Status != rolecall.UserActive {
@@ -222,7 +226,7 @@ func (s *Service) limitedAttempts(tx *store.Tx, c access.Caller, o *Overview) (r
 		}
 		seen = append(seen, network)
 		ofUser := s.limiter.SignIn(c.Tenant.Name, email, failed.Items[i].Source)
-		buckets = append(buckets, ofUser[0], ofUser[2]) // the counters of account and source, and of the source
+		buckets = append(buckets, ofUser[0], ofUser[2]) // one counts account and address together, the other only the address
 		found = append(found, SignInReason{Operation: sendReset, Covers: coversSource, Source: network}, SignInReason{Covers: coversSource, Source: network})
 	}
 	states, err := tx.Attempts(buckets, now)

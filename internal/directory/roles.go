@@ -13,11 +13,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RoleListing selects and sorts roles. Empty members do not filter.
+// RoleListing selects and sorts roles. A member with its zero value does not filter.
 type RoleListing struct {
 	Key        string
 	Words      []string             // rolecall.Words of the search text
-	Permission *rolecall.Permission // only roles with a permission that covers it
+	Permission *rolecall.Permission // only roles with a permission that covers this one
 	ByName     bool
 	Desc       bool
 	After      *rolecall.Position
@@ -25,7 +25,7 @@ type RoleListing struct {
 	Count      bool
 }
 
-// Roles returns a page of roles.
+// Roles returns a page of the roles that l selects. It returns ErrPermissionDenied.
 func (s *Service) Roles(ctx context.Context, c access.Caller, l RoleListing) (page rolecall.Page[rolecall.Role], err error) {
 	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return page, err
@@ -37,7 +37,7 @@ func (s *Service) Roles(ctx context.Context, c access.Caller, l RoleListing) (pa
 	return page, err
 }
 
-// Role returns the role, or ErrNotFound.
+// Role returns the role with the id. It returns ErrNotFound and ErrPermissionDenied.
 func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID) (role rolecall.Role, err error) {
 	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return role, err
@@ -49,8 +49,8 @@ func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID)
 	return role, err
 }
 
-// RoleUsers returns a page of the users who hold the role, or ErrNotFound for an
-// unknown role.
+// RoleUsers returns a page of the users who hold the role. It returns ErrNotFound if the
+// role does not exist, and the errors of Users.
 func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (UserPage, error) {
 	if err := authz.ListRoleUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -60,15 +60,16 @@ func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.Ro
 	}
 	l.Role = id
 	page, err := s.Users(ctx, c, l)
-	if err == nil && len(page.Items) == 0 { // only for an unknown role or a role without users
+	if err == nil && len(page.Items) == 0 { // the role is unknown, or no user on this page matches
 		_, err = s.Role(ctx, c, id)
 	}
 	return page, err
 }
 
-// CreateRole creates a role, once for each idempotency key. It returns
-// ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, and the errors of
-// idempotency keys.
+// CreateRole creates a role, once for each idempotency key. The caller must be able to
+// assign the new role. CreateRole returns ErrPermissionDenied, ErrValidation,
+// ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, ErrKeyReused,
+// ErrKeyInProgress and ErrTooManyKeys.
 func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.RoleDraft) (created idempotency.Created[rolecall.Role], err error) {
 	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
@@ -94,8 +95,10 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 	return idempotency.Recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
 }
 
-// UpdateRole applies the patch to the stored role, like UpdateUser. The caller must
-// be able to grant the permissions of the role before and after the change.
+// UpdateRole applies the patch to the stored role. After a concurrent change, it applies
+// the patch to the new version. The caller must be able to assign the role as it is before
+// and after the change. UpdateRole returns ErrPermissionDenied, ErrValidation, ErrNotFound,
+// ErrBeyondOwnPermissions, ErrPreconditionFailed, ErrSystemRole and ErrRoleNameTaken.
 func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.RoleID, patch rolecall.RolePatch, match Match[rolecall.Role]) (role rolecall.Role, err error) {
 	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
 		return role, err
@@ -134,10 +137,13 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	return role, nil
 }
 
-// DeleteRole deletes the role. If the role has holders, the deletion needs force. It then removes
-// the role from all holders, with one event per holder. If the role has more than access.BatchSize
-// holders, the role and its permissions end immediately, and a background task removes the
-// remaining assignments. DeleteRole returns ErrRoleInUse and the errors of UpdateRole.
+// DeleteRole deletes the role. If users or service accounts hold the role, DeleteRole
+// returns ErrRoleInUse, unless force is true. With force, it also removes all assignments
+// of the role, and writes an event for each unexpired one. A role that access.BatchSize or
+// more users or service accounts hold disappears with its permissions at once, and a
+// background task removes the remaining assignments. DeleteRole also returns
+// ErrPermissionDenied, ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed and
+// ErrSystemRole.
 func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
 		return err
@@ -153,8 +159,8 @@ func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.R
 	return err
 }
 
-// deleteRole deletes the role in the transaction. It returns the event of the deletion, and whether
-// assignments can remain.
+// deleteRole deletes the role in the transaction. It returns the event of the deletion. The
+// result more is true if assignments of the role can remain.
 func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (event *rolecall.Event, more bool, err error) {
 	tx.LockOwners()
 	for range access.MaxRetries {
@@ -189,9 +195,10 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 	return nil, false, rolecall.ErrUnavailable
 }
 
-// ContinueRoleDeletion continues the deletion of a role with many holders, if one is
-// unfinished. It removes the role from up to access.BatchSize holders. It returns
-// access.BatchSize if more work can remain.
+// ContinueRoleDeletion continues the deletion of a role that DeleteRole has not finished.
+// It removes up to access.BatchSize assignments to users and as many assignments to service
+// accounts. ContinueRoleDeletion returns 0 if the tenant has no such role. Otherwise, it
+// returns access.BatchSize, and the caller calls it again.
 func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 	role, deletion, err := tx.HiddenRole()
 	if there, err := access.Found(err); !there {
@@ -201,13 +208,13 @@ func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 	if err == nil && !more {
 		tx.DeleteHiddenRole(role)
 	}
-	return access.BatchSize, err // not 0, because work on this role can remain
+	return access.BatchSize, err // not 0, because assignments of this or another role can remain
 }
 
-// unassignHolders removes the role from up to access.BatchSize users and as many
-// service accounts. It writes an event for each unexpired assignment, and reports
-// whether assignments can remain. The events have the actor and the request of
-// cause. If cause was purged, unassignHolders writes no events.
+// unassignHolders removes up to access.BatchSize assignments of the role to users, and as
+// many to service accounts. The result more is true if assignments can remain. For each
+// unexpired assignment, unassignHolders writes an event with the actor and the request of
+// cause. It writes no events if cause is empty, because cause was purged from the store.
 func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
 	users, err := tx.DeleteAssignments(role, access.BatchSize)
 	if err != nil {
@@ -233,7 +240,9 @@ func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role role
 	return len(users) >= access.BatchSize || len(accounts) >= access.BatchSize, nil
 }
 
-// changeableRole returns the role if the caller may change it.
+// changeableRole returns the role with the id if the caller may change it. It returns
+// ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed if match is false, and
+// ErrSystemRole.
 func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Match[rolecall.Role]) (rolecall.Role, error) {
 	role, err := tx.RoleByID(id)
 	if err != nil {
@@ -251,9 +260,10 @@ func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Mat
 	return role, nil
 }
 
-// giveSelf prevents callers from adding permissions to themselves. It returns
-// ErrBeyondOwnPermissions if the caller holds the role and the change adds permissions that the
-// caller does not hold. Permissions that the caller may grant but does not hold are not enough.
+// giveSelf prevents callers from adding permissions to themselves by changing a role that
+// they hold. It returns ErrBeyondOwnPermissions if the caller holds the role and the change
+// adds a permission that the caller does not hold. Here it is not enough that the caller
+// may assign the permission to others.
 func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error {
 	own, err := ownAssignment(tx, c, old.ID)
 	if ok, err := access.Found(err); !ok {
@@ -262,8 +272,8 @@ func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error 
 	return authz.RequireRoleChange(c.Principal, &own, old, changed)
 }
 
-// ownAssignment returns the assignment of the role to the caller, which can be a
-// service account, or ErrNotFound.
+// ownAssignment returns the caller's own assignment of the role, or ErrNotFound. The caller
+// can be a user or a service account.
 func ownAssignment(tx *store.Tx, c access.Caller, role rolecall.RoleID) (rolecall.Assignment, error) {
 	return tx.Assignment(rolecall.Holder{ID: rolecall.AnyID(c.User.ID), IsAccount: c.Kind == authz.PrincipalServiceAccount}, role)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ServiceAccounts returns a page of service accounts.
+// ServiceAccounts returns a page of the service accounts that q selects. It returns
+// ErrPermissionDenied.
 func (s *Service) ServiceAccounts(ctx context.Context, c access.Caller, q rolecall.ServiceAccountQuery) (page rolecall.Page[rolecall.ServiceAccount], err error) {
 	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return page, err
@@ -24,7 +25,8 @@ func (s *Service) ServiceAccounts(ctx context.Context, c access.Caller, q roleca
 	return page, err
 }
 
-// ServiceAccount returns the service account, or ErrNotFound.
+// ServiceAccount returns the service account with the id. It returns ErrNotFound and
+// ErrPermissionDenied.
 func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID) (account rolecall.ServiceAccount, err error) {
 	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return account, err
@@ -36,9 +38,9 @@ func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id roleca
 	return account, err
 }
 
-// CreateServiceAccount creates a service account without roles and tokens, once for
-// each idempotency key. It returns ErrAccountNameTaken, ErrTooManyAccounts and the
-// errors of idempotency keys.
+// CreateServiceAccount creates a service account without roles and tokens, once for each
+// idempotency key. It returns ErrPermissionDenied, ErrValidation, ErrAccountNameTaken,
+// ErrTooManyAccounts, ErrKeyReused, ErrKeyInProgress and ErrTooManyKeys.
 func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.ServiceAccountDraft) (created idempotency.Created[rolecall.ServiceAccount], err error) {
 	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
 		return created, err
@@ -71,8 +73,9 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 	})
 }
 
-// UpdateServiceAccount applies the patch to the stored account, like UpdateUser. It
-// returns ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
+// UpdateServiceAccount applies the patch to the stored account. After a concurrent change,
+// it applies the patch to the new version. It returns ErrPermissionDenied, ErrValidation,
+// ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
 func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, patch rolecall.ServiceAccountPatch, match Match[rolecall.ServiceAccount]) (account rolecall.ServiceAccount, err error) {
 	if err := authz.UpdateServiceAccount.Authorize(c.Principal); err != nil {
 		return account, err
@@ -107,8 +110,9 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id 
 	return account, nil
 }
 
-// DeleteServiceAccount removes the service account with its tokens and its roles. It
-// returns ErrNotFound, ErrBeyondOwnPermissions and ErrPreconditionFailed.
+// DeleteServiceAccount deletes the service account with its tokens and its role
+// assignments. It returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and
+// ErrPreconditionFailed.
 func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) error {
 	if err := authz.DeleteServiceAccount.Authorize(c.Principal); err != nil {
 		return err
@@ -129,7 +133,9 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id 
 	})
 }
 
-// protectedAccount is like authorizedAccount, for operations that revoke access.
+// protectedAccount returns the service account for an operation that revokes its access. It
+// returns the errors of authorizedAccount, and ErrPreconditionFailed if match is false. It
+// also calls LockOwners, so that the assignments do not change concurrently.
 func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
 	tx.LockOwners()
 	account, _, err := s.authorizedAccount(tx, c, policy, id)
@@ -139,8 +145,10 @@ func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.
 	return account, match.check(&account)
 }
 
-// authorizedAccount loads the service account with its assignments and authorizes
-// the caller for the operation of the policy on it.
+// authorizedAccount returns the service account with the id if the policy allows the caller
+// to perform the operation on this account. It also returns the account's assignments, or
+// nil if the policy does not need them. authorizedAccount returns ErrNotFound and the
+// errors of AuthorizeAccount.
 func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
@@ -155,16 +163,16 @@ func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz
 	return account, assignments, policy.AuthorizeAccount(c.Principal, assignments, s.now())
 }
 
-// SuspendServiceAccount makes the account's tokens invalid until it is resumed. It
-// returns the errors of DeleteServiceAccount.
+// SuspendServiceAccount suspends the account, so that its tokens do not work until it is
+// resumed. It returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) SuspendServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
 	return s.changeAccountStatus(ctx, c, authz.SuspendServiceAccount, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		return s.protectedAccount(tx, c, authz.SuspendServiceAccount, id, nil)
 	})
 }
 
-// ResumeServiceAccount makes the account's tokens work again. It returns ErrNotFound and
-// ErrBeyondOwnPermissions.
+// ResumeServiceAccount resumes a suspended account, so that its tokens work again. It
+// returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) ResumeServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
 	return s.changeAccountStatus(ctx, c, authz.ResumeServiceAccount, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		account, _, err := s.authorizedAccount(tx, c, authz.ResumeServiceAccount, id)
@@ -172,13 +180,14 @@ func (s *Service) ResumeServiceAccount(ctx context.Context, c access.Caller, id 
 	})
 }
 
-// ServiceAccountActions returns the operations that the caller may perform on the
-// service account with the assignments.
+// ServiceAccountActions returns the names of the operations that the caller may perform on
+// the service account a. The argument assignments has the account's assignments.
 func (s *Service) ServiceAccountActions(c access.Caller, a *rolecall.ServiceAccount, assignments []rolecall.Assignment) []string {
 	return authz.ServiceAccountActions(c.Principal, a, assignments, s.now())
 }
 
-// changeAccountStatus writes the status of the account that get returns.
+// changeAccountStatus stores the status of the account that the function get returns, and
+// an event with the reason. If the account already has the status, it changes nothing.
 func (s *Service) changeAccountStatus(ctx context.Context, c access.Caller, policy *authz.Policy, status rolecall.ServiceAccountStatus, kind rolecall.EventType, reason string,
 	get func(*store.Tx) (rolecall.ServiceAccount, error)) (account rolecall.ServiceAccount, err error) {
 	if err := policy.Authorize(c.Principal); err != nil {

@@ -16,11 +16,12 @@ import (
 	"github.com/rolecall/rolecall/internal/timezone"
 )
 
-// sourcesChecked is the number of sources of recent failed sign-ins whose limit a summary checks.
+// sourcesChecked is the maximum number of networks with recent failed sign-ins that a
+// summary checks for a reached limit.
 const sourcesChecked = 20
 
-// Summary is the state of a tenant for its administrators. A part that the caller may not read is
-// nil.
+// Summary describes the state of a tenant for its administrators. A part is nil if the
+// caller may not read it.
 type Summary struct {
 	Invitations *rolecall.Total
 	Factors     *rolecall.FactorCoverage
@@ -36,27 +37,30 @@ type FailedSignIns struct {
 	Blocked []BlockedSource
 }
 
-// BlockedSource is a network whose sign-ins from unknown devices are refused after too many failures.
+// BlockedSource is a network from which sign-ins with unknown devices are refused, because
+// too many sign-ins from there failed.
 type BlockedSource struct {
 	Source string // an IPv4 address, or the /64 of an IPv6 address
 	Until  rolecall.Time
 }
 
-// Expiring are the first SummaryItems roles or tokens that expire within SummarySoon.
+// Expiring has the roles or tokens that expire within rolecall.SummarySoon, the earliest
+// expiry first and at most rolecall.SummaryItems.
 type Expiring[T any] struct {
 	Items []T
-	More  bool // more than SummaryItems expire
+	More  bool // more roles or tokens expire in this time than Items has
 }
 
-// DayActivity is the number of events of a day.
+// DayActivity is the number of events of one day.
 type DayActivity struct {
 	Date   string // 2026-11-24
 	Events int
-	Exact  bool // at most SummaryDayMax are counted
+	Exact  bool // false: the day may have more events, because counting stops at rolecall.SummaryDayMax
 }
 
-// Summary returns the parts of the tenant's summary that the caller may read, or
-// ErrPermissionDenied. Days begin at midnight in the zone. Each part reads a bounded number of rows.
+// Summary returns the parts of the tenant's summary that the caller may read. Days begin at
+// midnight in the zone. Each part reads a bounded number of rows. Summary returns
+// ErrPermissionDenied if the caller may read no part.
 func (s *Service) Summary(ctx context.Context, c access.Caller, zone *time.Location) (sum Summary, err error) {
 	if err := authz.ReadSummary.Authorize(c.Principal); err != nil {
 		return sum, err
@@ -95,8 +99,10 @@ func (s *Service) Summary(ctx context.Context, c access.Caller, zone *time.Locat
 	return sum, err
 }
 
-// failedSignIns counts the failed sign-ins of the last 24 hours. The keys of the limits are hashes of
-// sources, so it checks the sources of the newest failed sign-ins.
+// failedSignIns counts the failed sign-ins of the last 24 hours, and returns the networks
+// that have reached the limit of failures. The key of a counter is a hash of the network,
+// which does not reveal the network. Therefore, failedSignIns computes the keys from the
+// networks of the newest failed sign-ins.
 func (s *Service) failedSignIns(tx *store.Tx, c access.Caller, now rolecall.Time) (*FailedSignIns, error) {
 	failed, exact, err := tx.FailedSignIns(now.Add(-rolecall.SummaryRecent))
 	if err != nil {
@@ -126,8 +132,8 @@ func (s *Service) failedSignIns(tx *store.Tx, c access.Caller, now rolecall.Time
 	return signIns, err
 }
 
-// timesOf returns how many refusals an event counts. Its reason ends with ", 3 times" if there are
-// several.
+// timesOf returns the number of failed sign-ins that one event records. If an event records
+// several, its reason ends with this number, such as ", 3 times".
 func timesOf(reason string) int {
 	_, counted, _ := strings.Cut(strings.TrimSuffix(reason, " times"), ", ")
 	if n, err := strconv.Atoi(counted); err == nil {
@@ -136,7 +142,8 @@ func timesOf(reason string) int {
 	return 1
 }
 
-// activity returns the number of events of each day in the zone.
+// activity returns the number of events on each of the last SummaryDays days in the zone,
+// the oldest day first.
 func activity(tx *store.Tx, now rolecall.Time, zone *time.Location) ([]DayActivity, error) {
 	year, month, day := now.Std().In(zone).Date()
 	days, list := make([]rolecall.Day, rolecall.SummaryDays), make([]DayActivity, rolecall.SummaryDays)
@@ -152,7 +159,8 @@ func activity(tx *store.Tx, now rolecall.Time, zone *time.Location) ([]DayActivi
 	return list, err
 }
 
-// expiringRoles returns the roles that expire soon, or nil if the caller may not read any.
+// expiringRoles returns the assignments that expire within SummarySoon. It returns nil if
+// the caller may read neither those of users nor those of service accounts.
 func expiringRoles(tx *store.Tx, parts authz.SummaryParts, now rolecall.Time) (*Expiring[rolecall.ExpiringRole], error) {
 	if !parts.UserRoles && !parts.AccountRoles {
 		return nil, nil
@@ -174,7 +182,8 @@ func expiringRoles(tx *store.Tx, parts authz.SummaryParts, now rolecall.Time) (*
 	return firstOf(all), nil
 }
 
-// expiringTokens returns the API tokens that expire soon, or nil if the caller may not read any.
+// expiringTokens returns the API tokens that expire within SummarySoon. It returns nil if
+// the caller may read neither those of users nor those of service accounts.
 func expiringTokens(tx *store.Tx, parts authz.SummaryParts, now rolecall.Time) (*Expiring[rolecall.APIToken], error) {
 	if !parts.UserTokens && !parts.AccountTokens {
 		return nil, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CurrentTenant returns the caller's tenant as it is stored.
+// CurrentTenant returns the caller's tenant, read from the store and not from a cache. It
+// returns ErrPermissionDenied.
 func (s *Service) CurrentTenant(ctx context.Context, c access.Caller) (rolecall.Tenant, error) {
 	if err := authz.ReadTenant.Authorize(c.Principal); err != nil {
 		return rolecall.Tenant{}, err
@@ -34,8 +35,8 @@ func (s *Service) UpdateTenant(ctx context.Context, c access.Caller, patch rolec
 	return tenant, nil
 }
 
-// patchTenant applies the patch to the tenant with the name. It returns the patched
-// tenant and the event, which is nil if nothing changed.
+// patchTenant applies the patch to the tenant with the name, and returns the changed
+// tenant. It also returns the event of the change, or nil if nothing changed.
 func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, *rolecall.Event, error) {
 	for range access.MaxRetries {
 		old, err := tx.TenantByName(name)
@@ -62,7 +63,9 @@ func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch 
 	return rolecall.Tenant{}, nil, rolecall.ErrUnavailable
 }
 
-// checkTenantPatch returns ErrValidation with all errors of the patch.
+// checkTenantPatch returns ErrValidation with all field errors of the patch. It checks the
+// patch itself, the patch together with the stored settings of old, and whether the roles
+// in the patch exist.
 func checkTenantPatch(tx *store.Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
 	faults := patch.CheckOn(old.Settings)
 	if named := patch.Settings.SecondFactor.RoleIDs(); len(named) > 0 && len(named) <= rolecall.SecondFactorRolesMax {

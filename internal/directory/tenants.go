@@ -17,13 +17,13 @@ import (
 // CreatedTenant is a new tenant with the invitation of its first owner.
 type CreatedTenant struct {
 	Tenant     rolecall.Tenant
-	Owner      rolecall.User // has only the ID if the owner was deleted before a replay
+	Owner      rolecall.User // in a replay, has only the ID if the owner was deleted
 	Invitation rolecall.Invitation
-	Token      secret.Token // token of the invitation; empty for a replay
+	Token      secret.Token // token of the invitation; empty in a replay
 }
 
-// keptTenant is the form of a new tenant in the stored response of an idempotency key, and in the
-// event of the creation. It has no personal data.
+// keptTenant is a new tenant in the form in which the idempotency key and the event of the
+// creation store it. It has no personal data.
 type keptTenant struct {
 	TenantID    rolecall.TenantID `json:"tenantId"`
 	Name        string            `json:"name"`
@@ -33,10 +33,10 @@ type keptTenant struct {
 	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
 }
 
-// CreateTenant creates a tenant with the built-in roles and an owner who is invited
-// by mail, once for each idempotency key, in one transaction. A replay has no token.
-// CreateTenant returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
-// errors of idempotency keys.
+// CreateTenant creates a tenant in one transaction, once for each idempotency key. The
+// tenant has the built-in roles and an owner, who is invited by mail. If the key was used
+// before, the result has no token. CreateTenant returns ErrPermissionDenied, ErrValidation,
+// ErrTenantExists, ErrKeyReused, ErrKeyInProgress and ErrTooManyKeys.
 func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[CreatedTenant], err error) {
 	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
@@ -69,13 +69,14 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	return idempotency.Created[CreatedTenant]{Value: CreatedTenant{tenant, owner, invitation, token}}, nil
 }
 
-// valuesAfter returns the event values of a new object.
+// valuesAfter returns the values for the event of a new object: only After is set.
 func valuesAfter(value any) (*rolecall.EventValues, error) {
 	after, err := json.Marshal(value)
 	return &rolecall.EventValues{After: after}, err
 }
 
-// insertTenant writes a tenant with the built-in roles and its first owner.
+// insertTenant stores the tenant, the built-in roles, and the first owner with the role
+// Owner. It also stores the events of the owner's creation and of the assignment.
 func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Tenant, owner rolecall.User) (err error) {
 	tx.InsertTenant(tenant)
 	tx.InsertUser(owner)
@@ -96,8 +97,8 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 	return err
 }
 
-// replayedTenant returns the result of a replay: the tenant as it was created, and
-// the current owner.
+// replayedTenant returns the result for an idempotency key that was used before. The result
+// has the tenant as it was created, and the first owner as the owner is now.
 func (s *Service) replayedTenant(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[CreatedTenant], err error) {
 	var kept keptTenant
 	if err := json.Unmarshal(first.Resource, &kept); err != nil {
@@ -122,9 +123,9 @@ func (s *Service) replayedTenant(ctx context.Context, first *rolecall.Idempotenc
 	return created, nil
 }
 
-// OperatedTenants returns a page of the tenants with the status that the operator's
-// key can access, sorted by name. An empty status selects all tenants that are not
-// deleted.
+// OperatedTenants returns a page of the tenants with the status, sorted by name. It lists
+// only tenants that the caller's operator key can access. An empty status selects all
+// tenants that are not deleted. The argument after is the last name of the previous page.
 func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status rolecall.TenantStatus, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		page.Items, err = tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
@@ -138,7 +139,8 @@ func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status r
 	return page, err
 }
 
-// OperatedTenant returns the tenant of that name, deleted or not, or ErrNotFound.
+// OperatedTenant returns the tenant with the name, which can be a deleted tenant that can
+// still be restored. It returns ErrNotFound.
 func (s *Service) OperatedTenant(ctx context.Context, c access.Caller, name string) (rolecall.Tenant, error) {
 	living, err := s.operated(ctx, c, name)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -149,8 +151,8 @@ func (s *Service) OperatedTenant(ctx context.Context, c access.Caller, name stri
 	return living.Tenant, err
 }
 
-// UpdateOperatedTenant is like UpdateTenant, for the tenant with the name. It returns ErrNotFound
-// for an unknown tenant.
+// UpdateOperatedTenant applies the patch to the tenant with the name. It returns
+// ErrNotFound, ErrValidation and ErrPreconditionFailed.
 func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, error) {
 	if err := patch.Check().Err(); err != nil {
 		return rolecall.Tenant{}, err
@@ -162,19 +164,21 @@ func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, nam
 	return s.UpdateTenant(ctx, c, patch, match)
 }
 
-// operated returns the operator as a caller inside the tenant with the name. An
-// unknown tenant and one that the key cannot access both return ErrNotFound.
+// operated returns the caller with the tenant of that name as its tenant, so that an
+// operator can act in the tenant. It returns ErrNotFound if the tenant does not exist, or
+// if the operator key cannot access it.
 func (s *Service) operated(ctx context.Context, c access.Caller, name string) (access.Caller, error) {
 	return s.inside(ctx, c, name, access.ErrNoSuchTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 }
 
-// operatedDeleted is like operated, for a deleted tenant that can be restored.
+// operatedDeleted is like operated, for a deleted tenant that can still be restored.
 func (s *Service) operatedDeleted(ctx context.Context, c access.Caller, name string) (access.Caller, error) {
 	return s.inside(ctx, c, name, noDeletedTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
 }
 
-// inside returns the operator as a caller inside the tenant that the function read returns. If the
-// tenant does not exist, or if the key cannot access it, inside returns the error none.
+// inside returns the caller with the tenant that the function read returns as its tenant.
+// If the tenant does not exist, or if the operator key cannot access the name, inside
+// returns the error none.
 func (s *Service) inside(ctx context.Context, c access.Caller, name string, none error, read func(*store.Tx) (rolecall.Tenant, error)) (access.Caller, error) {
 	inside := *c.Principal
 	c.Principal = &inside
@@ -193,8 +197,8 @@ func (s *Service) inside(ctx context.Context, c access.Caller, name string, none
 
 var noDeletedTenant = rolecall.ErrNotFound.With("No tenant with this name can be restored. A tenant can be restored for 24 hours after it was deleted.")
 
-// SuspendTenant rejects the tenant's sessions and sign-ins until it is resumed. No
-// data is deleted. It returns ErrNotFound.
+// SuspendTenant suspends the tenant: its sessions and sign-ins are rejected until the
+// tenant is resumed. No data is deleted. SuspendTenant returns ErrNotFound.
 func (s *Service) SuspendTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
 	return s.setTenantStatus(ctx, c, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended, reason)
 }
@@ -231,9 +235,10 @@ func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name str
 	return tenant, err
 }
 
-// DeleteTenant makes the tenant unknown immediately. It can be restored for a day.
-// After that, a background task purges its rows. Its name cannot be used again for
-// 30 days. DeleteTenant returns ErrNotFound and ErrPreconditionFailed.
+// DeleteTenant deletes the tenant, which is unknown to all requests from then on. The
+// tenant can be restored for 24 hours. After that, a background task deletes its rows. Its
+// name cannot be used again for 30 days. DeleteTenant returns ErrNotFound and
+// ErrPreconditionFailed.
 func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string, match Match[rolecall.Tenant]) error {
 	c, err := s.operated(ctx, c, name)
 	if err != nil {
@@ -258,9 +263,9 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 	})
 }
 
-// RestoreTenant restores a deleted tenant with its users, sessions and tokens. A tenant that is not
-// deleted is returned unchanged. RestoreTenant returns ErrNotFound if the tenant can no longer be
-// restored.
+// RestoreTenant restores a deleted tenant with its users, sessions and tokens. If the
+// tenant is not deleted, RestoreTenant changes nothing and returns the tenant. It returns
+// ErrNotFound if the tenant cannot be restored anymore.
 func (s *Service) RestoreTenant(ctx context.Context, c access.Caller, name, reason string) (tenant rolecall.Tenant, err error) {
 	deleted, err := s.operatedDeleted(ctx, c, name)
 	if errors.Is(err, rolecall.ErrNotFound) {

@@ -18,8 +18,9 @@ type DeletedListing struct {
 	Limit int
 }
 
-// DeletedUsers returns a page of the deleted users that the caller may restore, the
-// most recently deleted first.
+// DeletedUsers returns a page of the deleted users that the caller may restore, the most
+// recently deleted first. Their status is rolecall.UserDeleted. DeletedUsers returns
+// ErrPermissionDenied.
 func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedListing) (page rolecall.Page[rolecall.Tombstone], err error) {
 	if err := authz.ListDeletedUsers.Authorize(c.Principal); err != nil {
 		return page, err
@@ -36,8 +37,9 @@ func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedLi
 	return page, err
 }
 
-// DeletedUser returns a deleted user that the caller may restore, with their last
-// status, or ErrNotFound.
+// DeletedUser returns the deleted user with the id if the caller may restore the user. The
+// status is the one that the user had before the deletion. DeletedUser returns ErrNotFound
+// and ErrPermissionDenied.
 func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
 	if err := authz.ListDeletedUsers.AuthorizeFor(c.Principal, id); err != nil {
 		return tombstone, err
@@ -56,21 +58,21 @@ func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.
 	return tombstone, err
 }
 
-// restorable returns the start of the restore window: users who were deleted before this time
-// cannot be restored.
+// restorable returns the time since which users must have been deleted to be restorable.
+// Users who were deleted before this time cannot be restored.
 func (s *Service) restorable() rolecall.Time { return s.now().Add(-rolecall.TombstoneLifetime) }
 
 // Restored is a restored user.
 type Restored struct {
 	User             rolecall.User
-	RolesNotRestored []rolecall.RoleID // unexpired roles from before the deletion that were not assigned again
+	RolesNotRestored []rolecall.RoleID // the user's unexpired roles at the deletion that the caller may not assign, or that do not exist
 	RolesReadable    bool
 }
 
-// RestoreUser restores a user who was deleted less than 30 days ago, with the roles
-// that the caller may assign to them. An active user becomes pending, because the
-// password was deleted. RestoreUser returns ErrNotFound, ErrEmailTaken and
-// ErrExternalIDTaken.
+// RestoreUser restores a user who was deleted less than 30 days ago, with those of the
+// user's roles that the caller may assign. A user who was active becomes pending, because
+// the password was deleted. RestoreUser returns ErrNotFound, ErrPermissionDenied,
+// ErrEmailTaken and ErrExternalIDTaken.
 func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.UserID) (restored Restored, err error) {
 	if err := authz.RestoreUser.AuthorizeFor(c.Principal, id); err != nil {
 		return restored, err
@@ -100,8 +102,9 @@ func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.
 	return restored, nil
 }
 
-// returning splits the unexpired assignments of a deleted user. It returns the assignments that the
-// caller may assign to the user now, and the roles of the others. The owners must be locked.
+// returning splits the unexpired assignments of a deleted user in two. The result back has
+// the assignments that the caller may make now. The result missing has the roles of the
+// other assignments. The transaction must have called LockOwners.
 func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, assignments []rolecall.Assignment) (back []rolecall.Assignment, missing []rolecall.RoleID, err error) {
 	now := s.now()
 	live := slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
@@ -119,7 +122,8 @@ func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, 
 	return back, missing, err
 }
 
-// rolesOf returns the current roles of the assignments by id.
+// rolesOf returns the stored roles of the assignments, by role id. Deleted roles are
+// missing.
 func rolesOf(tx *store.Tx, assignments []rolecall.Assignment) (map[rolecall.RoleID]rolecall.Role, error) {
 	ids := make([]rolecall.RoleID, len(assignments))
 	for i := range assignments {

@@ -13,14 +13,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// UserListing selects and sorts users. Empty members do not filter.
+// UserListing selects and sorts users. A member with its zero value does not filter.
 type UserListing struct {
 	Email, ExternalID, Department, Status string
-	Departments                           []string // only users of one of them
+	Departments                           []string // only users of one of these departments
 	Role                                  rolecall.RoleID
 	Words                                 []string // rolecall.Words of the search text
 	Sort                                  rolecall.UserSort
-	ByCreation                            bool // sort=createdAt: the order of ids, which every caller may use
+	ByCreation                            bool // sort=createdAt was requested; this is the order of ids, which every caller may use
 	Desc                                  bool
 	After                                 *rolecall.Position
 	Limit                                 int
@@ -28,18 +28,20 @@ type UserListing struct {
 	Include                               Include
 }
 
-// UserPage is a page of users. RestrictedBy lists members that the filters, the sort order or the
-// search use and that the caller may read for only some visible users. Users whose member the
-// caller may not read do not match.
+// UserPage is a page of users. RestrictedBy has the members that the filters, the sort
+// order or the search use, and that the caller may read for only some of the visible users.
+// A user does not match by a member that the caller may not read for this user.
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers
-	Included     []Included // of each user; nil if the listing selects no parts
+	Included     []Included // one for each user; nil if UserListing.Include selects nothing
 }
 
-// Users returns a page of the users that are visible to the caller. A filter, sort order or search
-// matches only users whose member the caller may read. If the caller may read the member of no
-// user, Users returns ErrFieldNotReadable.
+// Users returns a page of the users that are visible to the caller. A filter or sort order
+// omits users for whom the caller may not read its member. A search uses only the names and
+// addresses that the caller may read. Users returns ErrPermissionDenied. It returns
+// ErrFieldNotReadable if the caller may not read the member of a filter, sort order or
+// search for any user.
 func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (UserPage, error) {
 	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -59,7 +61,9 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 	return page, err
 }
 
-// userQuery limits the listing to the members that the caller may read.
+// userQuery returns the query for the store that the listing needs. The query selects only
+// users that Users may return to the principal. The result restrictedBy is the one of
+// UserPage.
 func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
 		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
@@ -121,21 +125,21 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 	return q, restrictedBy, err
 }
 
-// Include selects parts of the overview that a list of users has for each user.
+// Include selects which data of the overview a list of users has for each user.
 type Include struct{ LastLogin, Roles, Factors bool }
 
-// Included has the selected parts of a user in a list. A part that was not selected, or that the
-// caller may not read, is nil.
+// Included is the selected data of one user in a list. A member is nil if it was not
+// selected, or if the caller may not read it.
 type Included struct {
 	LastLoginAt *rolecall.Time // zero if the user never signed in
 	Roles       *IncludedRoles
 	Factors     *IncludedFactors
 }
 
-// IncludedRoles are the roles of a user, by id.
+// IncludedRoles are the roles of a user, sorted by id.
 type IncludedRoles struct {
 	Items []rolecall.Role // at most 10, with only the id, the key and the name
-	More  bool            // the user has more roles
+	More  bool            // the user has more roles than Items has
 }
 
 // IncludedFactors are the second factors of a user.
@@ -144,8 +148,9 @@ type IncludedFactors struct {
 	Passkeys int // at most 100 are counted
 }
 
-// included returns the selected parts of the users, in their order. It reads each kind of data with
-// one statement. As in other lists, users have no additional right to read themselves.
+// included returns the selected data of the users, in the order of users. It uses one
+// statement for each kind of data. In lists, callers need the same permissions for
+// themselves as for other users.
 func (s *Service) included(tx *store.Tx, c access.Caller, users []rolecall.User, selected Include) ([]Included, error) {
 	if selected == (Include{}) {
 		return nil, nil
@@ -190,7 +195,7 @@ func (s *Service) included(tx *store.Tx, c access.Caller, users []rolecall.User,
 	return list, nil
 }
 
-// within returns the ids of the users in the reach.
+// within returns the ids of those users who are in the reach.
 func within(users []rolecall.User, reach rolecall.Reach) (ids []rolecall.UserID) {
 	for i := range users {
 		if reach.Includes(users[i].Department) {
@@ -200,8 +205,10 @@ func within(users []rolecall.User, reach rolecall.Reach) (ids []rolecall.UserID)
 	return ids
 }
 
-// Departments returns the names of the departments of users, at most 200, sorted by name. It
-// includes only departments that the caller may read. Without this permission, the list is empty.
+// Departments returns the names of departments, sorted by name. If the caller may read the
+// departments of all users, these are up to 200 departments that users have. Otherwise,
+// these are the departments whose users' department the caller may read. The list is empty
+// if the caller may read the department of no user.
 func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
 		return reach.Departments(), nil
@@ -213,7 +220,8 @@ func (s *Service) Departments(ctx context.Context, c access.Caller) (list []stri
 	return list, err
 }
 
-// User returns the user, or ErrNotFound if the user is not visible to the caller.
+// User returns the user with the id. It returns ErrNotFound if the user does not exist or
+// is not visible to the caller, and ErrPermissionDenied.
 func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID) (user rolecall.User, err error) {
 	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -225,9 +233,11 @@ func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID)
 	return user, err
 }
 
-// CreateUser creates a pending user, with an invitation if the draft requests it,
-// once for each idempotency key. It returns ErrPermissionDenied, ErrOutsideReach,
-// ErrEmailTaken, ErrExternalIDTaken, and the errors of idempotency keys.
+// CreateUser creates a pending user, once for each idempotency key. If the draft requests
+// it, CreateUser also mails an invitation to the user. It returns ErrPermissionDenied,
+// ErrValidation, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, ErrKeyReused,
+// ErrKeyInProgress and ErrTooManyKeys. With an invitation, it also returns ErrTooManyMails,
+// and ErrUnauthenticated if the caller's session or token was revoked during the request.
 func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.UserDraft) (created idempotency.Created[rolecall.User], err error) {
 	if err := authz.CreateUser.Authorize(c.Principal); err != nil {
 		return created, err
@@ -274,9 +284,9 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 	return idempotency.Recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
 }
 
-// UpdateUser applies the patch to the stored user. After a concurrent change, it
-// applies the patch to the new version. It returns ErrNotFound, ErrPermissionDenied,
-// ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
+// UpdateUser applies the patch to the stored user. After a concurrent change, it applies
+// the patch to the new version. UpdateUser returns ErrNotFound, ErrPermissionDenied,
+// ErrValidation, ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
 func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
 	if err := authz.UpdateUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -324,10 +334,9 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 	return user, nil
 }
 
-// DeleteUser deletes the user, ends their sessions and makes their address
-// available. A tombstone is kept for a restore. It returns ErrNotFound,
-// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrPreconditionFailed and
-// ErrLastOwner.
+// DeleteUser deletes the user and ends the user's sessions. Another user can then have the
+// email address. The user can be restored for 30 days. DeleteUser returns ErrNotFound,
+// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrPreconditionFailed and ErrLastOwner.
 func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.UserID, match Match[rolecall.User]) error {
 	if err := authz.DeleteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -353,8 +362,10 @@ func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.U
 	})
 }
 
-// protectedUser is like AuthorizedUser, for operations that revoke access. It returns ErrLastOwner
-// if the tenant would have no owner without the user.
+// protectedUser returns the user for an operation that revokes the user's access. It
+// returns the errors of AuthorizedUser, and ErrPreconditionFailed if match is false. It
+// returns ErrLastOwner if the tenant would have no owner without the user. It also calls
+// LockOwners.
 func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.UserID, match Match[rolecall.User]) (rolecall.User, error) {
 	tx.LockOwners()
 	user, assignments, err := s.access.AuthorizedUser(tx, c, policy, id)
@@ -368,7 +379,7 @@ func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Pol
 }
 
 // checkLastOwner returns ErrLastOwner if the tenant would have no owner without the
-// assignments of the user. The owners must be locked.
+// assignments of the user. The transaction must have called LockOwners.
 func checkLastOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
 	if !authz.CountsAsOwner(user, assignments) {
 		return nil
@@ -380,8 +391,8 @@ func checkLastOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.As
 	return err
 }
 
-// SuspendUser prevents the user from signing in and ends their sessions. It returns
-// the errors of DeleteUser.
+// SuspendUser ends the user's sessions and prevents new sign-ins until the user is resumed.
+// It returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and ErrLastOwner.
 func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := authz.SuspendUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -407,8 +418,9 @@ func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.
 	return user, nil
 }
 
-// ResumeUser lets a suspended user sign in again. It returns ErrNotFound,
-// ErrPermissionDenied and ErrBeyondOwnPermissions.
+// ResumeUser resumes a suspended user, who can then sign in again. A user without a
+// password becomes pending. ResumeUser returns ErrNotFound, ErrPermissionDenied and
+// ErrBeyondOwnPermissions. It changes nothing if the user is not suspended.
 func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := authz.ResumeUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
