@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// The limits of an API token. Every token has an expiry, so that a forgotten token does
-// not stay valid.
+// The limits of an API token. Every token has an expiry, so that a forgotten token becomes
+// invalid.
 const (
 	APITokenNameMin        = 3
 	APITokenNameMax        = 100
 	APITokenPermissionsMax = RolePermissionsMax
 	APITokenLifetimeMax    = 366 * 24 * time.Hour
-	APITokensMax           = 100 // per holder, including tokens that ended in the last 30 days
+	APITokensMax           = 100 // per holder, including tokens that expired in the last 30 days
 )
 
 // APIToken lets a program act for a user or for a service account. A request with the
@@ -21,8 +21,8 @@ const (
 // request. The struct does not contain the secret.
 type APIToken struct {
 	ID               APITokenID       `json:"id"`
-	UserID           UserID           `json:"userId,omitzero"`           // the holder; zero if it is a service account
-	ServiceAccountID ServiceAccountID `json:"serviceAccountId,omitzero"` // the holder; zero if it is a user
+	UserID           UserID           `json:"userId,omitzero"`           // the holder; zero if the holder is a service account
+	ServiceAccountID ServiceAccountID `json:"serviceAccountId,omitzero"` // the holder; zero if the holder is a user
 	Name             string           `json:"name"`
 	Permissions      []Permission     `json:"permissions"`        // sorted by text, each once
 	CreatedBy        UserID           `json:"createdBy,omitzero"` // zero: created by an operator
@@ -34,14 +34,14 @@ type APIToken struct {
 // Live reports whether the token is valid at the time now.
 func (t *APIToken) Live(now Time) bool { return now < t.ExpiresAt }
 
-// Covers reports whether the permissions of the token cover the permission. A request
-// also needs the permission of the holder.
+// Covers reports whether a permission of the token covers the permission asked. Even if it
+// does, a request succeeds only if the holder of the token also has the permission.
 func (t *APIToken) Covers(asked Permission) bool {
 	return slices.ContainsFunc(t.Permissions, func(p Permission) bool { return p.Covers(asked) })
 }
 
-// APITokenState is an API token with its holder and the holder's assignments. A service
-// account is represented as a User with the account's id, name and status.
+// APITokenState is an API token with its holder and the holder's assignments. If the holder
+// is a service account, Holder is a User with only the account's id, name and status.
 type APITokenState struct {
 	Token       APIToken
 	Holder      User
@@ -56,7 +56,7 @@ type APITokenDraft struct {
 	ExpiresAt   Time     `json:"expiresAt" required:"true" doc:"When the token expires: in the future, and at most 366 days from now."`
 }
 
-// Check validates the draft. It returns nil if the draft is valid.
+// Check validates the draft without its holder. It returns nil if the draft is valid.
 func (d *APITokenDraft) Check(now Time) FieldErrors {
 	var faults FieldErrors
 	faults.Text("/name", d.Name, APITokenNameMin, APITokenNameMax)
@@ -73,8 +73,9 @@ func (d *APITokenDraft) Check(now Time) FieldErrors {
 	return faults
 }
 
-// CheckHolder validates the draft for a holder with the assignments: the holder must
-// have each permission or be allowed to assign it. The draft must have passed Check.
+// CheckHolder checks that the holder of the token has each permission of the draft or may
+// assign it. The argument assignments has the holder's assignments. The draft must have
+// passed Check. CheckHolder returns nil if the draft is valid.
 func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) FieldErrors {
 	var faults FieldErrors
 	for i, text := range d.Permissions {
@@ -89,8 +90,8 @@ func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) FieldErr
 	return faults
 }
 
-// APIToken returns the draft as a token with a new id and without a holder. The
-// draft must have passed Check.
+// APIToken returns a new token with the values of the draft. The token has a new id and no
+// holder. The draft must have passed Check.
 func (d *APITokenDraft) APIToken(now Time) APIToken {
 	var none FieldErrors
 	return APIToken{

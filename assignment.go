@@ -15,7 +15,7 @@ type Assignment struct {
 	GrantedAt Time
 }
 
-// Live reports whether the assignment is in force at the time now.
+// Live reports whether the assignment is unexpired at the time now.
 func (a *Assignment) Live(now Time) bool { return now < a.ExpiresAt }
 
 // AssignmentDraft describes an assignment to create.
@@ -50,7 +50,7 @@ func (d *AssignmentDraft) Reach() Reach {
 	return Within(d.Departments...)
 }
 
-// Expiry returns the time at which the assignment expires, or Never.
+// Expiry returns ExpiresAt of the draft, or Never if it is nil.
 func (d *AssignmentDraft) Expiry() Time {
 	if d.ExpiresAt == nil {
 		return Never

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Kind groups errors by how the caller can react. The HTTP packages map
-// each kind to one status.
+// Kind groups errors by the reaction that they need from the caller. The HTTP packages give
+// all errors of a kind the same status code.
 type Kind uint8
 
-// The closed set of kinds. The zero Kind is Internal, so that the text of an
-// unclassified error is never sent to a client.
+// The kinds of errors. The zero Kind is Internal, because the text of an Internal error is
+// never sent to a client. This way, the text of an error without a kind is not sent either.
 const (
 	Internal             Kind = iota
 	Malformed                 // the request breaks the protocol: a header, a path or query value, JSON syntax
 	Invalid                   // the body was understood and breaks a rule
 	Unauthenticated           // no valid session, or wrong credentials
 	Forbidden                 // the caller is authenticated but not allowed
-	NotFound                  // does not exist, or is not visible to this principal
-	Conflict                  // conflicts with stored data
-	PreconditionFailed        // If-Match named another version
+	NotFound                  // the object does not exist, or is not visible to the caller
+	Conflict                  // the request conflicts with stored data
+	PreconditionFailed        // the version in If-Match is not the stored one
 	PreconditionRequired      // If-Match is missing
 	TooMany                   // a limit was reached; a later request can succeed
 	Unavailable               // the store is unreachable, the process is overloaded or stopping, or a row changes too often
@@ -29,14 +29,15 @@ const (
 // contain no input values and no internal details.
 type Error struct {
 	Kind        Kind
-	Code        string        // stable, for programs
+	Code        string        // for programs; never changes
 	Detail      string        // for people: the cause and what to do
 	FieldErrors []FieldError  // all field errors of the request, for Malformed and Invalid
 	RetryAfter  time.Duration // for TooMany, Unavailable and some Conflicts
 }
 
-// FieldError is one field error of a request. Exactly one of Pointer (a JSON Pointer, RFC
-// 6901), Header and Parameter is set and names the place.
+// FieldError is one invalid value of a request. Exactly one of Pointer, Header and
+// Parameter is set, and names the place of the value. Pointer is a JSON Pointer (RFC 6901)
+// into the body.
 type FieldError struct {
 	Pointer   string
 	Header    string
@@ -48,28 +49,28 @@ type FieldError struct {
 // Error returns the code and the detail.
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
-// Is reports whether target is an Error with the same code. So errors.Is also matches
-// copies with another detail or with field errors.
+// Is reports whether target is an Error with the same code. Therefore, errors.Is also
+// matches the copies that With and WithFieldErrors return.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
 }
 
-// With returns a copy of the error with another detail.
+// With returns a copy of the error with another Detail.
 func (e *Error) With(detail string) *Error {
 	c := *e
 	c.Detail = detail
 	return &c
 }
 
-// WithFieldErrors returns a copy of the error that lists the field errors.
+// WithFieldErrors returns a copy of the error with these FieldErrors.
 func (e *Error) WithFieldErrors(faults ...FieldError) *Error {
 	c := *e
 	c.FieldErrors = faults
 	return &c
 }
 
-// After returns a copy of the error with d as RetryAfter.
+// After returns a copy of the error with RetryAfter set to d.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
@@ -84,8 +85,8 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// The errors that service methods return. The problem catalogue (/problems/{code})
-// is made from this list.
+// The errors of the services and of the HTTP API. Clients see an error by its code, which
+// internal/httpapi documents at /problems/{code}.
 var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "An internal error occurred. Repeat the request. If it fails again, send the request ID to the operator."}
 	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The member errors describes each invalid value."}

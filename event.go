@@ -2,9 +2,9 @@ package rolecall
 
 import "slices"
 
-// Event is a record of something that happened in a tenant. Only the erasure of a user's
-// data changes stored events. The order of event ids can differ from the order of
-// commits, so an event id cannot be the cursor of a change feed.
+// Event is a record of an action in a tenant. A stored event never changes, except that the
+// erasure of a user removes the user's data from it. The order of event ids can differ from
+// the order of commits, so an event id cannot be the cursor of a change feed.
 type Event struct {
 	ID         EventID
 	Type       EventType
@@ -16,25 +16,26 @@ type Event struct {
 	SessionID  SessionID
 	Source     string // IP address of the client
 	Reason     string
-	Values     *EventValues // stored separately, so that they can be erased with the user
+	Values     *EventValues // stored in another row, which is deleted when the user is erased
 
-	// SubjectDepartment is the current department of the user that the event is about, or
-	// the last department of a deleted user. It is nil if the event is not about a user.
-	// It is loaded with the event, to decide which values the caller may read.
+	// SubjectDepartment is the department of the user that the event is about: the current
+	// one, or the last one of a deleted user. It is nil if the user has no department, or
+	// if the event is not about a user. It is loaded with the event, because it decides
+	// which values the caller may read.
 	SubjectDepartment *string
-	SubjectDeleted    bool // the user was deleted, and can be restored
+	SubjectDeleted    bool // the user that the event is about was deleted, and can be restored
 }
 
-// EventValues are the values of the changed members before and after the change, as JSON
-// objects. Before is nil if the event has no earlier values, and After is nil if it has
-// no new values.
+// EventValues are the values of the changed members as JSON objects: Before the change and
+// After the change. Before is nil if there are no old values. After is nil if there are no
+// new values.
 type EventValues struct {
 	Before []byte
 	After  []byte
 
-	// Withheld maps the members that were removed because the caller may not read
-	// them to the permission that allows reading them. The permission is zero if no
-	// permission does.
+	// Withheld has an entry for each member that was removed because the caller may not
+	// read it. The entry maps the name of the member to the permission that allows reading
+	// it. If no permission allows that, the permission is zero.
 	Withheld map[string]Permission
 }
 
@@ -103,7 +104,7 @@ type Actor struct {
 	Type  ActorType
 	ID    UserID     // for an operator, the id of the operator key; zero on the command line and for anonymous actors
 	Via   string     // http, token, command or mail
-	Token APITokenID // the token that was used; zero: no token
+	Token APITokenID // the API token of the request; zero: the request had no API token
 }
 
 // ActorType is the kind of an actor.
@@ -117,8 +118,8 @@ const (
 	ActorAnonymous      ActorType = "anonymous"
 )
 
-// Subject is the object that an event is about. Type says whether ID identifies a user,
-// role, session, tenant or service account.
+// Subject is the object that an event is about. Type is the type of the object that ID
+// identifies.
 type Subject struct {
 	Type SubjectType
 	ID   AnyID
@@ -137,16 +138,15 @@ const (
 	SubjectServiceAccount SubjectType = "service_account"
 )
 
-// EventDescription documents an event type: when its events are written, and what
-// their members contain.
+// EventDescription documents an event type for docs/events.md.
 type EventDescription struct {
 	Type     EventType
 	Subjects []SubjectType
-	Written  string   // when such an event is written, worded as the end of a sentence
+	Written  string   // when such an event is written, such as "a user was created"
 	Members  []string // the values that Event.Members can have
-	Before   string   // description of the values before; empty text: such events have none
-	After    string   // description of the values after; empty text: such events have none
-	Reason   string   // description of the reason; empty text: such events have none
+	Before   string   // description of the old values; empty: such events have no old values
+	After    string   // description of the new values; empty: such events have no new values
+	Reason   string   // description of the reason; empty: such events have no reason
 }
 
 // EventDescriptions returns the descriptions of all event types, in the order of

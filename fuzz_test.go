@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// writings are the seeds of the fuzz tests: normal names, and texts that are known to
-// break programs.
+// writings are the seeds of the fuzz tests: normal names, and texts that often cause errors
+// in programs.
 var writings = []string{
 	"", "Ada", "ADA Lovelace", "Ädä\u0308", "ﬁne Straße", "İstanbul ıI", "a\u0301\u0302\u0303", "\u200b\u200d", "\u202eright to left", "\u2028",
 	"用户 名前 이름", "\U0001F469\u200D\U0001F4BB", "\x00", "\xff\xc3(", "K\u212a ſs Ωω ϴ", "ǅ ǆ Ǆ", strings.Repeat("ab ", 100), strings.Repeat("ﷺ", 100),
@@ -43,13 +43,13 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// isLetters reports whether text consists only of the letters a to z. Each of these
-// letters has exactly one upper-case form.
+// isLetters reports whether text has only the letters a to z. Each of these letters has
+// exactly one upper-case form, so changing the case and back gives the same text.
 func isLetters(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// FuzzCheckText checks that an accepted text can be displayed.
+// FuzzCheckText checks that a text that CheckText accepts can be displayed.
 func FuzzCheckText(f *testing.F) {
 	for _, text := range writings {
 		f.Add(text)
@@ -89,8 +89,8 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzEmailKey checks that equal addresses have the same key: the key of a key is
-// the key itself, and the case of letters does not change it.
+// FuzzEmailKey checks two properties of EmailKey: the key of a key is the key itself, and
+// the case of letters does not change the key.
 func FuzzEmailKey(f *testing.F) {
 	for _, text := range append(writings, "Ada@Example.COM", "JOSE\u0301@example.com", "用户@例子.公司") {
 		f.Add(text)
@@ -103,7 +103,7 @@ func FuzzEmailKey(f *testing.F) {
 	})
 }
 
-// FuzzTenantName checks that accepted names have only safe characters.
+// FuzzTenantName checks that names that IsTenantName accepts have only safe characters.
 func FuzzTenantName(f *testing.F) {
 	for _, name := range []string{"acme", "a", "a-b_c", "-a", "Acme", "a.b", "ａcme", strings.Repeat("a", 63), strings.Repeat("a", 64)} {
 		f.Add(name)

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// ID is a UUIDv7 (RFC 9562) that identifies an object of type T. Ids sort by creation
-// time. Knowledge of an id gives no permission.
+// ID is a UUIDv7 (RFC 9562) that identifies an object of type T. Ids sort by the time at
+// which their objects were created. An id is not a secret, and knowing it gives no access
+// to the object.
 type ID[T any] [16]byte
 
 // The id types of the objects.
@@ -33,16 +34,18 @@ type (
 	AnyID = ID[any] // the id of an object whose type follows from the context
 )
 
-// idState makes the ids of one process strictly increasing, even if the clock stands
-// still or goes back. It uses RFC 9562 section 6.2, method 1, with a 12-bit counter
-// that carries into the milliseconds.
+// idState is the last time from which this process has made an id. With it, the ids of one
+// process always increase, even if the clock stands still or goes back. The time has a
+// 12-bit counter within the millisecond, which carries into the milliseconds (RFC 9562,
+// section 6.2, method 1).
 var idState struct {
 	sync.Mutex
 	last uint64 // milliseconds << 12 | counter
 }
 
-// NewID returns a new id for the time now. The ids of one process are unique and
-// strictly increasing, even if the clock is not.
+// NewID returns a new id that contains the time now. Each id is greater than all earlier
+// ids of this process. If now is not later than the time in the last id, NewID increments
+// the last time and uses the result instead of now.
 func NewID[T any](now Time) ID[T] {
 	idState.Lock()
 	next := uint64(now/1000) << 12
@@ -53,16 +56,16 @@ func NewID[T any](now Time) ID[T] {
 	idState.Unlock()
 
 	var id ID[T]
-	_, _ = rand.Read(id[8:]) // crypto/rand.Read never fails: it ends the process instead.
+	_, _ = rand.Read(id[8:]) // crypto/rand.Read never returns an error: it ends the process instead
 	binary.BigEndian.PutUint64(id[:8], next>>12<<16|next&0xfff)
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
 
-// ParseID parses the canonical 36-character form in either case. It accepts every version
-// of UUID, so that an id from another system is reported as not found and not as
-// malformed.
+// ParseID parses the 36-character form of a UUID, in upper or lower case. It accepts every
+// version of UUID. For a UUID of another system, the API then responds that the object was
+// not found, and not that the id is malformed.
 func ParseID[T any](text string) (ID[T], error) {
 	var id ID[T]
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
@@ -80,16 +83,16 @@ func ParseID[T any](text string) (ID[T], error) {
 	return id, nil
 }
 
-// IsZero reports whether the id is not set.
+// IsZero reports whether the id is zero, which means that it is not set.
 func (id ID[T]) IsZero() bool { return id == ID[T]{} }
 
-// String returns the canonical lower-case form.
+// String returns the 36-character form in lower case.
 func (id ID[T]) String() string {
 	text := id.text()
 	return string(text[:])
 }
 
-// Append appends the canonical lower-case form to b.
+// Append appends the 36-character form in lower case to b.
 func (id ID[T]) Append(b []byte) []byte {
 	text := id.text()
 	return append(b, text[:]...)
@@ -105,10 +108,10 @@ func (id ID[T]) text() [36]byte {
 	return text
 }
 
-// MarshalText returns the canonical form (encoding.TextMarshaler).
+// MarshalText returns the 36-character form (encoding.TextMarshaler).
 func (id ID[T]) MarshalText() ([]byte, error) { return id.Append(nil), nil }
 
-// UnmarshalText reads the canonical form (encoding.TextUnmarshaler).
+// UnmarshalText sets the id from its 36-character form (encoding.TextUnmarshaler).
 func (id *ID[T]) UnmarshalText(text []byte) error {
 	parsed, err := ParseID[T](string(text))
 	if err == nil {
@@ -117,12 +120,13 @@ func (id *ID[T]) UnmarshalText(text []byte) error {
 	return err
 }
 
-// CreatedAt returns the time that is encoded in the id, in whole milliseconds.
+// CreatedAt returns the time that NewID put into the id, truncated to milliseconds.
 func (id ID[T]) CreatedAt() Time {
 	return Time(binary.BigEndian.Uint64(id[:8])>>16) * 1000
 }
 
-// Value stores the id as 16 bytes, and the zero id as NULL (driver.Valuer).
+// Value returns the id as it is stored in a database column: 16 bytes, or NULL for the zero
+// id (driver.Valuer).
 func (id ID[T]) Value() (driver.Value, error) {
 	if id.IsZero() {
 		return nil, nil
@@ -130,8 +134,8 @@ func (id ID[T]) Value() (driver.Value, error) {
 	return id[:], nil
 }
 
-// Scan reads the value of a database column: 16 bytes, the canonical text, or NULL
-// for the zero id (sql.Scanner).
+// Scan sets the id from a database column: 16 bytes, the 36-character form, or NULL, which
+// gives the zero id (sql.Scanner).
 func (id *ID[T]) Scan(src any) error {
 	switch src := src.(type) {
 	case nil:
@@ -148,12 +152,11 @@ func (id *ID[T]) Scan(src any) error {
 	return fmt.Errorf("rolecall: cannot scan %T into an id", src)
 }
 
-// Time is a time in UTC, as the number of microseconds since 1970. Both databases store
-// times with this resolution. Its text form is RFC 3339 with six decimals.
+// Time is a time in UTC, in microseconds since 1970. Both databases store times with this
+// resolution. The text form is RFC 3339 with six decimals.
 type Time int64
 
-// Never is later than every other Time. It is the expiry of things that do not
-// expire.
+// Never is later than every other Time. It is the expiry of objects that do not expire.
 const Never Time = 1<<63 - 1
 
 // TimeOf returns t truncated to microseconds.
@@ -170,14 +173,14 @@ func (t Time) Add(d time.Duration) Time {
 	return t + Time(d.Microseconds())
 }
 
-// Sub returns the time from u to t.
+// Sub returns the duration t-u.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
 
-// String returns the RFC 3339 form.
+// String returns the time in the form of RFC 3339 with six decimals.
 func (t Time) String() string { return string(t.Append(nil)) }
 
-// Append appends the RFC 3339 form to b. It does not use time.Format, which is slower: a
-// page can have a hundred timestamps.
+// Append appends the time to b, in the form of RFC 3339 with six decimals. It does not use
+// time.Format, which is slower: a page can have hundreds of times.
 func (t Time) Append(b []byte) []byte {
 	std := t.Std()
 	year, month, day := std.Date()
@@ -200,18 +203,19 @@ func (t Time) Append(b []byte) []byte {
 	return append(b, text[:]...)
 }
 
-// putTwo writes the two decimal digits of n.
+// putTwo writes n as two decimal digits into text.
 func putTwo(text []byte, n int) {
 	text[0], text[1] = '0'+byte(n/10), '0'+byte(n%10)
 }
 
-// MarshalText returns the RFC 3339 form (encoding.TextMarshaler).
+// MarshalText returns the time in the form of RFC 3339 (encoding.TextMarshaler).
 func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
 
-// UnmarshalText parses an RFC 3339 time with any offset (encoding.TextUnmarshaler). It
-// returns an error if the year in UTC does not have four digits.
+// UnmarshalText sets the time from its form of RFC 3339, with any time zone offset
+// (encoding.TextUnmarshaler). It returns an error if the year in UTC is not from 0 to 9999.
 func (t *Time) UnmarshalText(text []byte) error {
-	// time.Parse also accepts an hour with one digit and a decimal comma.
+	// RFC 3339 requires two digits for the hour and a decimal point. time.Parse also
+	// accepts one digit and a comma.
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil || text[len("2006-01-02T15")] != ':' || bytes.IndexByte(text, ',') >= 0 {
 		return errors.New("not a moment of RFC 3339")
@@ -223,13 +227,13 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// FirstID returns the smallest id that NewID can return for the given time or later.
-// Queries use it to select rows by time through an index on the id.
+// FirstID returns a lower bound of the ids that NewID returns for the given time or a later
+// time. Queries use it to select rows by time with an index on the id.
 func FirstID[T any](at Time) ID[T] {
 	var id ID[T]
 	binary.BigEndian.PutUint64(id[:8], uint64(max(at, 0)/1000)<<16)
 	return id
 }
 
-// AppendText appends the canonical form (encoding.TextAppender).
+// AppendText appends the 36-character form (encoding.TextAppender).
 func (id ID[T]) AppendText(b []byte) ([]byte, error) { return id.Append(b), nil }

@@ -29,8 +29,8 @@ func TestNewIDIsUUIDv7(t *testing.T) {
 }
 
 func TestIDCarriesItsMillisecond(t *testing.T) {
-	// This time is after the creation of all other ids of this process. So the new id
-	// contains exactly this time.
+	// NewID changes a time that is not later than that of the last id. This time is later
+	// than those of all other ids of this process, so NewID does not change it.
 	later := rolecall.TimeOf(time.Now().AddDate(200, 0, 0))
 	id := rolecall.NewID[rolecall.User](later)
 	if got, want := id.CreatedAt(), later/1000*1000; got != want {

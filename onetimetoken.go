@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// OneTimeToken is the stored data of a single-use token, without the secret.
+// OneTimeToken is the stored data of a token that can be used once. It does not contain the
+// secret.
 type OneTimeToken struct {
 	Purpose   TokenPurpose
 	UserID    UserID // zero: a dummy token that belongs to no user
-	Data      string // depends on the purpose
+	Data      string // see the constants of TokenPurpose
 	CreatedAt Time
 	ExpiresAt Time
 	Origin
@@ -18,31 +19,32 @@ type OneTimeToken struct {
 // Live reports whether the token is unexpired at the time now.
 func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
 
-// Origin is the credential of the request that sent a link. When this credential is
-// revoked, the link becomes invalid.
+// Origin identifies the credential of the request that created a mailed link. When this
+// credential is revoked, the link becomes invalid.
 type Origin struct {
 	Credential  AnyID         // id of a session or of an API token; zero: the request had neither
 	OperatorKey OperatorKeyID // zero: the request had no operator key
 }
 
-// TokenPurpose is the only operation for which a one-time token can be used.
+// TokenPurpose is the operation for which a one-time token can be used. The token works for
+// no other operation.
 type TokenPurpose string
 
 // The purposes of one-time tokens.
 const (
 	TokenPasswordReset TokenPurpose = "password-reset"
 	TokenEmailChange   TokenPurpose = "email-change" // Data: the new address
-	TokenSignIn        TokenPurpose = "sign-in"      // the password was verified and the second factor is missing
+	TokenSignIn        TokenPurpose = "sign-in"      // the user has sent the correct password, and must now send a second factor
 	TokenPasskey       TokenPurpose = "passkey"      // a WebAuthn challenge that was used
 )
 
-// InvitationKept is how long an expired invitation is kept, to show why a user did
-// not join.
+// InvitationKept is how long an expired invitation is stored. Administrators can then see
+// why a user did not join.
 const InvitationKept = 30 * 24 * time.Hour
 
-// Invitation is an invitation of a user. With its token, the user can once set a password
-// and sign in. A newer invitation replaces it. The struct does not contain the secret of
-// the token.
+// Invitation lets a user set a first password and sign in. The user proves the invitation
+// by its token, which works once. A newer invitation of the same user replaces it. The
+// struct does not contain the secret of the token.
 type Invitation struct {
 	UserID    UserID `json:"userId"`
 	CreatedBy UserID `json:"-"` // zero: an operator
@@ -60,37 +62,37 @@ type Invited struct {
 	User User
 }
 
-// InvitationQuery selects invitations, in the order in which their users were
+// InvitationQuery selects unexpired invitations, in the order in which their users were
 // created.
 type InvitationQuery struct {
-	Within Reach // of the users
-	Now    Time  // expired invitations are left out
+	Within Reach // only invitations of users in this reach
+	Now    Time  // invitations that are expired at this time are left out
 	After  *Position
 	Limit  int
 }
 
-// PasswordReset is a link for a new password that was mailed to a user. The link can be
-// used once. A newer link replaces it.
+// PasswordReset is a mailed link with which a user can set a new password once. A newer
+// link for the same user replaces it.
 type PasswordReset struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
-// EmailChangeLifetime is how long a new address can be confirmed.
+// EmailChangeLifetime is how long the user can confirm a new address.
 const EmailChangeLifetime = 24 * time.Hour
 
-// EmailChange is a requested change of a user's address, which a link in a mail to the
-// new address confirms. A newer request replaces it. EmailChange does not contain the new
-// address and does not show whether another user has this address. If another user has
-// it, no link is mailed.
+// EmailChange is a requested change of a user's address. A link in a mail to the new
+// address confirms the change. A newer request for the same user replaces the change. If
+// another user has the address already, no mail is sent. So that the caller does not learn
+// that, EmailChange is the same in both cases, and does not contain the address.
 type EmailChange struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
-// MaskEmail returns the first character and the domain of an address, such as
-// a***@example.com. The user recognizes the masked address, and other readers do not
-// learn the address.
+// MaskEmail returns only the first character and the domain of an address, such as
+// a***@example.com. The user can recognize the address, and other readers of a message do
+// not learn it.
 func MaskEmail(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at < 0 {

@@ -16,21 +16,21 @@ const (
 	OperatorKeysMax        = 1000 // per instance, including expired keys
 )
 
-// OperatorKey lets a program act as an operator: manage tenants, and act inside of them.
-// The struct does not contain the secret.
+// OperatorKey lets a program act as an operator, who manages tenants and can act inside of
+// them. The struct does not contain the secret.
 type OperatorKey struct {
 	ID         OperatorKeyID
 	Name       string
-	Tenants    []string // names of the tenants that it can access, sorted; nil: all
+	Tenants    []string // names of the tenants that the key can access, sorted; nil: all tenants
 	CreatedAt  Time
 	ExpiresAt  Time
-	LastUsedAt Time // zero: never
+	LastUsedAt Time // zero: the key was never used
 }
 
 // Live reports whether the key is unexpired at the time now.
 func (k *OperatorKey) Live(now Time) bool { return now < k.ExpiresAt }
 
-// IsFor reports whether the key can access the tenant with that name.
+// IsFor reports whether the key can access the tenant with the name.
 func (k *OperatorKey) IsFor(tenant string) bool {
 	return k.Tenants == nil || slices.Contains(k.Tenants, tenant)
 }
@@ -38,7 +38,7 @@ func (k *OperatorKey) IsFor(tenant string) bool {
 // OperatorKeyDraft describes an operator key to create.
 type OperatorKeyDraft struct {
 	Name     string
-	Tenants  []string // names of the tenants that it can access; nil: all
+	Tenants  []string // names of the tenants that the key can access; empty: all tenants
 	Lifetime time.Duration
 }
 
@@ -60,7 +60,8 @@ func (d *OperatorKeyDraft) Check() FieldErrors {
 	return faults
 }
 
-// OperatorKey returns the draft as a key with a new id.
+// OperatorKey returns a new key with the values of the draft. The draft must have passed
+// Check.
 func (d *OperatorKeyDraft) OperatorKey(now Time) OperatorKey {
 	k := OperatorKey{ID: NewID[OperatorKey](now), Name: d.Name, CreatedAt: now, ExpiresAt: now.Add(d.Lifetime)}
 	if len(d.Tenants) > 0 {

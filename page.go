@@ -2,31 +2,32 @@ package rolecall
 
 import "context"
 
-// The limits of a page, and of the number of rows that a list reads.
+// The limits of pages, and of the rows that a list reads.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 200
-	MaxScan      = 5_000  // rows that one statement of a list reads at most
+	MaxScan      = 5_000  // maximum number of rows that one statement of a list reads
 	MaxCount     = 10_000 // a total is exact up to this number
 )
 
-// Page is one page of a list. A page can have fewer items than the limit, or no items,
-// although other pages follow. The list ends when Next is nil.
+// Page is one page of a list. A page can have fewer items than the limit, or none, although
+// other pages follow. If Next is nil, the page is the last one.
 type Page[T any] struct {
 	Items []T
 	Next  *Position
-	Total *Total // nil unless it was requested
+	Total *Total // nil if the total was not requested
 }
 
-// Total is the number of items in the whole list. If Exact is false, the number is a
-// lower bound.
+// Total is the number of items in a list with all its pages. If Exact is false, the list
+// has at least Count items.
 type Total struct {
 	Count int
 	Exact bool
 }
 
-// Position is a cursor: the sort key and the id of the last row of a page. Key is
-// empty in lists that are sorted by id.
+// Position is a cursor: the place in a list after which the next page begins. Key and ID
+// are the sort key and the id of the last row of the page. Key is empty in most lists that
+// are sorted by id.
 type Position struct {
 	Key string
 	ID  AnyID
@@ -37,22 +38,22 @@ type UserSort uint8
 
 // The sort orders of users.
 const (
-	SortByID UserSort = iota // by time of creation, because ids begin with it
+	SortByID UserSort = iota // by time of creation, because ids begin with this time
 	SortByName
 	SortByEmail
 )
 
-// UserQuery selects and sorts users. Before the query, the service restricts Within to
-// the users of whom the caller may read every member that a filter or the sort order
-// uses.
+// UserQuery selects and sorts users. The store does not check permissions. Before the
+// query, the service reduces Within to the users for whom the caller may read every member
+// that a filter or the sort order uses.
 type UserQuery struct {
 	Within     Reach   // only users of these departments
 	EmailKey   string  // only the user with this address, if set
 	ExternalID string  // only the user with this external id, if set
-	Department *string // only users of the department with this key, if set
+	Department *string // only users of the department with this folded name, if set
 	Status     UserStatus
-	Role       RoleID // only users with a live assignment of this role, if set
-	Now        Time   // the time at which assignments must be live
+	Role       RoleID // only users with an unexpired assignment of this role, if set
+	Now        Time   // the time at which this assignment must be unexpired
 
 	Words      []string // each must be the beginning of a word of the user's name or address
 	NameWords  Reach    // users whose names the search may use
@@ -65,7 +66,7 @@ type UserQuery struct {
 	Count bool
 }
 
-// EventQuery selects events, newest first. Zero members do not filter.
+// EventQuery selects events, newest first. A member with its zero value does not filter.
 type EventQuery struct {
 	Type    EventType
 	Actor   AnyID
@@ -93,10 +94,10 @@ type APITokenQuery struct {
 	Limit  int
 }
 
-// SessionQuery selects the live sessions of a user, newest first.
+// SessionQuery selects the unexpired sessions of a user, newest first.
 type SessionQuery struct {
 	User     UserID
-	Settings TenantSettings // with the session lifetimes of the user
+	Settings TenantSettings // result of TenantSettings.For for the user; has the lifetimes of sessions
 	Now      Time
 	After    *Position
 	Limit    int
@@ -106,7 +107,7 @@ type SessionQuery struct {
 type RoleQuery struct {
 	Key        string
 	Words      []string    // each must be the beginning of a word of the name
-	Permission *Permission // only roles with a permission that covers it, unless nil
+	Permission *Permission // only roles with a permission that covers this one, if set
 	ByName     bool        // sort by name; otherwise by id, which is the order of creation
 	Desc       bool
 	After      *Position
@@ -114,29 +115,29 @@ type RoleQuery struct {
 	Count      bool
 }
 
-// AccessQuery selects the users or the service accounts that have a permission through a
-// live assignment, in the order of their ids.
+// AccessQuery selects users or service accounts, sorted by id. They have a permission
+// through an unexpired assignment.
 type AccessQuery struct {
 	Permission Permission
-	Within     Reach // only users of these departments
-	Now        Time  // the time at which assignments must be live
+	Within     Reach // only users in this reach; does not restrict service accounts
+	Now        Time  // the time at which the assignments must be unexpired
 	After      *Position
 	Limit      int
 }
 
-// Scoped reports whether an assignment that is limited to departments can give the
-// permission of the query.
+// Scoped reports whether the permission of the query has an effect in an assignment that is
+// limited to departments.
 func (q *AccessQuery) Scoped() bool { return !q.Permission.Own() || q.Permission.BoundByReach() }
 
-// Table is a list to export, with rows and columns. It is read in parts, so its length is
-// not limited.
+// Table is a list for an export. It is read in parts, so that a list of any length needs
+// little memory.
 type Table struct {
-	Name    string   // names the file: users or events
+	Name    string   // users or events; part of the file name
 	Columns []string // the names of the columns
-	// Record writes the event of the export. It must be called before the first row is sent.
-	// A request for only the headers of the response does not call it.
+	// Record stores the event of the export. It must be called before the first row is
+	// sent. It must not be called for a HEAD request, whose response has no rows.
 	Record func() error
-	// Next returns the next rows, each with one cell for each column. A part can be
-	// empty. After the last part, more is false.
+	// Next returns the next part of the rows. Each row has one cell for each column. A part
+	// can have no rows. The result more is false for the last part.
 	Next func(ctx context.Context) (rows [][]string, more bool, err error)
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Permission has the text form [application/]resource[.field]:action. Each part is a
-// name or *. A permission without an application is one of Rolecall's own. Rolecall
-// stores and returns the permissions of applications and does not interpret them.
+// Permission is the right to perform an action. Its text form is
+// [application/]resource[.field]:action. Each part is a name or *, which stands for every
+// name. A permission without an application is one of Rolecall's own. Rolecall stores and
+// compares permissions of applications, but does not know their meaning.
 type Permission struct {
 	Application string // "" for Rolecall's own permissions, "*" for all applications
 	Resource    string
@@ -19,8 +20,8 @@ type Permission struct {
 // PermissionLength is the maximum length of the text form, in characters.
 const PermissionLength = 200
 
-// ParsePermission parses the text form. The text of the error can be shown to the
-// user who wrote the permission.
+// ParsePermission parses the text form of a permission. The text of a returned error can be
+// shown to the user who wrote the permission.
 func ParsePermission(text string) (Permission, error) {
 	var p Permission
 	if len(text) > PermissionLength {
@@ -58,7 +59,7 @@ func isPermissionPart(part string) bool {
 	return true
 }
 
-// mustPermission parses a constant permission and panics if it is invalid.
+// mustPermission is like ParsePermission, for constants. It panics if the text is invalid.
 func mustPermission(text string) Permission {
 	p, err := ParsePermission(text)
 	if err != nil {
@@ -67,13 +68,13 @@ func mustPermission(text string) Permission {
 	return p
 }
 
-// String returns the text form.
+// String returns the text form of the permission.
 func (p Permission) String() string { return string(p.append(nil)) }
 
-// MarshalText returns the text form (encoding.TextMarshaler).
+// MarshalText returns the text form of the permission (encoding.TextMarshaler).
 func (p Permission) MarshalText() ([]byte, error) { return p.append(nil), nil }
 
-// AppendText appends the text form (encoding.TextAppender).
+// AppendText appends the text form of the permission (encoding.TextAppender).
 func (p Permission) AppendText(b []byte) ([]byte, error) { return p.append(b), nil }
 
 func (p Permission) append(b []byte) []byte {
@@ -87,7 +88,7 @@ func (p Permission) append(b []byte) []byte {
 	return append(append(b, ':'), p.Action...)
 }
 
-// UnmarshalText reads the text form (encoding.TextUnmarshaler).
+// UnmarshalText sets the permission from its text form (encoding.TextUnmarshaler).
 func (p *Permission) UnmarshalText(text []byte) error {
 	parsed, err := ParsePermission(string(text))
 	if err == nil {
@@ -96,7 +97,8 @@ func (p *Permission) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Own reports whether the permission is one of Rolecall's own.
+// Own reports whether the permission is one of Rolecall's own, and not one of an
+// application.
 func (p Permission) Own() bool { return p.Application == "" }
 
 // HasWildcard reports whether a part of the permission is *.
@@ -104,9 +106,9 @@ func (p Permission) HasWildcard() bool {
 	return p.Application == "*" || p.Resource == "*" || p.Field == "*" || p.Action == "*"
 }
 
-// Covers reports whether a holder of p may do what q allows. A wildcard in
-// Rolecall's own permissions does not cover permissions of applications, and vice
-// versa.
+// Covers reports whether a holder of p may do everything that q allows. No permission of
+// Rolecall covers a permission of an application, even with wildcards. No permission of an
+// application covers one of Rolecall.
 func (p Permission) Covers(q Permission) bool {
 	return (p.Application == q.Application || p.Application == "*" && q.Application != "") &&
 		(p.Resource == q.Resource || p.Resource == "*") &&
@@ -114,7 +116,7 @@ func (p Permission) Covers(q Permission) bool {
 		(p.Field == "" || p.Field == "*" || p.Field == q.Field)
 }
 
-// CoveredBy returns all permissions that cover p, with p itself first. There are at most 24.
+// CoveredBy returns all permissions that cover p, at most 24. The first one is p itself.
 func (p Permission) CoveredBy() []Permission {
 	orAny := func(part string) []string {
 		if part == "*" {
@@ -144,8 +146,9 @@ func (p Permission) CoveredBy() []Permission {
 	return all
 }
 
-// Meet returns the intersection of p and q: the permission that covers exactly what
-// both cover. It returns false if the intersection is empty.
+// Meet returns the intersection of p and q: the permission that covers exactly the
+// permissions that p and q both cover. It returns false if p and q cover no common
+// permission.
 func (p Permission) Meet(q Permission) (Permission, bool) {
 	narrower := func(a, b string) (string, bool) {
 		switch {
@@ -175,15 +178,16 @@ func (p Permission) Meet(q Permission) (Permission, bool) {
 	return Permission{application, resource, field, action}, true
 }
 
-// Known reports whether an operation can need the permission. It is true for every
-// permission of an application. One of Rolecall's own permissions must cover an entry of
-// the closed list.
+// Known reports whether the permission can have an effect. It returns true for every
+// permission of an application. It returns true for one of Rolecall's own if the permission
+// covers at least one permission that an operation needs.
 func (p Permission) Known() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, p.Covers)
 }
 
-// The closed list of Rolecall's own permissions that operations need. The
-// permissions for single members are in user.go.
+// Rolecall's own permissions that operations need, without wildcards, and the two
+// permissions of the role Owner. The methods Read and Update of UserMember return the
+// permissions for single members of a user.
 var (
 	UsersCreate    = mustPermission("users:create")
 	UsersRead      = mustPermission("users:read")
@@ -193,7 +197,7 @@ var (
 	UsersInvite    = mustPermission("users:invite")
 	UsersRestore   = mustPermission("users:restore")
 	UsersErase     = mustPermission("users:erase")
-	UsersEmail     = mustPermission("users.email:update") // by an email change, which is confirmed at the new address; not by PATCH
+	UsersEmail     = mustPermission("users.email:update") // change the address with a confirmation by mail; PATCH cannot change the address
 	UsersFactors   = mustPermission("users:reset-factors")
 	RolesRead      = mustPermission("roles:read")
 	RolesCreate    = mustPermission("roles:create")
@@ -216,8 +220,8 @@ var (
 	AllApplications = mustPermission("*/*:*")
 )
 
-// opens describes what each of Rolecall's own permissions allows. The method Opens
-// derives the description of permissions for single members.
+// opens has the text of Permission.Opens for each of Rolecall's own permissions, except
+// those for single members of a user.
 var opens = []struct {
 	Permission
 	words string
@@ -265,8 +269,9 @@ var ownPermissions = func() (list []Permission) {
 	return list
 }()
 
-// Opens describes what the permission allows, in the words of docs/permissions.md.
-// It is empty for permissions of applications.
+// Opens returns a description of what the permission allows, such as "create users".
+// docs/permissions.md has the same descriptions. It is empty for permissions of
+// applications and for permissions with wildcards, except *:* and */*:*.
 func (p Permission) Opens() string {
 	for _, o := range opens {
 		if o.Permission == p {
@@ -286,36 +291,40 @@ func (p Permission) Opens() string {
 	return ""
 }
 
-// OwnPermissions returns the closed list of Rolecall's own permissions, without
-// wildcards.
+// OwnPermissions returns the list of Rolecall's own permissions that operations need. The
+// list has no wildcards.
 func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
 // BoundByReach reports whether one of Rolecall's own permissions can be limited to the
-// users of some departments. Only permissions on users can. An assignment that is limited
-// to departments does not give Rolecall's other permissions.
+// users of some departments. These are the permissions on users and sessions, and
+// roles:assign and roles:read. In an assignment that is limited to departments, Rolecall's
+// other permissions have no effect.
 func (p Permission) BoundByReach() bool {
 	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
 }
 
 // CountsWithin reports whether the permission has an effect in an assignment that is
-// limited to departments.
+// limited to departments. For one of Rolecall's own, possibly with wildcards, it returns
+// true if the permission covers one for which BoundByReach is true. It returns true for
+// every permission of an application.
 func (p Permission) CountsWithin() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.BoundByReach() && p.Covers(q) })
 }
 
-// NormalPermissions returns the permissions sorted by text, each once.
+// NormalPermissions returns a sorted copy of the permissions without duplicates. The
+// permissions are sorted by their text form.
 func NormalPermissions(permissions []Permission) []Permission {
 	sorted := slices.Clone(permissions)
 	slices.SortFunc(sorted, func(a, b Permission) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(sorted)
 }
 
-// Reach is a set of users: all users of the tenant, the users of some departments,
-// or no users. Departments are compared by their folded names. The zero Reach
-// contains no users.
+// Reach is the set of users for whom a permission or an assignment applies: all users of
+// the tenant, the users of some departments, or no users. Departments are the same if their
+// folded names are equal. The zero Reach contains no users.
 type Reach struct {
 	all         bool
-	departments []department // sorted by key, each key once
+	departments []department // sorted by key, without duplicates
 }
 
 type department struct{ key, name string }
@@ -336,14 +345,14 @@ func Within(departments ...string) Reach {
 	return r
 }
 
-// IsEverywhere reports whether the reach is the whole tenant.
+// IsEverywhere reports whether the reach contains all users of the tenant.
 func (r Reach) IsEverywhere() bool { return r.all }
 
 // IsNowhere reports whether the reach contains no users.
 func (r Reach) IsNowhere() bool { return !r.all && len(r.departments) == 0 }
 
-// Departments returns the names of the departments. It is nil for Everywhere and
-// Nowhere.
+// Departments returns the names of the departments of the reach, sorted by their folded
+// names. It returns nil for Everywhere and Nowhere.
 func (r Reach) Departments() []string {
 	var names []string
 	for _, d := range r.departments {
@@ -352,7 +361,7 @@ func (r Reach) Departments() []string {
 	return names
 }
 
-// DepartmentKeys returns the folded names of the departments.
+// DepartmentKeys returns the folded names of the departments of the reach, sorted.
 func (r Reach) DepartmentKeys() []string {
 	var keys []string
 	for _, d := range r.departments {
@@ -361,8 +370,8 @@ func (r Reach) DepartmentKeys() []string {
 	return keys
 }
 
-// Includes reports whether r contains the users of the department. A nil department
-// stands for users without a department.
+// Includes reports whether the reach contains the users of the department. A nil department
+// means the users without a department.
 func (r Reach) Includes(department *string) bool {
 	if r.all {
 		return true
@@ -375,7 +384,7 @@ func (r Reach) has(key string) bool {
 	return found
 }
 
-// Covers reports whether r contains all users of q.
+// Covers reports whether the reach r contains all users of the reach q.
 func (r Reach) Covers(q Reach) bool {
 	if r.all {
 		return true
@@ -383,7 +392,7 @@ func (r Reach) Covers(q Reach) bool {
 	return !q.all && !slices.ContainsFunc(q.departments, func(d department) bool { return !r.has(d.key) })
 }
 
-// Union returns the reach that contains the users of r and of q.
+// Union returns the reach that contains the users of r and the users of q.
 func (r Reach) Union(q Reach) Reach {
 	switch {
 	case r.all || q.IsNowhere():
@@ -394,7 +403,7 @@ func (r Reach) Union(q Reach) Reach {
 	return UnionOf([]Reach{r, q})
 }
 
-// UnionOf returns the union of the reaches.
+// UnionOf returns the reach that contains the users of all the given reaches.
 func UnionOf(reaches []Reach) Reach {
 	var union Reach
 	for _, r := range reaches {

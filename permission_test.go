@@ -60,7 +60,7 @@ func FuzzParsePermission(f *testing.F) {
 
 var permissionTable = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (yes|no) \\|$")
 
-// docs/permissions.md publishes these cases as the specification of the matcher.
+// The table of docs/permissions.md that says which permission covers which must be true.
 func TestPublishedCasesOfCovering(t *testing.T) {
 	page, err := os.ReadFile("docs/permissions.md")
 	if err != nil {
@@ -156,8 +156,8 @@ func TestMeetCoversWhatBothCover(t *testing.T) {
 	})
 }
 
-// departmentNames has several spellings of some departments, so that the properties
-// are also tested on folded names.
+// departmentNames has different spellings of the same departments, because reaches compare
+// folded names.
 var departmentNames = rapid.SampledFrom([]string{"Sales", "SALES", "sáles", "Support", "Legal", "légal", "Research"})
 
 var reaches = rapid.Custom(func(t *rapid.T) rolecall.Reach {
@@ -237,7 +237,7 @@ func TestReachComparesFoldedDepartmentNames(t *testing.T) {
 	}
 }
 
-// Only Everywhere includes users without a department.
+// A user without a department must be in the reach Everywhere and in no other reach.
 func TestNoDepartment(t *testing.T) {
 	if rolecall.Within("Sales").Includes(nil) || rolecall.Nowhere().Includes(nil) || !rolecall.Everywhere().Includes(nil) {
 		t.Error("a user without a department is within departments")

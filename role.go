@@ -13,12 +13,12 @@ const (
 	RolePermissionsMax = 256 // maximum number of permissions, and also of grants
 )
 
-// OwnerKey is the key of the built-in role that at least one user of each tenant
-// always holds.
+// OwnerKey is the key of the built-in role Owner. At least one user of each tenant always
+// has this role.
 const OwnerKey = "owner"
 
-// Role is a named set of permissions and grants. Grants are permissions that its holders
-// may assign to others in addition to the permissions that they hold.
+// Role is a named set of permissions and grants. The holders of the role have its
+// permissions. They may assign roles with these permissions and with its grants to others.
 type Role struct {
 	ID          RoleID       `json:"id" doc:"ID of the role."`
 	Key         *string      `json:"key" doc:"Stable name of the role for programs. Null without one."`
@@ -32,10 +32,11 @@ type Role struct {
 	Version     int64        `json:"-"`
 }
 
-// NameKey returns the folded name. Roles are sorted by it, and it is unique in a tenant.
+// NameKey returns the folded name of the role. It is the sort key of roles, and is unique
+// in a tenant.
 func (r *Role) NameKey() string { return Fold(r.Name) }
 
-// Covering returns the permissions of the role that cover p.
+// Covering returns those permissions of the role that cover p.
 func (r *Role) Covering(p Permission) []Permission {
 	var covering []Permission
 	for _, held := range r.Permissions {
@@ -61,8 +62,8 @@ func (d *RoleDraft) Check() FieldErrors {
 	return faults
 }
 
-// Role returns the draft as a role with a new id, or the field errors of an invalid
-// draft.
+// Role returns a new role with the values of the draft. If the draft is invalid, Role
+// returns the field errors instead.
 func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 	var faults FieldErrors
 	if d.Key != nil && !isRoleKey(*d.Key) {
@@ -82,8 +83,8 @@ func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 	return role, nil
 }
 
-// RolePatch changes a role. Absent members keep their values (RFC 7396). Permissions
-// and grants are replaced, not merged.
+// RolePatch changes a role. Absent members keep their values (RFC 7396). Permissions and
+// Grants replace the whole lists.
 type RolePatch struct {
 	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
 	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
@@ -100,8 +101,8 @@ func (p *RolePatch) Check() FieldErrors {
 	return faults
 }
 
-// Apply returns the patched role and the names of the members whose values changed.
-// The patch must have passed Check.
+// Apply returns the role with the changes of the patch, and the names of the members whose
+// values changed. If no value changed, the names are nil. The patch must have passed Check.
 func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	var changed []string
 	if p.Name.Set && p.Name.Value != r.Name {
@@ -167,7 +168,8 @@ func isRoleKey(key string) bool {
 	return true
 }
 
-// BuiltInRoles returns the roles that each new tenant gets. The first one is Owner.
+// BuiltInRoles returns the roles that each new tenant gets. The first one is the role
+// Owner.
 func BuiltInRoles(now Time) []Role {
 	built := func(key, name, description string, system bool, permissions, grants []Permission) Role {
 		return Role{

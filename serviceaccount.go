@@ -3,9 +3,9 @@ package rolecall
 // ServiceAccountsMax is the maximum number of service accounts in a tenant.
 const ServiceAccountsMax = 1000
 
-// ServiceAccount is a program of one tenant. It holds roles like a user, but cannot
-// be the owner that each tenant needs. Its name and description have the same limits
-// as those of a role.
+// ServiceAccount is the account of a program in one tenant. A service account can hold
+// roles like a user. It does not count as the owner that each tenant must have. Its name
+// and description have the same limits as those of a role.
 type ServiceAccount struct {
 	ID          ServiceAccountID     `json:"id" doc:"ID of the service account."`
 	Name        string               `json:"name" doc:"Name of the service account."`
@@ -13,11 +13,11 @@ type ServiceAccount struct {
 	Status      ServiceAccountStatus `json:"status" doc:"active or suspended. Later versions may add values."`
 	CreatedAt   Time                 `json:"createdAt" doc:"When the service account was created."`
 	UpdatedAt   Time                 `json:"updatedAt" doc:"When the service account was changed last."`
-	Version     int64                `json:"-"` // increases with every change; an update must name the current version
+	Version     int64                `json:"-"` // increases with every change; the store rejects an update of an older version
 }
 
-// ServiceAccountStatus says whether a service account's tokens work. The set of values is
-// open: clients must accept new values.
+// ServiceAccountStatus says whether the tokens of a service account work. Later versions
+// may add values, which clients must accept.
 type ServiceAccountStatus string
 
 // The states of a service account.
@@ -26,8 +26,8 @@ const (
 	ServiceAccountSuspended ServiceAccountStatus = "suspended"
 )
 
-// NameKey returns the folded name. Service accounts are sorted by it, and it is unique in
-// a tenant.
+// NameKey returns the folded name of the account. It is the sort key of service accounts,
+// and is unique in a tenant.
 func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
 
 // ServiceAccountDraft describes a service account to create.
@@ -43,8 +43,8 @@ func (d *ServiceAccountDraft) Check() FieldErrors {
 	return faults
 }
 
-// ServiceAccount returns the draft as a service account with a new id. The draft
-// must have passed Check.
+// ServiceAccount returns a new service account with the values of the draft. The draft must
+// have passed Check.
 func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 	return ServiceAccount{
 		ID: NewID[ServiceAccount](now), Name: d.Name, Description: d.Description, Status: ServiceAccountActive,
@@ -66,8 +66,9 @@ func (p *ServiceAccountPatch) Check() FieldErrors {
 	return faults
 }
 
-// Apply returns the patched account and the names of the members whose values
-// changed. The patch must have passed Check.
+// Apply returns the account with the changes of the patch, and the names of the members
+// whose values changed. If no value changed, the names are nil. The patch must have passed
+// Check.
 func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount, []string) {
 	var changed []string
 	if p.Name.Set && p.Name.Value != a.Name {
@@ -82,7 +83,8 @@ func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount,
 	return a, changed
 }
 
-// WithStatus returns a copy of the account with the status.
+// WithStatus returns a copy of the account with the status, the next Version, and an
+// UpdatedAt for a change at the time now.
 func (a ServiceAccount) WithStatus(status ServiceAccountStatus, now Time) ServiceAccount {
 	a.Status = status
 	return a.touched(now)
@@ -97,10 +99,10 @@ func (a ServiceAccount) touched(now Time) ServiceAccount {
 // Holder is a user or a service account. Both can hold roles and API tokens.
 type Holder struct {
 	ID        AnyID
-	IsAccount bool // a service account
+	IsAccount bool // whether the holder is a service account
 }
 
-// HolderOf returns the holder with the id.
+// HolderOf returns the user or service account with the id as a Holder.
 func HolderOf[T User | ServiceAccount](id ID[T]) Holder {
 	_, isAccount := any(id).(ServiceAccountID)
 	return Holder{AnyID(id), isAccount}

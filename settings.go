@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TenantSettings are the settings of one tenant. A nil member means the default, so
-// an empty JSON document is valid.
+// TenantSettings are the settings of one tenant. If a member is nil, the default applies,
+// so an empty JSON object is valid.
 type TenantSettings struct {
 	SessionIdle     *Seconds `json:"sessionIdleSeconds,omitempty"`
 	SessionAbsolute *Seconds `json:"sessionAbsoluteSeconds,omitempty"`
@@ -28,21 +28,21 @@ type TenantSettings struct {
 	MailSender       *string          `json:"mailSenderName,omitempty"`
 	BrandColor       *string          `json:"brandColor,omitempty"` // #rrggbb, in lower case
 
-	ofGuarded bool // set by For: the settings apply to a user who needs a second factor
+	ofGuarded bool // set by For; true: the settings are for a user who needs a second factor
 }
 
 // Seconds is a duration in whole seconds.
 type Seconds = int64
 
-// SecondFactorRule says which users need a second factor. The zero rule requires a second
-// factor of no user.
+// SecondFactorRule says which users need a second factor. With the zero rule, no user needs
+// one.
 type SecondFactorRule struct {
 	Required SecondFactorScope `json:"required,omitempty"`
-	Roles    []RoleID          `json:"roles,omitempty"` // for SecondFactorOfRoles; sorted, each once
+	Roles    []RoleID          `json:"roles,omitempty"` // for SecondFactorOfRoles: users with one of these roles; sorted, without duplicates
 }
 
-// SecondFactorScope selects the users who need a second factor. The empty scope
-// means SecondFactorOfNobody.
+// SecondFactorScope selects the users who need a second factor. The empty scope means the
+// same as SecondFactorOfNobody.
 type SecondFactorScope string
 
 // The scopes of the rule.
@@ -52,8 +52,7 @@ const (
 	SecondFactorOfRoles  SecondFactorScope = "roles"
 )
 
-// Scope returns the scope of the rule. It returns SecondFactorOfNobody for an empty
-// scope.
+// Scope returns Required, or SecondFactorOfNobody if Required is empty.
 func (r SecondFactorRule) Scope() SecondFactorScope {
 	if r.Required == "" {
 		return SecondFactorOfNobody
@@ -61,8 +60,8 @@ func (r SecondFactorRule) Scope() SecondFactorScope {
 	return r.Required
 }
 
-// Demands reports whether the rule requires a second factor of a user with the
-// assignments.
+// Demands reports whether the rule requires a second factor of a user with these
+// assignments at the time now.
 func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
 	switch r.Required {
 	case SecondFactorOfAll:
@@ -91,14 +90,14 @@ const (
 	DefaultSessionsMax      = 100
 )
 
-// The bounds of settings that are not whole numbers.
+// The bounds of settings that are not numbers.
 const (
 	SecondFactorRolesMax = 100
 	MailSenderMax        = 100 // code points
 )
 
-// PasswordLeast is the smallest value that the setting of the minimum password
-// length can have, in code points.
+// PasswordLeast is the smallest minimum length of passwords that a tenant can set, in code
+// points.
 const PasswordLeast = 8
 
 func orDefault(s *Seconds, byDefault time.Duration) time.Duration {
@@ -108,22 +107,21 @@ func orDefault(s *Seconds, byDefault time.Duration) time.Duration {
 	return time.Duration(*s) * time.Second
 }
 
-// For returns the settings that apply to a user with the assignments. If one of the
-// user's roles requires a second factor, the default lifetimes of sessions are the
-// shorter ones.
+// For returns the settings for a user with these assignments at the time now. If the tenant
+// requires a second factor of this user, the default lifetimes of sessions are shorter.
 func (s TenantSettings) For(assignments []Assignment, now Time) TenantSettings {
 	s.ofGuarded = s.SecondFactor.Demands(assignments, now)
 	return s
 }
 
-// RequireFactor reports whether the settings require a second factor of all users,
-// or of the user that was given to For.
+// RequireFactor reports whether the settings require a second factor: of all users, or of
+// the user for whom For returned the settings.
 func (s TenantSettings) RequireFactor() bool {
 	return s.ofGuarded || s.SecondFactor.Required == SecondFactorOfAll
 }
 
-// guarded returns the second default if a second factor is required, and the first
-// one otherwise.
+// guarded returns the duration guarded if the settings require a second factor, and
+// byDefault otherwise.
 func (s TenantSettings) guarded(byDefault, guarded time.Duration) time.Duration {
 	if s.RequireFactor() {
 		return guarded
@@ -131,8 +129,8 @@ func (s TenantSettings) guarded(byDefault, guarded time.Duration) time.Duration 
 	return byDefault
 }
 
-// IdleLifetime returns how long a session lives without a request. The default is
-// never longer than AbsoluteLifetime.
+// IdleLifetime returns how long a session lives without a request. If the tenant has not
+// set it, it is at most AbsoluteLifetime.
 func (s TenantSettings) IdleLifetime() time.Duration {
 	return orDefault(s.SessionIdle, min(s.guarded(DefaultSessionIdle, GuardedSessionIdle), s.AbsoluteLifetime()))
 }
@@ -142,8 +140,9 @@ func (s TenantSettings) AbsoluteLifetime() time.Duration {
 	return orDefault(s.SessionAbsolute, s.guarded(DefaultSessionAbsolute, GuardedSessionAbsolute))
 }
 
-// SessionsSince returns two bounds for sessions that are live at the time now: such a
-// session was last used after used, and began after began. A zero began means no bound.
+// SessionsSince returns two bounds with which the store finds unexpired sessions: an
+// unexpired session was last used after the time used, and began after the time began. If
+// began is zero, there is no second bound.
 func (s TenantSettings) SessionsSince(now Time) (used, began Time) {
 	if used = now.Add(-s.IdleLifetime()); s.SessionAbsolute == nil && s.RequireFactor() {
 		began = now.Add(-GuardedSessionAbsolute)
@@ -151,21 +150,22 @@ func (s TenantSettings) SessionsSince(now Time) (used, began Time) {
 	return used, began
 }
 
-// Grace returns how long a token still works after its successor was first used.
+// Grace returns how long the old token of a session still works after its next token was
+// first used.
 func (s TenantSettings) Grace() time.Duration { return orDefault(s.RefreshGrace, DefaultRefreshGrace) }
 
-// KeyLifetime returns how long an idempotency key is kept.
+// KeyLifetime returns how long an idempotency key is stored.
 func (s TenantSettings) KeyLifetime() time.Duration {
 	return orDefault(s.IdempotencyKept, DefaultIdempotencyKept)
 }
 
-// EventLifetime returns how long an event is kept.
+// EventLifetime returns how long an event is stored.
 func (s TenantSettings) EventLifetime() time.Duration {
 	return orDefault(s.EventsKept, DefaultEventsKept)
 }
 
-// ReauthenticationAge returns the maximum age of the sign-in or re-authentication
-// for operations that need step-up. Zero means no limit.
+// ReauthenticationAge returns the maximum age of the last sign-in or re-authentication for
+// operations that need step-up. Zero means that the age is not limited.
 func (s TenantSettings) ReauthenticationAge() time.Duration {
 	return orDefault(s.Reauthentication, DefaultReauthentication)
 }
@@ -197,8 +197,8 @@ func (s TenantSettings) SessionsPerUser() int {
 	return int(*s.SessionsMax)
 }
 
-// Equal reports whether the stored settings are equal. A setting that is set to its
-// default differs from one that is not set.
+// Equal reports whether all settings are equal as they are stored. A setting that is set to
+// the value of its default is not equal to a setting that is not set.
 func (s TenantSettings) Equal(other TenantSettings) bool {
 	for _, n := range NumberSettings {
 		if !equalOptional(*n.stored(&s), *n.stored(&other)) {
@@ -217,17 +217,17 @@ func equalOptional[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
-// NumberSetting describes a setting that is a whole number. The unit is seconds if
-// the name ends with Seconds.
+// NumberSetting describes a setting that is a whole number. If the name ends with Seconds,
+// the unit is seconds.
 type NumberSetting struct {
 	Name     string // in JSON
 	About    string // description
 	Min, Max int64
-	InForce  func(TenantSettings) int64    // the value in force, set or default
-	stored   func(*TenantSettings) **int64 // points to nil if the default applies
+	InForce  func(TenantSettings) int64    // returns the set value, or the default
+	stored   func(*TenantSettings) **int64 // returns the address of the member; the member is nil if the setting is not set
 }
 
-// Default returns the value that applies to a tenant without this setting.
+// Default returns the value for a tenant that has not set this setting.
 func (n NumberSetting) Default() int64 { return n.InForce(TenantSettings{}) }
 
 // allows reports whether the value is within the bounds.
@@ -273,23 +273,24 @@ var NumberSettings = []NumberSetting{
 		1, 1000, counted(TenantSettings.SessionsPerUser), func(s *TenantSettings) **int64 { return &s.SessionsMax }},
 }
 
-// SettingsPatch changes settings. Absent members keep their values; null restores
+// SettingsPatch changes settings. Absent members keep their values. The value null restores
 // the default (RFC 7396).
 type SettingsPatch struct {
-	Numbers      map[string]*int64 // by JSON name
+	Numbers      map[string]*int64 // by the JSON name of the setting; nil: restore the default
 	SecondFactor SecondFactorPatch
 	MailSender   Optional[*string]
 	BrandColor   Optional[*string]
 }
 
-// SecondFactorPatch changes a SecondFactorRule. The roles are kept only if the scope
-// is SecondFactorOfRoles.
+// SecondFactorPatch changes a SecondFactorRule. If the scope after the change is not
+// SecondFactorOfRoles, the rule has no roles.
 type SecondFactorPatch struct {
 	Required Optional[*string]
 	Roles    Optional[[]string] // role ids
 }
 
-// check validates each member without looking at the other ones.
+// check adds an error for each invalid member. It does not check combinations of members,
+// which checkTogether does.
 func (p *SettingsPatch) check(faults *FieldErrors) {
 	for _, n := range NumberSettings {
 		if value := p.Numbers[n.Name]; value != nil && !n.allows(*value) {
@@ -332,8 +333,9 @@ const (
 
 func settingPointer(name string) string { return "/settings/" + name }
 
-// checkTogether validates combinations of members after the patch is applied to old.
-// It reports each error at a member that the patch sets and that has no error yet.
+// checkTogether adds errors for invalid combinations of members, as they would be after the
+// patch is applied to old. Each error is at a member that the patch sets, and only if that
+// member has no other error.
 func (p *SettingsPatch) checkTogether(faults *FieldErrors, old TenantSettings) {
 	s := p.withinBounds().apply(old)
 	conflict := func(detail string, pointers ...string) {
@@ -370,7 +372,8 @@ func (p *SettingsPatch) names(pointer string) bool {
 	return named
 }
 
-// withinBounds returns the patch without the numbers that are out of bounds.
+// withinBounds returns a copy of the patch without the numbers that are less than their
+// minimum or greater than their maximum.
 func (p *SettingsPatch) withinBounds() *SettingsPatch {
 	bounded := *p
 	bounded.Numbers = maps.Clone(p.Numbers)
@@ -382,7 +385,7 @@ func (p *SettingsPatch) withinBounds() *SettingsPatch {
 	return &bounded
 }
 
-// apply returns the patched settings.
+// apply returns the settings s with the changes of the patch.
 func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 	for _, n := range NumberSettings {
 		if value, named := p.Numbers[n.Name]; named {
@@ -418,8 +421,8 @@ func (p *SecondFactorPatch) apply(r SecondFactorRule) SecondFactorRule {
 	return r
 }
 
-// RoleIDs returns the ids of the roles in the patch, sorted and without duplicates.
-// Invalid ids are left out.
+// RoleIDs returns the ids of the roles in the patch, sorted and without duplicates. It
+// omits texts that are not ids.
 func (p *SecondFactorPatch) RoleIDs() []RoleID {
 	var ids []RoleID
 	for _, text := range p.Roles.Value {
@@ -431,8 +434,8 @@ func (p *SecondFactorPatch) RoleIDs() []RoleID {
 	return slices.Compact(ids)
 }
 
-// CheckRoles adds an error for each role of the patch that is not in roles, the
-// roles of the tenant.
+// CheckRoles adds an error for each role of the patch that does not exist. The argument
+// roles has those roles of the patch that exist in the tenant.
 func (p *SecondFactorPatch) CheckRoles(faults *FieldErrors, roles []Role) {
 	for i, text := range p.Roles.Value {
 		if id, err := ParseID[Role](text); err == nil && !slices.ContainsFunc(roles, func(r Role) bool { return r.ID == id }) {

@@ -21,7 +21,8 @@ func number(name string, value int64) rolecall.SettingsPatch {
 	return numbers(map[string]*int64{name: &value})
 }
 
-// factor returns a patch of the second factor rule. An empty scope changes nothing.
+// factor returns a patch of the second factor rule. An empty scope and nil roles are not in
+// the patch.
 func factor(scope string, roles ...string) rolecall.SettingsPatch {
 	var patch rolecall.SettingsPatch
 	if scope != "" {
@@ -33,7 +34,8 @@ func factor(scope string, roles ...string) rolecall.SettingsPatch {
 	return patch
 }
 
-// settingBounds are the minimum, the default and the maximum of each setting.
+// settingBounds has the minimum, the default and the maximum of each setting that is a
+// number.
 var settingBounds = map[string][3]int64{
 	"sessionIdleSeconds":      {60, 12 * 3600, 30 * 86400},
 	"sessionAbsoluteSeconds":  {300, 7 * 86400, 90 * 86400},
@@ -183,7 +185,7 @@ func TestInvalidRolesOfTheSecondFactorRule(t *testing.T) {
 	}
 }
 
-// faultsOf returns the pointer and the code of each field error as one text.
+// faultsOf returns the pointers and the codes of all field errors as one text.
 func faultsOf(faults rolecall.FieldErrors) string {
 	return strings.Join(codes(faults), "; ")
 }

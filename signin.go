@@ -1,23 +1,23 @@
 package rolecall
 
-// SignInSummary summarizes the stored credentials and sessions of a user. It reads
-// at most MaxScan rows of each kind.
+// SignInSummary summarizes the stored credentials and sessions of a user. Its counts stop
+// at MaxScan rows of each kind.
 type SignInSummary struct {
 	LastLoginAt Time // zero: never
-	Sessions    int  // number of live sessions
-	NewestAt    Time // start of the newest live session; zero: no live session
+	Sessions    int  // number of unexpired sessions
+	NewestAt    Time // start of the newest unexpired session; zero: no such session
 	HasPassword bool
-	Invited     Invitation // zero: not invited; can be expired
+	Invited     Invitation // can be expired; zero: the user has no invitation
 	HasTOTP     bool
 	Passkeys    int
 
 	RecoveryCodes int
 	Tokens        int // number of unexpired API tokens
 
-	PasswordAttempts, FactorAttempts int // failed attempts in the current windows
+	PasswordAttempts, FactorAttempts int // failed attempts that the rate limits count now
 }
 
-// SignInDetails are the data of a user's sign-ins that a list of users can include.
+// SignInDetails are the data about a user's sign-in that a list of users can include.
 type SignInDetails struct {
 	User        UserID
 	LastLoginAt Time // zero: never
@@ -25,31 +25,33 @@ type SignInDetails struct {
 	Passkeys    int  // at most 100 are counted
 }
 
-// RoleNamesMax is the maximum number of roles of a user that a list of users includes.
+// RoleNamesMax is the maximum number of roles per user in a list of users.
 const RoleNamesMax = 10
 
-// Bucket is one counter of failed sign-ins and its limit.
+// Bucket is a counter of failed attempts, such as sign-ins from one address, with its limit
+// per time window.
 type Bucket struct {
-	Key    []byte // keyed hash of the counted thing, such as an account or a source
+	Key    []byte // keyed hash of the account or address whose attempts are counted
 	Limit  int
 	Window Seconds
-	Full   *Error // error for attempts above the limit; nil: ErrTooManyAttempts with the time to wait
+	Full   *Error // error after the limit is reached; nil: ErrTooManyAttempts with the time to wait
 }
 
-// ID returns the id that caches use for the bucket: the start of its key.
+// ID returns the first 16 bytes of the key. Caches use them as the id of the bucket.
 func (b Bucket) ID() (id AnyID) {
 	copy(id[:], b.Key)
 	return id
 }
 
-// Attempts is the state of a bucket after an attempt was counted.
+// Attempts is the state of a bucket: the number of attempts in its current time window, and
+// the end of the window.
 type Attempts struct {
 	Count  int
 	EndsAt Time // end of the window
 }
 
-// Counted identifies a counted attempt: one bucket in one window. A refund uses it to
-// subtract the attempt.
+// Counted identifies an attempt that was counted in one window of a bucket. It is needed to
+// subtract the attempt from the count later.
 type Counted struct {
 	Key    []byte `json:"key"`
 	EndsAt Time   `json:"endsAt"` // end of the window
@@ -65,14 +67,14 @@ type Factors struct {
 // TOTP is the state of a user's time-based one-time codes (RFC 6238).
 type TOTP struct {
 	Sealed      []byte // the secret, encrypted with the keys of the instance; nil if TOTP is not enrolled
-	Pending     []byte // a new secret that the user has not confirmed by a code yet, encrypted; nil if there is no such secret
+	Pending     []byte // a new secret, encrypted, that the user has not confirmed with a code yet; nil if no secret waits
 	ConfirmedAt Time
-	LastStep    int64 // the newest time step whose code was accepted
+	LastStep    int64 // the newest time step of RFC 6238 whose code was accepted; a code of an older step is rejected
 }
 
-// Passkey is the public half of a WebAuthn key pair. The authenticator of the user
-// keeps the private half. A passkey is a second factor, and also a way to sign in
-// without a password.
+// Passkey is the stored part of a passkey, with the public key. The user's authenticator
+// keeps the private key. A passkey is a second factor. It is also a way to sign in without
+// a password.
 type Passkey struct {
 	ID         []byte `json:"-"` // the WebAuthn credential id
 	UserID     UserID `json:"-"`
@@ -82,8 +84,8 @@ type Passkey struct {
 	LastUsedAt Time   `json:"-"` // zero: never
 }
 
-// The maximum length of a passkey's name and the maximum number of passkeys of a
-// user.
+// The maximum length of a passkey's name, in code points, and the maximum number of
+// passkeys per user.
 const (
 	PasskeyNameMax = 100
 	PasskeysMax    = 20
@@ -99,8 +101,8 @@ const (
 	FactorRecoveryCode FactorMethod = "recovery-code"
 )
 
-// Methods returns the second factors that the user can use, or nil if the user has none.
-// Recovery codes are included only if the user has another factor.
+// Methods returns the second factors that the user can use. Recovery codes need another
+// factor: if the user has neither TOTP nor a passkey, Methods returns nil.
 func (f *Factors) Methods() (methods []FactorMethod) {
 	if f.TOTP.Sealed != nil {
 		methods = append(methods, FactorTOTP)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Tenant is one customer and the unit of isolation. The request header x-tenant-schema
-// contains its name. An unknown name resolves to the zero Tenant, which has no data.
+// Tenant is one customer, whose data no other tenant can access. Requests name the tenant
+// in the header x-tenant-schema. A name that no tenant has stands for the zero Tenant,
+// which has no data.
 type Tenant struct {
 	ID          TenantID
 	Name        string // never changes
@@ -15,12 +16,12 @@ type Tenant struct {
 	Settings    TenantSettings
 	CreatedAt   Time
 	UpdatedAt   Time
-	PurgeAt     Time // end of the time in which a deleted tenant can be restored; otherwise zero
+	PurgeAt     Time // until then, a deleted tenant can be restored; zero: the tenant is not deleted
 	Version     int64
 }
 
-// TenantNameID returns the id that caches use for a tenant name, whether or not the
-// tenant exists. Two names can have the same id.
+// TenantNameID returns the id under which caches record changes of a tenant with the name,
+// even if no tenant has this name. It is a hash, so two names can have the same id.
 func TenantNameID(name string) (id AnyID) {
 	h := fnv.New128a()
 	h.Write([]byte(name))
@@ -38,15 +39,15 @@ const (
 	TenantDeleted   TenantStatus = "deleted" // can still be restored
 )
 
-// TenantRestorable is how long a deleted tenant can be restored. After that, its
-// data is removed.
+// TenantRestorable is how long a deleted tenant can be restored. After that, its data is
+// deleted.
 const TenantRestorable = 24 * time.Hour
 
 // TenantQuery selects tenants, sorted by name.
 type TenantQuery struct {
-	Among  []string     // only these names, a small number; nil: all
+	Among  []string     // only tenants with these names, at most 100; nil: all names
 	Status TenantStatus // empty: active and suspended
-	Now    Time         // for TenantDeleted
+	Now    Time         // with TenantDeleted: only tenants that can still be restored at this time
 	After  string       // name of the last tenant of the previous page
 	Limit  int
 }
@@ -54,7 +55,7 @@ type TenantQuery struct {
 // TenantDraft describes a tenant to create and its first owner.
 type TenantDraft struct {
 	Name        string
-	DisplayName *string // nil: same as Name
+	DisplayName *string // nil: the display name is Name
 	Owner       UserDraft
 }
 
@@ -74,7 +75,7 @@ func (d *TenantDraft) Check() FieldErrors {
 	return faults
 }
 
-// Tenant returns the draft as an active tenant with a new id.
+// Tenant returns a new active tenant with the values of the draft.
 func (d *TenantDraft) Tenant(now Time) Tenant {
 	t := Tenant{ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
 	if d.DisplayName != nil {
@@ -83,7 +84,7 @@ func (d *TenantDraft) Tenant(now Time) Tenant {
 	return t
 }
 
-// tenantNameFormat describes what IsTenantName accepts.
+// tenantNameFormat is the detail of the error for a name that IsTenantName rejects.
 const tenantNameFormat = "must have 1 to 63 characters of a to z, 0 to 9, - and _, and begin with a letter or digit"
 
 // IsTenantName reports whether name matches ^[a-z0-9][a-z0-9_-]{0,62}$.
@@ -99,15 +100,14 @@ func IsTenantName(name string) bool {
 	return true
 }
 
-// TenantPatch changes a tenant. Absent members keep their values; null restores the
-// default (RFC 7396).
+// TenantPatch changes a tenant. Absent members keep their values. The value null restores
+// the default of a setting (RFC 7396).
 type TenantPatch struct {
 	DisplayName Optional[string]
 	Settings    SettingsPatch
 }
 
-// Check validates each member of the patch without looking at the other ones. It
-// returns nil if they are valid.
+// Check validates each member of the patch alone. It returns nil if all are valid.
 func (p *TenantPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.DisplayName.Set {
@@ -117,16 +117,17 @@ func (p *TenantPatch) Check() FieldErrors {
 	return faults
 }
 
-// CheckOn validates the patch like Check. It also validates the combination of the patch
-// with the stored settings.
+// CheckOn returns the field errors of Check, and those of combinations of settings that
+// would be invalid after the patch is applied to the stored settings old.
 func (p *TenantPatch) CheckOn(old TenantSettings) FieldErrors {
 	faults := p.Check()
 	p.Settings.checkTogether(&faults, old)
 	return faults
 }
 
-// Apply returns the patched tenant and the names of the members that changed. The
-// patch must have passed CheckOn.
+// Apply returns the tenant with the changes of the patch, and the names of the members
+// whose values changed. If no value changed, the names are nil. The patch must have passed
+// CheckOn.
 func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	var changed []string
 	if p.DisplayName.Set && p.DisplayName.Value != t.DisplayName {
@@ -143,30 +144,31 @@ func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	return t, changed
 }
 
-// Limits of a summary of a tenant.
+// The limits of the summary of a tenant.
 const (
-	SummaryDays     = 30                  // days of activity
-	SummaryDayMax   = 1_000               // events of one day that are counted
-	SummaryCountMax = 1_000               // invitations that are counted
-	SummaryItems    = 10                  // roles and tokens that expire soon
+	SummaryDays     = 30                  // days for which events are counted
+	SummaryDayMax   = 1_000               // maximum number of events of one day that are counted
+	SummaryCountMax = 1_000               // maximum number of invitations that are counted
+	SummaryItems    = 10                  // maximum number of roles, and of tokens, that are listed because they expire soon
 	SummarySoon     = 14 * 24 * time.Hour // what expires within this time expires soon
 	SummaryRecent   = 24 * time.Hour      // failed sign-ins within this time are counted
 )
 
-// FactorCoverage is how many active users have a second factor.
+// FactorCoverage says how many active users have a second factor. If Exact is false, the
+// tenant may have more users than were counted.
 type FactorCoverage struct {
 	Users     int // active users
 	Protected int // active users with an authenticator app or a passkey
 	Exact     bool
 }
 
-// FailedSignIn is an event of failed sign-ins.
+// FailedSignIn is the data of an event that records one or more failed sign-ins.
 type FailedSignIn struct {
-	Reason string // the cause, and how many times
+	Reason string // the cause, and the number of sign-ins if they are several
 	Source string
 }
 
-// ExpiringRole is an assignment that expires soon.
+// ExpiringRole is an assignment that expires within SummarySoon.
 type ExpiringRole struct {
 	Holder    Holder
 	RoleID    RoleID
@@ -174,5 +176,5 @@ type ExpiringRole struct {
 	ExpiresAt Time
 }
 
-// Day is a period of about 24 hours, from its first moment to the first moment of the next day.
+// Day is one day in a time zone: From its first moment To the first moment of the next day.
 type Day struct{ From, To Time }

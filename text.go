@@ -17,8 +17,9 @@ const (
 	wordLength = 64  // maximum length of a word, in code points
 )
 
-// Fold returns the form in which texts are sorted and compared: NFKD, without marks,
-// lower case, NFC, cut to 200 code points.
+// Fold returns the key by which texts are sorted and compared. Texts that differ only in
+// case, in marks such as accents, or in their Unicode encoding have the same key. The key
+// is the text in NFKD without marks, in lower case, in NFC, cut to 200 code points.
 func Fold(text string) string {
 	if isPlain(text) {
 		return cut(text, foldLength)
@@ -32,9 +33,8 @@ func Fold(text string) string {
 	return cut(norm.NFC.String(folded), foldLength)
 }
 
-// isPlain reports whether text is ASCII without upper-case letters. Folding does not
-// change the characters of such a text. This is the common case, and it needs no
-// allocation.
+// isPlain reports whether text is ASCII without upper-case letters. Fold does not change
+// the characters of such a text. Most texts are plain, and Fold then allocates no memory.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -57,9 +57,9 @@ func cut(text string, length int) string {
 	return text
 }
 
-// Words returns the distinct words of the folded text in order of appearance. A word
-// is a sequence of letters and digits, cut to 64 code points. Stored texts and
-// search texts are both split by this function, so that they match.
+// Words returns the words of the folded text in order of appearance, without duplicates. A
+// word is a sequence of letters and digits, cut to 64 code points. Words splits both stored
+// texts and search texts, so that their words match.
 func Words(text string) []string {
 	fields := strings.FieldsFunc(Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	words := fields[:0]
@@ -76,10 +76,10 @@ next:
 	return words
 }
 
-// CheckText returns the code and the detail of a field error if text must not be
-// stored. A valid text has minimum to maximum code points, is valid UTF-8, has no
-// control characters and has at least one visible character. Both results are empty
-// for a valid text.
+// CheckText checks whether text may be stored. The text must be valid UTF-8 with minimum to
+// maximum code points, without control characters, and with at least one visible character.
+// CheckText returns the code and the detail of a field error. Both are empty if the text is
+// valid.
 func CheckText(text string, minimum, maximum int) (code, detail string) {
 	if !utf8.ValidString(text) {
 		return "encoding", "must be valid UTF-8"
@@ -100,30 +100,31 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 	return "", ""
 }
 
-// isVisible reports whether r has a visible glyph. It is false for spaces and for
-// invisible letters, marks and format characters.
+// isVisible reports whether r is displayed as a visible character. It returns false for
+// spaces, and for letters, marks and format characters that are invisible.
 func isVisible(r rune) bool {
 	const blankBraille = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != blankBraille &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// FieldErrors collects the field errors of a request body.
+// FieldErrors has the field errors of a request body.
 type FieldErrors []FieldError
 
-// MaxFieldErrors is the maximum number of field errors in a response. FieldErrors keeps one
-// more, which shows that the list is not complete.
+// MaxFieldErrors is the maximum number of field errors in a response. FieldErrors can have
+// one more, which shows that the response does not list all errors.
 const MaxFieldErrors = 100
 
-// Add adds a field error for the member at pointer. It does nothing if the code is
-// empty.
+// Add adds a field error for the member at the JSON Pointer. It does nothing if the code is
+// empty, or if the list already has more than MaxFieldErrors errors.
 func (f *FieldErrors) Add(pointer, code, detail string) {
 	if code != "" && len(*f) <= MaxFieldErrors {
 		*f = append(*f, FieldError{Pointer: pointer, Code: code, Detail: detail})
 	}
 }
 
-// Text adds the field error that CheckText returns, if any.
+// Text validates text with CheckText, and adds the field error for the member at the JSON
+// Pointer if the text is invalid.
 func (f *FieldErrors) Text(pointer, text string, minimum, maximum int) {
 	code, detail := CheckText(text, minimum, maximum)
 	f.Add(pointer, code, detail)
@@ -137,27 +138,28 @@ func (f FieldErrors) Err() error {
 	return ErrValidation.WithFieldErrors(f...)
 }
 
-// Optional is a value that a request can omit. If T is a pointer, a set nil means
-// null (RFC 7396).
+// Optional is a member of a request that can be absent. Set is true if the member is
+// present. If T is a pointer, a nil Value of a present member means null (RFC 7396).
 type Optional[T any] struct {
 	Value T
 	Set   bool
 }
 
-// Some returns v as a set Optional.
+// Some returns an Optional that is present and has the value v.
 func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
 
-// IsOptional lets decoders recognize the type.
+// IsOptional does nothing. Decoders recognize an Optional by this method.
 func (*Optional[T]) IsOptional() {}
 
-// Metadata is a user's map of texts, stored as one JSON object with sorted keys. The
-// object is copied from the store to the response without decoding. Values with the same
-// pairs are equal by ==. The zero value has no pairs.
+// Metadata is a user's map of keys to texts, stored as one JSON object with sorted keys.
+// The object is copied from the store to the response without decoding. Because the keys
+// are sorted, two values with the same pairs are equal with ==. The zero value has no
+// pairs.
 type Metadata struct{ object string } // empty for {}
 
 const noPairs = "{}"
 
-// NewMetadata returns the metadata of the pairs.
+// NewMetadata returns metadata with these pairs.
 func NewMetadata(pairs map[string]string) Metadata {
 	if len(pairs) == 0 {
 		return Metadata{}
@@ -169,8 +171,8 @@ func NewMetadata(pairs map[string]string) Metadata {
 	return Metadata{strings.TrimSuffix(object.String(), "\n")}
 }
 
-// Pairs decodes the pairs. The map is never nil. It returns an error if the stored
-// text is not a JSON object of texts.
+// Pairs returns the metadata as a map, which is empty and not nil if there are no pairs. It
+// returns an error if the stored text is not a JSON object of texts.
 func (m Metadata) Pairs() (map[string]string, error) {
 	pairs := map[string]string{}
 	if err := json.Unmarshal([]byte(m.String()), &pairs); err != nil {
@@ -179,7 +181,7 @@ func (m Metadata) Pairs() (map[string]string, error) {
 	return pairs, nil
 }
 
-// String returns the JSON object.
+// String returns the metadata as a JSON object.
 func (m Metadata) String() string {
 	if m.object == "" {
 		return noPairs
@@ -187,10 +189,10 @@ func (m Metadata) String() string {
 	return m.object
 }
 
-// MarshalJSON returns the JSON object (json.Marshaler).
+// MarshalJSON returns the metadata as a JSON object (json.Marshaler).
 func (m Metadata) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalJSON reads a JSON object of texts (json.Unmarshaler).
+// UnmarshalJSON sets the metadata from a JSON object of texts (json.Unmarshaler).
 func (m *Metadata) UnmarshalJSON(object []byte) error {
 	var pairs map[string]string
 	if err := json.Unmarshal(object, &pairs); err != nil {
@@ -200,10 +202,10 @@ func (m *Metadata) UnmarshalJSON(object []byte) error {
 	return nil
 }
 
-// Value stores the JSON object as text (driver.Valuer).
+// Value returns the metadata as a JSON text, for a database column (driver.Valuer).
 func (m Metadata) Value() (driver.Value, error) { return m.String(), nil }
 
-// Scan reads an object that Value has stored (sql.Scanner).
+// Scan sets the metadata from a database column that has a text of Value (sql.Scanner).
 func (m *Metadata) Scan(src any) error {
 	object, ok := src.(string)
 	if !ok {
@@ -216,5 +218,5 @@ func (m *Metadata) Scan(src any) error {
 	return nil
 }
 
-// AppendJSON appends the pairs as a JSON object.
+// AppendJSON appends the metadata to b as a JSON object.
 func (m Metadata) AppendJSON(b []byte) []byte { return append(b, m.String()...) }

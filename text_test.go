@@ -68,7 +68,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The words of a search must be split like the words of the stored texts.
+// Joining words and splitting them again must give the same words. Otherwise, the words of
+// a search would not match those of the stored texts.
 func TestSplittingWordsAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rolecall.Words(rapid.String().Draw(t, "text"))
@@ -137,7 +138,7 @@ func TestFieldErrorsBecomeAValidationError(t *testing.T) {
 	}
 }
 
-// codes returns the pointer and the code of each field error.
+// codes returns one text for each field error, with its pointer and its code.
 func codes(faults rolecall.FieldErrors) []string {
 	texts := []string{}
 	for _, f := range faults {

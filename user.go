@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The bounds of a user's texts, in code points.
+// The bounds of a user's members, in code points. MetadataPairs is a number of pairs.
 const (
 	UserNameMin    = 3
 	UserNameMax    = 255
@@ -38,11 +38,11 @@ type User struct {
 	Status     UserStatus `json:"status" doc:"pending, active or suspended. In a list of deleted users, deleted. Later versions may add values."`
 	CreatedAt  Time       `json:"createdAt" doc:"When the user was created."`
 	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was last changed."`
-	Version    int64      `json:"-"` // increases with every change; an update must name the current version
+	Version    int64      `json:"-"` // increases with every change; the store rejects an update of an older version
 }
 
-// UserStatus says whether a user can sign in. The set of values is open: clients must
-// accept new values.
+// UserStatus says whether a user can sign in. Later versions may add values, which clients
+// must accept.
 type UserStatus string
 
 // The states of a user.
@@ -51,25 +51,27 @@ const (
 	UserActive    UserStatus = "active"
 	UserSuspended UserStatus = "suspended"
 
-	// UserDeleted is never stored. It is the status of deleted users who can still be
-	// restored, in responses.
+	// UserDeleted is the status, in responses, of deleted users who can still be restored.
+	// It is never stored.
 	UserDeleted UserStatus = "deleted"
 )
 
-// EmailKey returns the form in which addresses are compared: NFC and lower case.
-// Invalid UTF-8 and NUL become U+FFFD, so that the result is valid text that no
-// stored address has.
+// EmailKey returns the key by which addresses are compared: the address in NFC and in lower
+// case. Invalid UTF-8 and NUL become U+FFFD. Databases accept such a key, and no stored
+// address has it.
 func EmailKey(email string) string {
 	return strings.ToLower(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
 }
 
-// EmailKey returns the key of the user's address, unique in the tenant.
+// EmailKey returns the key by which the user's address is compared. The key is unique in a
+// tenant.
 func (u *User) EmailKey() string { return EmailKey(u.Email) }
 
-// NameKey returns the key by which users are sorted by name.
+// NameKey returns the folded name of the user, by which users are sorted.
 func (u *User) NameKey() string { return Fold(u.Name) }
 
-// DepartmentKey returns the folded department, or nil if the user has no department.
+// DepartmentKey returns the folded name of the user's department, or nil if the user has no
+// department.
 func (u *User) DepartmentKey() *string {
 	if u.Department == nil {
 		return nil
@@ -104,7 +106,7 @@ func (d *UserDraft) Check() FieldErrors {
 	return faults
 }
 
-// User returns the draft as a pending user with a new id.
+// User returns a new pending user with the values of the draft.
 func (d *UserDraft) User(now Time) User {
 	return User{
 		ID: NewID[User](now), Email: d.Email, Name: d.Name, Department: d.Department, ExternalID: d.ExternalID,
@@ -117,11 +119,11 @@ type UserPatch struct {
 	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
 	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments."`
 	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant."`
-	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair, and null instead of the object removes all pairs. The user can have at most 50 pairs after the change."` // nil removes all pairs; a nil value removes its key
+	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair, and null instead of the object removes all pairs. The user can have at most 50 pairs after the change."` // nil: remove all pairs; a nil value: remove the pair
 }
 
-// Members returns the members that the patch sets, including the members that it sets to
-// their current value.
+// Members returns the members that are present in the patch, even if their values are the
+// current ones.
 func (p *UserPatch) Members() UserMembers {
 	var set UserMembers
 	if p.Name.Set {
@@ -139,8 +141,8 @@ func (p *UserPatch) Members() UserMembers {
 	return set
 }
 
-// Check validates the patch without the user to which it is applied. It returns nil
-// if the patch is valid.
+// Check validates the patch alone, without the stored user. It returns nil if the patch is
+// valid.
 func (p *UserPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.Name.Set {
@@ -162,9 +164,8 @@ func (p *UserPatch) Check() FieldErrors {
 	return faults
 }
 
-// Apply returns the patched user and the members whose values changed. It returns
-// ErrValidation if the result breaks a rule that depends on the stored user, such as
-// the maximum number of metadata pairs.
+// Apply returns the user with the changes of the patch, and the members whose values
+// changed. It returns ErrValidation if the user would have too many metadata pairs.
 func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	before := u
 	if p.Name.Set {
@@ -195,7 +196,8 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	return u, changed, nil
 }
 
-// mergePairs applies the patch to the pairs of old. A nil patch removes all pairs.
+// mergePairs returns the pairs of old with the changes of the patch. A nil patch removes
+// all pairs.
 func mergePairs(old Metadata, patch map[string]*string) (map[string]string, error) {
 	if patch == nil {
 		return nil, nil
@@ -214,11 +216,11 @@ func mergePairs(old Metadata, patch map[string]*string) (map[string]string, erro
 	return pairs, nil
 }
 
-// Stamp sets UpdatedAt and increments Version. UpdatedAt always increases, even if
-// the clock does not.
+// Stamp records a change of the user at the time now: it sets UpdatedAt and increments
+// Version. UpdatedAt becomes later even if now is not later.
 func (u *User) Stamp(now Time) { u.UpdatedAt, u.Version = max(now, u.UpdatedAt+1), u.Version+1 }
 
-// Differences returns the members whose values differ between u and v, except the
+// Differences returns the members whose values differ between u and v. It does not compare
 // timestamps.
 func (u User) Differences(v User) UserMembers {
 	var set UserMembers
@@ -250,9 +252,9 @@ func equalText(a, b *string) bool {
 	return *a == *b
 }
 
-// CheckEmail returns the code and the detail of a field error if email does not have the
-// form of RFC 5321: a local part of at most 64 octets and at most 254 octets in total.
-// Both are empty if the address is valid.
+// CheckEmail checks whether email is an address as in RFC 5321, with at most 64 octets
+// before the @ and at most 254 octets in total. It returns the code and the detail of a
+// field error. Both are empty if the address is valid.
 func CheckEmail(email string) (code, detail string) {
 	if code, detail := CheckText(email, 3, EmailMax); code != "" {
 		return code, detail
@@ -302,12 +304,13 @@ func checkMetadata(faults *FieldErrors, metadata map[string]string) {
 	}
 }
 
-// EscapePointer escapes a member name for use in a JSON Pointer (RFC 6901).
+// EscapePointer escapes the name of a member for use in a JSON Pointer (RFC 6901).
 func EscapePointer(member string) string { return pointerEscapes.Replace(member) }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// UserMember is one member of a user, except the id, which every caller can read.
+// UserMember is one member of a user. The id is not a UserMember, because every caller who
+// sees a user may read the id.
 type UserMember uint8
 
 // The members of a user, in the order of the response.
@@ -320,7 +323,7 @@ const (
 	MemberStatus
 	MemberCreatedAt
 	MemberUpdatedAt
-	UserMemberCount // number of members
+	UserMemberCount // the number of members, and not a member
 )
 
 var memberNames = [UserMemberCount]string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
@@ -333,7 +336,7 @@ var memberReads, memberUpdates = func() (reads, updates [UserMemberCount]Permiss
 	return reads, updates
 }()
 
-// String returns the JSON name.
+// String returns the JSON name of the member.
 func (m UserMember) String() string { return memberNames[m] }
 
 // Read returns the permission to read the member: users.<member>:read.
@@ -351,7 +354,7 @@ type UserMembers uint16
 // AllUserMembers is the set of all members.
 const AllUserMembers UserMembers = 1<<UserMemberCount - 1
 
-// SetOf returns the set of the members.
+// SetOf returns the set that has these members.
 func SetOf(members ...UserMember) UserMembers {
 	var set UserMembers
 	for _, m := range members {
@@ -363,7 +366,7 @@ func SetOf(members ...UserMember) UserMembers {
 // Has reports whether m is in the set.
 func (s UserMembers) Has(m UserMember) bool { return s&(1<<m) != 0 }
 
-// All yields the members of the set in order.
+// All yields the members of the set, in the order of the response.
 func (s UserMembers) All() iter.Seq[UserMember] {
 	return func(yield func(UserMember) bool) {
 		for rest := s; rest != 0; rest &= rest - 1 {
@@ -374,7 +377,7 @@ func (s UserMembers) All() iter.Seq[UserMember] {
 	}
 }
 
-// Names returns the JSON names of the members in order.
+// Names returns the JSON names of the members, in the order of the response.
 func (s UserMembers) Names() []string {
 	names := make([]string, 0, bits.OnesCount16(uint16(s)))
 	for m := range s.All() {
@@ -383,7 +386,8 @@ func (s UserMembers) Names() []string {
 	return names
 }
 
-// UserMemberNamed returns the member with that JSON name.
+// UserMemberNamed returns the member with the JSON name. The second result is false if no
+// member has this name.
 func UserMemberNamed(name string) (UserMember, bool) {
 	i := slices.Index(memberNames[:], name)
 	return UserMember(max(i, 0)), i >= 0
@@ -392,17 +396,17 @@ func UserMemberNamed(name string) (UserMember, bool) {
 // TombstoneLifetime is how long a deleted user can be restored.
 const TombstoneLifetime = 30 * 24 * time.Hour
 
-// Tombstone is the data of a deleted user that is kept for a restore. It contains no
-// credentials.
+// Tombstone is the data of a deleted user that is kept so that the user can be restored. It
+// contains no credentials.
 type Tombstone struct {
 	ID          TombstoneID // sorts by time of deletion
 	DeletedAt   Time
 	User        User
-	Assignments []Assignment // Role has only its ID
+	Assignments []Assignment // of their Role, only the ID is set
 }
 
-// Restored returns the user to restore. An active user becomes pending, because the
-// credentials were deleted.
+// Restored returns the user as it is to be stored by a restore at the time now. A user who
+// was active becomes pending, because the credentials were deleted.
 func (t *Tombstone) Restored(now Time) User {
 	u := t.User
 	if u.Status == UserActive {
@@ -412,10 +416,9 @@ func (t *Tombstone) Restored(now Time) User {
 	return u
 }
 
-// TombstoneQuery selects users who were deleted after Since, the most recently
-// deleted first.
+// TombstoneQuery selects deleted users, the most recently deleted first.
 type TombstoneQuery struct {
-	Within Reach // only users of these departments
+	Within Reach // only users in this reach
 	Since  Time
 	After  *Position
 	Limit  int

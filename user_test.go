@@ -250,7 +250,8 @@ func TestPatchedMetadataStaysBounded(t *testing.T) {
 	}
 }
 
-// A patch changes only the members that it sets, and Differences returns these.
+// Apply must change only members that are present in the patch, and must return exactly the
+// members that Differences returns.
 func TestPatchChangesWhatItNames(t *testing.T) {
 	text := rapid.SampledFrom([]string{"Sales", "sales", "Support", "Ada"})
 	optional := rapid.Ptr(text, true)
