@@ -16,7 +16,7 @@ type Event struct {
 	SessionID  SessionID
 	Source     string // IP address of the client
 	Reason     string
-	Values     *EventValues // stored in another row, which is deleted when the user is erased
+	Values     *EventValues // nil: the event has no values, or they were erased with the user
 
 	// SubjectDepartment is the department of the user that the event is about: the current
 	// one, or the last one of a deleted user. It is nil if the user has no department, or

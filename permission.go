@@ -269,9 +269,9 @@ var ownPermissions = func() (list []Permission) {
 	return list
 }()
 
-// Opens returns a description of what the permission allows, such as "create users".
-// docs/permissions.md has the same descriptions. It is empty for permissions of
-// applications and for permissions with wildcards, except *:* and */*:*.
+// Opens returns a text about the effect of the permission, such as "create users".
+// docs/permissions.md has the same text. The text is empty for permissions of applications
+// and for permissions with wildcards, except *:* and */*:*.
 func (p Permission) Opens() string {
 	for _, o := range opens {
 		if o.Permission == p {
