@@ -8,8 +8,9 @@ import (
 )
 
 // RequireGrantable returns ErrBeyondOwnPermissions if the principal may not assign the
-// role. Until the given time and for all users in the reach within, the principal must
-// hold each permission and each grant of the role, or be able to grant it.
+// role. To assign it, the principal must hold each permission and each grant of the role,
+// or be able to grant it. The principal must hold it for all users in the reach within, and
+// at least until the given time.
 func RequireGrantable(p *Principal, role *rolecall.Role, within rolecall.Reach, until rolecall.Time) error {
 	return requireCovers(p, slices.Concat(role.Permissions, role.Grants), within, until, true)
 }
@@ -37,9 +38,10 @@ func AssignableReach(p *Principal, h rolecall.Holder, role *rolecall.Role, until
 	return reach
 }
 
-// RequireRoleChange checks a change of a role that the principal holds by the assignment
-// own. It returns ErrBeyondOwnPermissions if the change adds a permission to the role that
-// the principal does not hold already.
+// RequireRoleChange checks a change of a role that the principal itself has. The argument
+// own is the principal's assignment of the role. RequireRoleChange returns
+// ErrBeyondOwnPermissions if the change adds a permission that the principal does not hold
+// already.
 func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rolecall.Role) error {
 	added := slices.DeleteFunc(slices.Clone(changed.Permissions), func(permission rolecall.Permission) bool {
 		return slices.Contains(old.Permissions, permission)
@@ -47,8 +49,8 @@ func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rol
 	return requireCovers(p, added, own.Reach, own.ExpiresAt, false)
 }
 
-// requireCovers returns ErrBeyondOwnPermissions if MissingFor finds a missing permission.
-// The text of the error names this permission.
+// requireCovers returns ErrBeyondOwnPermissions if MissingFor, with the same arguments,
+// returns a missing permission. The detail of the error names this permission.
 func requireCovers(p *Principal, permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
 	if missing, ok := p.MissingFor(permissions, within, until, grants); ok {
 		need := fmt.Sprintf("You need the permission %s in the whole tenant.", missing)
@@ -96,15 +98,14 @@ func RequireTakeOver(p *Principal, assignments []rolecall.Assignment, now roleca
 	return nil
 }
 
-// IsFullOwner reports whether the assignment gives the owner role permanently and without
-// a restriction to departments. A tenant always keeps one active user with such an
-// assignment.
+// IsFullOwner reports whether the assignment gives the role Owner without an expiry and for
+// the whole tenant. Each tenant must always have one active user with such an assignment.
 func IsFullOwner(a *rolecall.Assignment) bool {
 	return a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey && a.ExpiresAt == rolecall.Never && a.Reach.IsEverywhere()
 }
 
-// CountsAsOwner reports whether the user is active and one of the assignments makes the
-// user a full owner (see IsFullOwner).
+// CountsAsOwner reports whether the user is active and IsFullOwner is true for one of the
+// user's assignments.
 func CountsAsOwner(u *rolecall.User, assignments []rolecall.Assignment) bool {
 	return u.Status == rolecall.UserActive && slices.ContainsFunc(assignments, func(a rolecall.Assignment) bool { return IsFullOwner(&a) })
 }

@@ -34,7 +34,8 @@ func covered(held []rolecall.Permission, p rolecall.Permission) bool {
 	return slices.ContainsFunc(held, func(h rolecall.Permission) bool { return h.Covers(p) })
 }
 
-// departmentNames has some departments in several spellings.
+// departmentNames has different spellings of the same departments, because reaches compare
+// folded names.
 var departmentNames = rapid.SampledFrom([]string{"Sales", "SALES", "sáles", "Support", "Legal", "légal", "Research"})
 
 var reaches = rapid.Custom(func(t *rapid.T) rolecall.Reach {

@@ -83,8 +83,8 @@ var (
 	DeleteTenant  = &Policy{Effect: Removes, Operators: true, anyone: true}
 )
 
-// action is an operation on a user or a service account, with its name in
-// allowedActions.
+// action is an operation on a user or a service account that can be listed in
+// allowedActions of the object. The name is its name there.
 type action struct {
 	name    string
 	policy  *Policy
@@ -94,8 +94,8 @@ type action struct {
 func ifSuspended(suspended bool) bool    { return suspended }
 func ifNotSuspended(suspended bool) bool { return !suspended }
 
-// userActions are the possible entries of a user's allowedActions, in the order of the
-// response. The entry update comes before them and is computed separately.
+// userActions are the entries that allowedActions of a user can have, in the order of the
+// response. UserActions adds the entry update before them.
 var userActions = []action{
 	{"delete", DeleteUser, nil},
 	{"suspend", SuspendUser, ifNotSuspended},
@@ -149,8 +149,8 @@ func ServiceAccountActions(p *Principal, account *rolecall.ServiceAccount, assig
 	return actions
 }
 
-// readsSomeMember requires the permission to read at least one member of at least one
-// user.
+// readsSomeMember returns ErrPermissionDenied if the principal may not read any member of
+// any user.
 func readsSomeMember(p *Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Reads(m).IsNowhere() {
@@ -160,8 +160,8 @@ func readsSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersRead)
 }
 
-// updatesSomeMember requires the permission to change at least one member of at least one
-// user.
+// updatesSomeMember returns ErrPermissionDenied if the principal may not change any member
+// of any user.
 func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Updates(m).IsNowhere() {
@@ -171,9 +171,8 @@ func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersUpdate)
 }
 
-// seesUsersOrOwnRecord requires a permission that makes at least one user visible. If the
-// subject is the principal's own user, it requires no permission. This is also true for
-// API tokens.
+// seesUsersOrOwnRecord returns ErrPermissionDenied if no user is visible to the principal.
+// Users can always read themselves, also with an API token.
 func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID && p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)
@@ -181,7 +180,8 @@ func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	return nil
 }
 
-// isOwnToken allows users to create tokens for themselves only.
+// isOwnToken returns ErrPermissionDenied if the subject, for whom a token is created, is
+// not the principal's own user.
 func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID {
 		return rolecall.ErrPermissionDenied.With("Users can create API tokens only for themselves. Use your own ID in the path.")
@@ -189,7 +189,7 @@ func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	return nil
 }
 
-// isNotToken rejects API tokens.
+// isNotToken returns ErrSessionRequired if the principal has an API token.
 func isNotToken(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
 		return rolecall.ErrSessionRequired.With("API tokens cannot create API tokens. Use an operator key or the session of a user.")
@@ -197,7 +197,8 @@ func isNotToken(p *Principal, _ rolecall.UserID) error {
 	return nil
 }
 
-// isForEveryTenant rejects operator keys that are limited to some tenants.
+// isForEveryTenant returns ErrPermissionDenied if the operator key is limited to some
+// tenants.
 func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	if p.Operator.Tenants != nil {
 		return rolecall.ErrPermissionDenied.With("This operator key is limited to some tenants and cannot create tenants. Use a key for all tenants.")
@@ -205,7 +206,7 @@ func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	return nil
 }
 
-// isNotPending rejects operations on pending users, who have no password yet.
+// isNotPending returns ErrUserPending if the user is pending and so has no password yet.
 func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rolecall.Time) error {
 	if u.Status == rolecall.UserPending {
 		return rolecall.ErrUserPending
@@ -213,8 +214,8 @@ func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rol
 	return nil
 }
 
-// keepsDemandedFactor returns ErrFactorDemanded if the principal tries to remove all second
-// factors of the principal's user, and the tenant requires a second factor of this user.
+// keepsDemandedFactor returns ErrFactorDemanded if users try to remove all second factors
+// of themselves, although the tenant requires a second factor of them.
 func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
 		return rolecall.ErrFactorDemanded.With("This tenant requires you to have a second factor, so you cannot remove all of yours. Remove them one by one, and keep one.")

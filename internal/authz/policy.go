@@ -8,8 +8,9 @@ import (
 )
 
 // Effect says how an operation changes access. Each operation declares one effect. If
-// several effects apply, the operation declares the one that is listed first. The effect
-// decides whether the operation needs step-up: a recent sign-in or re-authentication.
+// several effects apply, the operation declares the first of them in the list below. The
+// effect decides whether the operation needs step-up: a recent sign-in or
+// re-authentication.
 type Effect string
 
 // The effects on access.
@@ -18,8 +19,8 @@ const (
 	// program can sign in. Changes of tenant settings have this effect too, because
 	// settings decide how users sign in.
 	Grants Effect = "grants"
-	// Removes takes away something that the same caller cannot simply restore: a user, a
-	// role, an assignment or a second factor.
+	// Removes takes away something that the same caller cannot simply restore, such as a
+	// user, a role, an assignment or a second factor.
 	Removes Effect = "removes"
 	// Ends suspends an account or a tenant, ends sessions, revokes a token or withdraws an
 	// invitation. Such operations need no step-up, so that an administrator can stop an
@@ -32,39 +33,41 @@ const (
 	NoEffect Effect = "none"
 )
 
-// Policy says which callers may perform an operation. Authorize checks it before the body
-// of the request is read. AuthorizeUser and AuthorizeAccount check it again after the user
-// or the service account is loaded. A Policy that sets neither anyone, permission nor
-// instead denies every caller.
+// Policy says which callers may perform an operation. AuthorizeFor checks the policy before
+// the body of the request is read. After the user or service account of the request is
+// loaded, AuthorizeUser or AuthorizeAccount checks the policy for this object. A Policy
+// without anyone, permission and instead allows no caller, except users with a session for
+// themselves if self is true.
 type Policy struct {
 	Effect      Effect
 	Public      bool // the operation works without a session
-	Operators   bool // only callers with an operator key, outside of tenants
+	Operators   bool // only callers with an operator key, for operations that are not inside a tenant
 	SessionOnly bool // only callers with a session, not with an API token or an operator key
 
 	anyone     bool                // every caller is allowed
 	permission rolecall.Permission // the permission that the caller needs
 	tenantWide bool                // the caller needs the permission in the whole tenant, because the object is not a user
-	self       bool                // users with a session need no permission for operations on themselves
+	self       bool                // users with a session need no permission if they are the subject
 	also       func(p *Principal, subject rolecall.UserID) error
-	// instead replaces the check of a permission, in policies that do not depend on a
-	// single permission.
+	// instead is called in place of the check of permission, for operations that do not
+	// depend on a single permission.
 	instead func(p *Principal, subject rolecall.UserID) error
-	needs   string // replaces the permission in the text of Requirements
+	needs   string // the text of Requirements about the permission; empty: it is made from permission, tenantWide and self
 
 	ownInSession bool // users can perform the operation on themselves only with a session
 	notSuspended bool // the operation is rejected for suspended users
 	outranks     bool // see RequireOutranks
 	takesOver    bool // see RequireTakeOver
 	grantsRole   bool // the service method calls RequireGrantable for the role
-	// object is an additional check of the loaded user. AuthorizeUser calls it last.
+	// object is an additional check of the loaded user, after all other checks of
+	// AuthorizeUser.
 	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
 }
 
 // StepsUp reports whether the operation needs step-up: a recent sign-in or
-// re-authentication. It returns true for a policy without a declared effect. Callers with
-// an API token or an operator key are not affected, because RequireRecent checks only
-// sessions.
+// re-authentication. Operations that are public or for operators do not need it. Of the
+// other operations, those that grant or remove access need it, and so do those without a
+// declared effect. RequireRecent makes the check, only for callers with a session.
 func (o *Policy) StepsUp() bool {
 	if o.Public || o.Operators {
 		return false
@@ -76,8 +79,8 @@ func (o *Policy) StepsUp() bool {
 	return true
 }
 
-// Requirements describes in Markdown sentences what a caller needs for the operation. The
-// text is empty if the policy requires nothing of the caller.
+// Requirements returns sentences in Markdown that say what a caller needs for the
+// operation. The text is empty if the policy requires nothing of the caller.
 func (o *Policy) Requirements() string {
 	var sentences []string
 	add := func(applies bool, sentence string) {
@@ -114,8 +117,8 @@ func (o *Policy) Requirements() string {
 	return strings.Join(sentences, " ")
 }
 
-// RequireRecent returns ErrNotRecent if the principal has a session and its last sign-in
-// or re-authentication is older than the tenant's setting for step-up allows.
+// RequireRecent returns ErrNotRecent if the principal has a session, and the last sign-in
+// or re-authentication of this session is older than the tenant's setting allows.
 func RequireRecent(p *Principal, now rolecall.Time) error {
 	age := p.Tenant.Settings.ReauthenticationAge()
 	if p.Interactive() && age > 0 && now.Sub(p.Session.ConfirmedSince()) > age {
@@ -124,14 +127,15 @@ func RequireRecent(p *Principal, now rolecall.Time) error {
 	return nil
 }
 
-// Authorize decides whether the principal may perform an operation that is not about one
-// user. It returns ErrPermissionDenied or ErrSessionRequired.
+// Authorize checks whether the principal may perform an operation that is not about one
+// user. It returns ErrPermissionDenied or ErrSessionRequired if not.
 func (o *Policy) Authorize(p *Principal) error { return o.AuthorizeFor(p, rolecall.UserID{}) }
 
-// AuthorizeFor is like Authorize, for an operation on the user with the id subject. It is
-// called before this user is loaded, so it only checks that the principal holds the
-// permission for at least one user of the tenant. If the policy sets self, users with a
-// session need no permission for operations on themselves.
+// AuthorizeFor is like Authorize, for an operation on the user with the id subject. The
+// user is not loaded yet, so AuthorizeFor only checks that the principal holds the
+// permission for at least one user of the tenant. AuthorizeUser makes the check for this
+// user. If the policy sets self, users with a session need no permission for operations on
+// themselves.
 func (o *Policy) AuthorizeFor(p *Principal, subject rolecall.UserID) error {
 	if err := o.authorizeOperation(p, subject); err != nil {
 		return err
@@ -158,9 +162,9 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	return nil
 }
 
-// reach returns the reach in which the principal holds the permission of the policy. If
-// the policy has no permission, reach returns Nowhere. Without this case, a wildcard such
-// as *:* would cover the empty permission.
+// reach returns the users for whom the principal holds the permission of the policy. If the
+// policy has no permission, reach returns Nowhere. Without this case, the wildcard *:*
+// would cover the empty permission.
 func (o *Policy) reach(p *Principal) rolecall.Reach {
 	if o.permission == (rolecall.Permission{}) {
 		return rolecall.Nowhere()
@@ -171,10 +175,10 @@ func (o *Policy) reach(p *Principal) rolecall.Reach {
 // NeedsAssignments reports whether AuthorizeUser uses the user's assignments.
 func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o.object != nil }
 
-// AuthorizeUser decides whether the principal may perform the operation on the user. The
-// argument assignments has the user's assignments. AuthorizeUser returns
-// ErrPermissionDenied, ErrSessionRequired, ErrUserSuspended, ErrUserPending,
-// ErrBeyondOwnPermissions or ErrFactorDemanded.
+// AuthorizeUser checks whether the principal may perform the operation on the loaded user.
+// The argument assignments has the user's assignments. If the operation is not allowed,
+// AuthorizeUser returns ErrPermissionDenied, ErrSessionRequired, ErrUserSuspended,
+// ErrUserPending, ErrBeyondOwnPermissions or ErrFactorDemanded.
 func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	switch {
 	case o.ownInSession && u.ID == p.User.ID && !p.Interactive():
@@ -197,8 +201,9 @@ func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rol
 	return nil
 }
 
-// AuthorizeAccount decides whether the principal may perform the operation on the service
-// account with these assignments. It returns ErrPermissionDenied, ErrSessionRequired or
+// AuthorizeAccount checks whether the principal may perform the operation on a service
+// account. The argument assignments has the assignments of the account. If the operation is
+// not allowed, AuthorizeAccount returns ErrPermissionDenied, ErrSessionRequired or
 // ErrBeyondOwnPermissions.
 func (o *Policy) AuthorizeAccount(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if err := o.Authorize(p); err != nil {
@@ -219,20 +224,19 @@ func (o *Policy) authorizeRank(p *Principal, assignments []rolecall.Assignment, 
 	return nil
 }
 
-// denied returns ErrPermissionDenied with a text that names the missing permission.
+// denied returns ErrPermissionDenied with a detail that names the permission.
 func denied(permission rolecall.Permission) error {
 	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("You need the permission %s for this. You do not have it, or your reach does not include this.", permission))
 }
 
-// Holds reports whether the principal holds the permission for the users of the
-// department. If the department is nil, Holds reports whether the principal holds the
-// permission in the whole tenant.
+// Holds reports whether the principal holds the permission for the users of the department.
+// A nil department means that the principal must hold the permission in the whole tenant.
 func (p *Principal) Holds(permission rolecall.Permission, department *string) bool {
 	reach := p.Reach(permission)
 	return reach.IsEverywhere() || department != nil && reach.Includes(department)
 }
 
-// RequirePermission returns ErrPermissionDenied unless Holds returns true.
+// RequirePermission returns ErrPermissionDenied if Holds returns false.
 func (p *Principal) RequirePermission(permission rolecall.Permission, department *string) error {
 	if p.Holds(permission, department) {
 		return nil
@@ -240,10 +244,9 @@ func (p *Principal) RequirePermission(permission rolecall.Permission, department
 	return denied(permission)
 }
 
-// AuthorizeMembers checks a change of a user before the user is loaded, while the body of
-// the request is decoded. It returns ErrPermissionDenied if there is a member that the
-// principal may not change for any user. Users with a session may always change their own
-// name.
+// AuthorizeMembers checks a change of the members of the user subject before this user is
+// loaded. It returns ErrPermissionDenied if one of them is a member that the principal
+// cannot change for even one user. Users with a session may always change their own name.
 func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if p.Updates(m).IsNowhere() && (m != rolecall.MemberName || !p.IsSelf(subject)) {
@@ -253,9 +256,9 @@ func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.Us
 	return nil
 }
 
-// AuthorizeMembersOf checks a change of the loaded user. It returns ErrPermissionDenied if
-// there is a member that the principal may not change for this user. Users with a session
-// may always change their own name.
+// AuthorizeMembersOf checks a change of the members of the loaded user. It returns
+// ErrPermissionDenied if the principal may not change one of the members for this user.
+// Users with a session may always change their own name.
 func AuthorizeMembersOf(p *Principal, u *rolecall.User, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if m == rolecall.MemberName && p.IsSelf(u.ID) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Principal is the authenticated caller of one request: a user with a session, a user or a
-// service account with an API token, or an operator. It contains the permissions of the
+// service account with an API token, or an operator. It has the permissions of the caller's
 // unexpired assignments. A Principal does not change after it was created.
 type Principal struct {
 	Kind        PrincipalKind
@@ -18,7 +18,7 @@ type Principal struct {
 	Session     rolecall.Session      // zero without a session
 	Token       *rolecall.APIToken    // the API token of the request; nil for a session
 	Operator    *rolecall.OperatorKey // the operator key; nil on the command line
-	Assignments []rolecall.Assignment // live assignments of the holder, by role id, not restricted by the token
+	Assignments []rolecall.Assignment // all unexpired assignments of the caller, by role id, even those that a token does not use
 	ValidUntil  rolecall.Time         // the earliest expiry of an assignment or of the token
 
 	held    []holding
@@ -38,22 +38,22 @@ const (
 	PrincipalOperator
 )
 
-// Interactive reports whether the principal is a user with a session, and not a
-// program with a token or key.
+// Interactive reports whether the principal is a user with a session. It returns false for
+// callers with an API token or an operator key.
 func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Token == nil }
 
 // IsSelf reports whether the principal is the user with the id and has a session. It
-// returns false for the user's API tokens, because tokens may not perform the operations
-// that every user may perform on themselves.
+// returns false for an API token of this user, because a token needs permissions also for
+// operations that users may always perform on themselves.
 func (p *Principal) IsSelf(id rolecall.UserID) bool { return p.Interactive() && id == p.User.ID }
 
-// Settings returns the settings of the tenant as they apply to the principal's user. Some
-// defaults are stricter for users who need a second factor.
+// Settings returns the settings of the tenant for the principal's user. For users who need
+// a second factor, some defaults are stricter.
 func (p *Principal) Settings() rolecall.TenantSettings {
-	return p.Tenant.Settings.For(p.Assignments, 0) // the assignments are live, so any time before their expiry works
+	return p.Tenant.Settings.For(p.Assignments, 0) // no assignment in the list has expired, so the time 0 gives the right result
 }
 
-// Actor returns the principal as the actor of events.
+// Actor returns the principal in the form in which events name their actor.
 func (p *Principal) Actor() rolecall.Actor {
 	actor := rolecall.Actor{Type: rolecall.ActorUser, ID: p.User.ID, Via: "http"}
 	switch p.Kind {
@@ -71,8 +71,8 @@ func (p *Principal) Actor() rolecall.Actor {
 	return actor
 }
 
-// Grantor returns the id of the principal that is stored with assignments as their
-// grantor. It returns the zero id for an operator.
+// Grantor returns the id that assignments, invitations and tokens of this principal store
+// as the id of their author. It is zero for an operator.
 func (p *Principal) Grantor() rolecall.UserID {
 	if p.Kind == PrincipalOperator {
 		return rolecall.UserID{}
@@ -80,7 +80,7 @@ func (p *Principal) Grantor() rolecall.UserID {
 	return p.User.ID
 }
 
-// Origin returns the session, API token or operator key of the request.
+// Origin returns the id of the session, API token or operator key of the request.
 func (p *Principal) Origin() (o rolecall.Origin) {
 	switch {
 	case p.Token != nil:
@@ -93,14 +93,14 @@ func (p *Principal) Origin() (o rolecall.Origin) {
 	return o
 }
 
-// holding is a permission with the reach for which one assignment gives it.
+// holding is a permission that one assignment gives, with the reach of this assignment.
 type holding struct {
 	permission rolecall.Permission
 	reach      rolecall.Reach
 }
 
-// NewPrincipal returns the principal of a user with a session. It ignores assignments that
-// are expired at the time now.
+// NewPrincipal returns the principal of a user with a session. Of the user's assignments,
+// it uses only those that are unexpired at the time now.
 func NewPrincipal(tenant rolecall.Tenant, user rolecall.User, session rolecall.Session, assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: rolecall.Never}
 	return p.addAssignments(assignments, now)
@@ -117,8 +117,8 @@ func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now
 	return p.addAssignments(state.Assignments, now)
 }
 
-// addAssignments adds the permissions of the unexpired assignments to a new principal and
-// returns it.
+// addAssignments adds the assignments that are unexpired at the time now to a new
+// principal, and computes the permissions. It returns the principal.
 func (p *Principal) addAssignments(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	for _, a := range assignments {
 		if !a.Live(now) {
@@ -151,8 +151,8 @@ func (p *Principal) addAssignments(assignments []rolecall.Assignment, now roleca
 	return p
 }
 
-// Size returns the approximate number of bytes that the principal uses in the cache,
-// including the cache entry.
+// Size returns about how many bytes the principal uses in a cache, including the entry of
+// the cache.
 func (p *Principal) Size() int {
 	size := 1700 // with the user, the session and the tenant
 	for i := range p.Assignments {
@@ -162,18 +162,16 @@ func (p *Principal) Size() int {
 	return size
 }
 
-// allows reports whether the principal's API token covers the permission. If the principal
-// has no token, it returns true. It does not check whether the principal holds the
-// permission.
+// allows reports whether the principal's API token covers the permission. It returns true
+// if the principal has no token. It does not check the permissions of the token's holder.
 func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
-// Reach returns the users for whom the principal holds the permission. If the permission
-// is one of Rolecall's own and is not about users, such as tenant:update, the result is
-// Everywhere or Nowhere. For roles:read, the result has the users whose assignments the
-// principal may read. A principal that holds roles:read in any reach may also read all
-// roles.
+// Reach returns the users for whom the principal holds the permission. For a permission of
+// Rolecall that is not about users, such as tenant:update, the result is Everywhere or
+// Nowhere. For roles:read, the result has the users whose assignments the principal may
+// read. If it is not empty, the principal may also read all roles.
 func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	if !p.allows(permission) {
 		return rolecall.Nowhere()
@@ -191,10 +189,10 @@ func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// MissingFor returns the first of the permissions that the principal does not hold for all
-// users in the reach within until the given time. The second result is false if no
-// permission is missing. If grants is true, it is enough that the principal may grant a
-// permission to others.
+// MissingFor returns the first of the permissions that the principal lacks. The principal
+// must hold each permission for all users in the reach within, and at least until the given
+// time. If grants is true, it is also enough if the principal may grant the permission to
+// others. The second result is false if no permission is missing.
 func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) (rolecall.Permission, bool) {
 	for _, permission := range permissions {
 		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
@@ -205,8 +203,8 @@ func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecal
 }
 
 // CoveredReach returns the widest reach in which the principal holds all of the
-// permissions until the given time. If grants is true, it is enough that the principal may
-// grant a permission to others.
+// permissions, at least until the given time. If grants is true, it is also enough if the
+// principal may grant a permission to others.
 func (p *Principal) CoveredReach(permissions []rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	reach := rolecall.Everywhere()
 	for _, permission := range permissions {
@@ -218,8 +216,8 @@ func (p *Principal) CoveredReach(permissions []rolecall.Permission, until roleca
 	return reach
 }
 
-// covered returns the reach in which the principal's assignments give the permission until
-// the given time. If grants is true, assignments that only let the principal grant the
+// covered returns the reach in which the principal's assignments give the permission, at
+// least until the given time. If grants is true, assignments whose role only grants the
 // permission count too.
 func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	var covered []rolecall.Reach
@@ -241,9 +239,9 @@ func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads
 // Updates returns the users whose member m the principal may change.
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
-// Visible returns the users who are visible to the principal: those for whom it holds any
-// permission on users except users:restore. The principal can always see its own user, who
-// need not be in the result.
+// Visible returns the users that are visible to the principal. These are the users for whom
+// the principal holds any permission on users, except users:restore. The principal's own
+// user is always visible too, but need not be in the result.
 func (p *Principal) Visible() rolecall.Reach { return p.visible }
 
 // Sees reports whether the user is visible to the principal.
@@ -260,8 +258,8 @@ func (p *Principal) ReadableMembers(u *rolecall.User) rolecall.UserMembers {
 	return p.ReadableListMembers(u)
 }
 
-// ReadableListMembers returns the members of the user that the principal may read in
-// lists. Unlike with ReadableMembers, users need permissions to read themselves.
+// ReadableListMembers returns the members of the user that the principal may read in lists.
+// In lists, principals need permissions even for their own user.
 func (p *Principal) ReadableListMembers(u *rolecall.User) rolecall.UserMembers {
 	var set rolecall.UserMembers
 	for m := range rolecall.UserMemberCount {
@@ -272,8 +270,8 @@ func (p *Principal) ReadableListMembers(u *rolecall.User) rolecall.UserMembers {
 	return set
 }
 
-// ReadsEverything reports whether the principal may read every member of every user, as
-// most administrators may.
+// ReadsEverything reports whether the principal may read all members of all users, as most
+// administrators may.
 func (p *Principal) ReadsEverything() bool {
 	return !slices.ContainsFunc(p.reads[:], func(r rolecall.Reach) bool { return !r.IsEverywhere() })
 }
@@ -282,13 +280,13 @@ func (p *Principal) ReadsEverything() bool {
 type Grant struct {
 	Permission rolecall.Permission
 	Reach      rolecall.Reach
-	Roles      []rolecall.Role // the roles that give the permission; only in the result of GrantsOf
+	Roles      []rolecall.Role // the roles that give the permission
 }
 
-// Grants returns the permissions of the principal. The result everywhere has those that
-// apply to the whole tenant, and scoped has those that are limited to departments. Both
-// are sorted by the text of the permission and have no duplicates. Callers must not change
-// the results, because all calls return the same slices.
+// Grants returns the permissions of the principal in two lists. The list everywhere has the
+// permissions for the whole tenant, and scoped has those for the users of some departments.
+// The lists are sorted by the text of the permission, without duplicates. Callers must not
+// change them, because all calls return the same slices.
 func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) { return p.grants() }
 
 func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permission, scoped []Grant) {
@@ -302,10 +300,10 @@ func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permi
 	return everywhere, scoped
 }
 
-// GrantsOf returns the permissions that the assignments give, sorted by text and without
-// duplicates. Each one has the roles that give it, and the union of the reaches of their
-// assignments. GrantsOf leaves out permissions that have no effect, such as tenant:update
-// in an assignment that is limited to departments.
+// GrantsOf returns the permissions that the assignments give, sorted by their text and
+// without duplicates. Each Grant has the roles that give the permission, and the union of
+// the reaches of their assignments. GrantsOf omits permissions that have no effect, such as
+// tenant:update in an assignment that is limited to departments.
 func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	var grants []Grant
 	var reaches [][]rolecall.Reach
@@ -332,10 +330,9 @@ func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	return grants
 }
 
-// restrict returns copies of the assignments whose roles have only the permissions that
-// the token also covers. The result is only displayed and is not used for authorization.
-// Each role keeps at most 1,024 permissions, which realistic roles and tokens do not
-// reach.
+// restrict returns copies of the assignments in which each role has only the permissions
+// that the token covers too. The result is for display, and not for authorization. Each
+// role keeps at most 1,024 permissions, which real roles and tokens do not reach.
 func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecall.Assignment {
 	restricted := slices.Clone(assignments)
 	for i := range restricted {
@@ -345,8 +342,7 @@ func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecal
 	return restricted
 }
 
-// meet returns the permissions that both a and b cover. It stops after the given number of
-// permissions.
+// meet returns the permissions that a and b both cover, at most the number most.
 func meet(a, b []rolecall.Permission, most int) []rolecall.Permission {
 	var both []rolecall.Permission
 	for _, p := range a {

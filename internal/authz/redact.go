@@ -18,22 +18,23 @@ func RedactEvents(p *Principal, events []rolecall.Event) error {
 }
 
 // redactOrigin removes the client address, the session and the API token from an event, so
-// that users do not learn where other users sign in. It changes nothing if the principal
-// may read all events, if the principal caused the event, or if the actor is anonymous. An
-// event of an anonymous actor is, for example, a failed sign-in to the principal's
+// that users do not learn where other users sign in. Three kinds of events keep them: all
+// events if the principal may read the events of the tenant, events that the principal
+// caused, and events of anonymous actors, such as a failed sign-in to the principal's
 // account.
 func redactOrigin(p *Principal, e *rolecall.Event) {
 	if e.Actor.Type == rolecall.ActorAnonymous || e.Actor.ID == p.User.ID || p.Reach(rolecall.EventsRead).IsEverywhere() {
 		return
 	}
 	e.Source, e.Actor.Token = "", rolecall.APITokenID{}
-	if e.Type != rolecall.EventSessionEnded { // in this event, the session is the one that ended, and is kept
+	if e.Type != rolecall.EventSessionEnded { // this event keeps SessionID, which is the id of the session that ended
 		e.SessionID = rolecall.SessionID{}
 	}
 }
 
 // redactValues removes from the event the values that the principal may not read. For each
-// removed value, it records in Withheld the permission that allows reading the value.
+// removed value, it sets an entry in Withheld: the permission that allows reading the
+// value.
 func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
@@ -54,10 +55,10 @@ func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	return err
 }
 
-// valuePermissions returns a function for the members of the event's values. For a member,
-// the function returns the permission that allows reading the member, and whether the
-// principal may read it. The permission is zero if no permission allows reading the
-// member.
+// valuePermissions returns a function that decides, for each member of the event's values,
+// whether the principal may read the member (held). The function also returns the
+// permission that allows reading the member (needed). This permission is zero if no
+// permission allows it.
 func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
 	always := func(permission rolecall.Permission, held bool) func(string) (rolecall.Permission, bool) {
 		return func(string) (rolecall.Permission, bool) { return permission, held }
@@ -77,8 +78,7 @@ func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (need
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())
 }
 
-// userValuePermissions does the work of valuePermissions for events about the user
-// subject.
+// userValuePermissions is valuePermissions for events about the user subject.
 func userValuePermissions(p *Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
 	self, readable := p.IsSelf(subject.ID), p.ReadableMembers(subject)
 	return func(member string) (rolecall.Permission, bool) {
@@ -101,8 +101,8 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 // them needs roles:read.
 var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
 
-// keepMembers returns the JSON object without the members that are not readable. It
-// returns nil if the object is nil or if no member remains.
+// keepMembers returns the JSON object with only the members for which readable returns
+// true. It returns nil if the object is nil, or if it would have no members.
 func keepMembers(object []byte, readable func(member string) bool) ([]byte, error) {
 	if object == nil {
 		return nil, nil

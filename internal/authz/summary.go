@@ -2,14 +2,14 @@ package authz
 
 import "github.com/rolecall/rolecall"
 
-// SummaryParts says which parts of a tenant's summary a principal may read. Parts about
-// users need their permission in the whole tenant, because they count users of all
+// SummaryParts says which parts of a tenant's summary a principal may read. A part about
+// users needs its permission in the whole tenant, because it counts the users of all
 // departments.
 type SummaryParts struct {
 	Invitations   bool
 	Factors       bool
 	Events        bool // failed sign-ins and activity
-	UserRoles     bool // roles of users that expire soon
+	UserRoles     bool // assignments of users that expire soon
 	AccountRoles  bool
 	UserTokens    bool
 	AccountTokens bool
@@ -30,7 +30,8 @@ func (p *Principal) SummaryParts() SummaryParts {
 	}
 }
 
-// readsSomeSummary requires that the principal may read at least one part of the summary.
+// readsSomeSummary returns ErrPermissionDenied if the principal may read no part of the
+// summary.
 func readsSomeSummary(p *Principal, _ rolecall.UserID) error {
 	if p.SummaryParts() == (SummaryParts{}) {
 		return denied(rolecall.EventsRead)
