@@ -1,8 +1,9 @@
-// Package access has the code that directory and signin share. This is the caller of a
-// request, the transactions that read and change the caller's tenant and record events,
-// the authorization on a user inside of a transaction, the end of sessions and links, and
-// the rules for new passwords. It may import authz, audit, the store and similar
-// mechanisms, such as ratelimit and outbox. It imports neither directory nor signin.
+// Package access has the code that directory and signin share: the caller of a request,
+// transactions in the caller's tenant, and events. It also authorizes callers for a user,
+// ends sessions, deletes mailed links, and checks new passwords.
+//
+// The package may import authz, audit, the store, and mechanisms such as ratelimit and
+// outbox. It imports neither directory nor signin.
 package access
 
 import (
@@ -35,11 +36,12 @@ type Options struct {
 	Limits     ratelimit.Limits    // zero members: the defaults
 	Mailer     outbox.Mailer       // nil: mail waits in the outbox
 	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
-	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
+	KeyLimit   int                 // maximum number of stored idempotency keys per user; zero: 100,000
 }
 
-// Service has the database and the mechanisms that use it, such as limits and the outbox.
-// It is safe for concurrent use. Its state in memory is not needed by other nodes.
+// Service has the database and the mechanisms that use it, such as rate limits and the
+// outbox. It is safe for concurrent use. Several nodes can use the same database, because
+// no node needs the memory of another node.
 type Service struct {
 	Store        *store.Store
 	Now          func() rolecall.Time
@@ -75,8 +77,9 @@ func New(db store.Database, o Options) *Service {
 	return s
 }
 
-// updated is called after each Update. It invalidates the cached data that the Update
-// changed. If the Update stored a mail, updated wakes the mail sender.
+// updated is called at the end of each Store.Update, even after an error, because the
+// transaction may have been committed in spite of it. It invalidates the cached data that
+// the transaction changed. If the transaction stored a mail, updated wakes the mail sender.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
@@ -86,13 +89,13 @@ func (s *Service) updated(effects store.Effects) {
 	}
 }
 
-// maxUnfinished is the maximum number of unfinished deletions that wait in this process.
-// The next periodic purge finishes all others.
+// maxUnfinished is the maximum number of requests of Unfinished that wait in this process.
+// The next periodic purge does the work of requests above the limit.
 const maxUnfinished = 100
 
 // Unfinished requests that a background task continue deleting data of the tenant. The
-// request can be lost, for example when the process ends. The periodic purge then finishes
-// the deletion, because the database records the remaining work.
+// request can be lost, for example when the process ends. The database records the
+// remaining work, so the next periodic purge does it then.
 func (s *Service) Unfinished(tenant rolecall.TenantID) {
 	select {
 	case s.unfinished <- tenant:
@@ -100,8 +103,8 @@ func (s *Service) Unfinished(tenant rolecall.TenantID) {
 	}
 }
 
-// NextUnfinished waits until Unfinished was called, and returns the tenant of the call. It
-// returns false if ctx ends first.
+// NextUnfinished returns the tenant of the next call of Unfinished, and waits for this call
+// if necessary. It returns false if ctx ends first.
 func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) {
 	select {
 	case tenant := <-s.unfinished:
@@ -115,42 +118,42 @@ func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) 
 func (s *Service) Ready(ctx context.Context) error { return s.Store.Ready(ctx) }
 
 // Watching reports whether this process currently receives notifications of changes that
-// other processes make. The result behind is the maximum age of a change that this process
-// may not have received yet. While ok is true, it is usually about a quarter of a second.
+// other processes make. The result behind is a delay: the process has received all changes
+// that are older than this. While ok is true, behind is usually about a quarter of a
+// second.
 func (s *Service) Watching() (ok bool, behind time.Duration) {
 	now := s.Now()
 	return s.Invalidation.IsWatching(now), s.Invalidation.Lag(now)
 }
 
-// UnknownTenant stands for the tenant of requests that name an unknown tenant. Such
-// requests write their rows to it, so that they do the same work as for a known tenant. No
-// stored tenant has its id, because ids begin with their creation time.
+// UnknownTenant is the tenant in which a request with an unknown tenant name writes its
+// rows. With it, such a request does the same work as a request for a known tenant. No
+// stored tenant has this id, because ids begin with their creation time.
 var UnknownTenant = rolecall.TenantID{15: 1}
 
-// BatchSize is the maximum number of rows that one transaction deletes. Large deletions
-// use several transactions, so that other writes do not wait long.
+// BatchSize is the maximum number of rows of one kind that a transaction deletes. Large
+// deletions use several transactions, so that other writes do not wait long.
 const BatchSize = 500
 
-// SettleTime is how long the deletion of data waits for nodes that may still write such
-// data, because their clock is behind or because they have the tenant or the user cached.
-// A deleted tenant is purged this long after it can no longer be restored. The data of an
-// erased user is searched for a second time this long after the erasure.
+// SettleTime is how long a deletion waits for other nodes that may still write data of the
+// deleted tenant or user, because they have it in a cache or because their clock is behind.
+// A deleted tenant is purged this long after it can no longer be restored. For an erased
+// user, a second search for remaining data follows this long after the erasure.
 const SettleTime = time.Minute
 
-// MaxRetries is how often a service method repeats a change after concurrent changes of
-// the same row. After that, the method returns ErrUnavailable.
+// MaxRetries is the maximum number of attempts of a service method to change a row that
+// other requests change at the same time. After that, the method returns ErrUnavailable.
 const MaxRetries = 100
 
-// Caller is the principal of a request, with the request id and the client's address,
-// which events record.
+// Caller is the principal of a request, with the data of the request that events record.
 type Caller struct {
 	*authz.Principal
 	RequestID string
 	Source    string // the client's address
 }
 
-// Anonymous is the context of a request without a principal, such as a sign-in. If the
-// request names an unknown tenant, Tenant is zero.
+// Anonymous is a request without a principal, such as a sign-in. If no tenant has the name
+// in the request, Tenant is zero.
 type Anonymous struct {
 	Tenant     rolecall.Tenant
 	TenantName string
@@ -167,10 +170,10 @@ func (a *Anonymous) Caller(p *authz.Principal) Caller {
 	return Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
 }
 
-// Browser describes the client of a request, for mails that notify a user. It is zero if
-// an administrator or operator made the change.
+// Browser describes the client of a request, for a mail that notifies a user of a change.
+// It is zero if an administrator or operator made the change.
 type Browser struct {
-	Client string // a description such as Firefox on Linux; empty if it is unknown
+	Client string // a description such as Firefox on Linux; empty: unknown
 	Source string
 }
 
@@ -193,29 +196,29 @@ func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n i
 	return s.idempotency.Create(ctx, owner, key, n)
 }
 
-// Refused records that the caller was denied an operation on the subject. The code is that
-// of the error in the response.
+// Refused records, for an event, that the caller was refused an operation on the subject.
+// The argument code is the code of the error in the response.
 func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code string) {
 	s.Refusals.Count(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
 }
 
-// lastLimit is the timeout of a write that continues after its request has ended.
-// Without it, a store that does not respond would block the write forever.
+// lastLimit is the timeout of a write that continues after its request has ended. Without a
+// timeout, such a write would wait forever for a store that does not respond.
 const lastLimit = 5 * time.Second
 
 // Outliving returns a context for a write that must happen even if ctx has ended. The new
-// context has a timeout of lastLimit.
+// context ends after lastLimit.
 func Outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
 }
 
-// View runs fn in a transaction that reads the tenant of the caller.
+// View runs fn with a Tx that can read the caller's tenant, and cannot write.
 func (s *Service) View(ctx context.Context, c Caller, fn func(*store.Tx) error) error {
 	return s.Store.View(ctx, c.Tenant.ID, fn)
 }
 
-// Mutate runs fn in one transaction of the caller's tenant, and writes the event that fn
-// returns. If nothing changed, fn returns a nil event and Mutate writes none.
+// Mutate runs fn in one transaction of the caller's tenant. It also stores the event that
+// fn returns, in the same transaction. If fn changed nothing, it returns a nil event.
 func (s *Service) Mutate(ctx context.Context, c Caller, fn func(*store.Tx) (*rolecall.Event, error)) error {
 	return s.Store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		event, err := fn(tx)
@@ -226,7 +229,7 @@ func (s *Service) Mutate(ctx context.Context, c Caller, fn func(*store.Tx) (*rol
 	})
 }
 
-// Event returns an event about the subject, caused by the caller.
+// Event returns a new event of the type kind about the subject. Its actor is the caller.
 func (s *Service) Event(c Caller, kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
 	now := s.Now()
 	return &rolecall.Event{
@@ -235,8 +238,9 @@ func (s *Service) Event(c Caller, kind rolecall.EventType, subject rolecall.Subj
 	}
 }
 
-// Found converts the error of a read. It returns true if err is nil, and false with a nil
-// error if err is ErrNotFound. It returns any other error.
+// Found reports whether a read found its object. The argument err is the error of the read.
+// If err is ErrNotFound, Found returns false and no error. It returns every other error
+// unchanged.
 func Found(err error) (bool, error) {
 	if errors.Is(err, rolecall.ErrNotFound) {
 		return false, nil

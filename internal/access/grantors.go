@@ -6,11 +6,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// IsStillAuthorized reports whether a link that was mailed to the user with the id may
-// still be used. The policy must still allow the user or service account with the id by,
-// who requested the link. For example, the user may have got more permissions since then,
-// or the requester may have lost some. If by is zero, an operator requested the link, and
-// IsStillAuthorized returns true.
+// IsStillAuthorized reports whether a link that was mailed to a user may still be used. The
+// argument id is the id of the user. The argument by is the id of the user or service
+// account that requested the link. The link may be used if the policy still allows this
+// requester to perform the operation on the user. For example, the user may have more
+// permissions now, or the requester fewer. If by is zero, an operator requested the link,
+// and IsStillAuthorized returns true.
 func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
 	if by.IsZero() {
 		return true, nil
@@ -25,9 +26,9 @@ func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy
 	return err == nil, err
 }
 
-// grantor returns the user or service account with the id as a principal with its current
-// permissions. It returns ErrNotFound if the user or service account does not exist or is
-// not active.
+// grantor returns the principal of the user or service account with the id, with its
+// current permissions. It returns ErrNotFound if no active user or service account has the
+// id.
 func (s *Service) grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
 	user, err := tx.UserByID(id)
 	if ok, err := Found(err); err != nil {

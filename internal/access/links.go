@@ -7,10 +7,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RequestLink must be the first call in each Update that mails a link to another user. It
-// locks the caller's credential before any other row, so that concurrent Updates lock rows
-// in the same order. It returns ErrTooManyMails if the tenant has reached its limit of
-// mails, and ErrUnauthenticated if the credential was revoked.
+// RequestLink counts a mail with a link that the caller sends to another user. It must be
+// the first call in the Update that sends the mail. It locks the session or token of the
+// caller before any other row, so that concurrent Updates lock rows in the same order.
+// RequestLink returns ErrTooManyMails if the tenant has reached its limit of mails per
+// hour, and ErrUnauthenticated if the session or token was revoked.
 func (s *Service) RequestLink(tx *store.Tx, c Caller) error {
 	if err := LockCredential(tx, c); err != nil {
 		return err
@@ -19,8 +20,8 @@ func (s *Service) RequestLink(tx *store.Tx, c Caller) error {
 	return s.Limiter.CountIn(tx, bucket, rolecall.ErrTooManyMails)
 }
 
-// VoidLinks deletes the mailed links that were requested with one of the revoked sessions
-// or API tokens.
+// VoidLinks deletes the mailed links that were requested with the revoked sessions or API
+// tokens.
 func VoidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {
 	credentials := make([]rolecall.AnyID, len(revoked))
 	for i, id := range revoked {
@@ -30,9 +31,9 @@ func VoidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {
 }
 
 // LockCredential locks the session or API token of the caller until the end of the
-// transaction. Without this lock, a link could be stored while its credential is revoked,
-// and remain valid. LockCredential returns ErrUnauthenticated if the credential was
-// revoked already.
+// transaction. Without this lock, the transaction could store a link while another one
+// revokes the session or token. The link would then remain valid. LockCredential returns
+// ErrUnauthenticated if the session or token was already revoked.
 func LockCredential(tx *store.Tx, c Caller) error {
 	held, err := true, error(nil)
 	switch {

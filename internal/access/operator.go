@@ -8,20 +8,20 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Command is the caller for commands of the command line: an operator without an operator
-// key.
+// Command is the caller of all commands of the command line: an operator without an
+// operator key.
 var Command = Caller{Principal: &authz.Principal{Kind: authz.PrincipalOperator}}
 
-// ErrNoSuchAddress is the error of a command for an email address that no user has.
+// ErrNoSuchAddress is the error of a command that names an email address that no user has.
 var ErrNoSuchAddress = rolecall.ErrNotFound.With("No user of this tenant has this email address. Check the address and the tenant.")
 
-// OperatorEvent returns an event about the subject. Its actor is an operator on the
-// command line.
+// OperatorEvent returns a new event of the type kind about the subject. Its actor is an
+// operator on the command line.
 func (s *Service) OperatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
 	return s.Event(Command, kind, subject)
 }
 
-// Operate is like Mutate, for a command of the command line in the tenant with the id.
+// Operate is like Mutate in the tenant with the id, for a command of the command line.
 func (s *Service) Operate(ctx context.Context, tenant rolecall.TenantID, fn func(*store.Tx) (*rolecall.Event, error)) error {
 	return s.Mutate(ctx, Caller{Principal: &authz.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
 }
@@ -38,9 +38,10 @@ func (s *Service) TenantNamed(ctx context.Context, name string) (tenant rolecall
 	return tenant, err
 }
 
-// OnUser runs fn in a transaction of the named tenant and passes fn the user with the
-// email address. It writes the event that fn returns, if any. It returns ErrNoSuchTenant
-// or ErrNoSuchAddress if the tenant or the user does not exist.
+// OnUser runs fn in a transaction of the tenant with the name. It passes fn the user with
+// the email address, and stores the event that fn returns if it is not nil. OnUser returns
+// ErrNoSuchTenant if the tenant does not exist, and ErrNoSuchAddress if the user does not
+// exist.
 func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(*store.Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
 	tenant, err := s.TenantNamed(ctx, tenantName)
 	if err != nil {
@@ -57,5 +58,5 @@ func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(
 	})
 }
 
-// ErrNoSuchTenant is the error of a command for a tenant that does not exist.
+// ErrNoSuchTenant is the error of a command that names a tenant that does not exist.
 var ErrNoSuchTenant = rolecall.ErrNotFound.With("No tenant has this name. Check the name.")

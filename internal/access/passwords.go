@@ -5,9 +5,10 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// CheckNewPassword returns ErrValidation if the password is too easy to guess for the
-// user, or is in the file of leaked passwords. The field error of ErrValidation has the
-// given pointer. Do not call CheckNewPassword in a transaction, because it reads the file.
+// CheckNewPassword returns ErrValidation if the password is too short, too easy to guess
+// for the user, or in the file of leaked passwords. The field error in ErrValidation has
+// the JSON Pointer pointer. Do not call CheckNewPassword in a transaction, because it reads
+// the file.
 func (s *Service) CheckNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
 	faults, err := s.PasswordFieldErrors(pointer, password, u, t)
 	if err != nil {
@@ -16,8 +17,8 @@ func (s *Service) CheckNewPassword(pointer, password string, u *rolecall.User, t
 	return faults.Err()
 }
 
-// PasswordFieldErrors is like CheckNewPassword, but returns the field errors. Use it to
-// report them together with the field errors of other members.
+// PasswordFieldErrors makes the checks of CheckNewPassword, but returns the field errors.
+// Use it to report them together with the errors of other fields.
 func (s *Service) PasswordFieldErrors(pointer, password string, u *rolecall.User, t *rolecall.Tenant) (faults rolecall.FieldErrors, err error) {
 	code, detail := secret.CheckPassword(password, t.Settings.PasswordMinimum(), s.forbidden, u.Email, u.Name, t.Name, t.DisplayName)
 	if code == "" {

@@ -6,11 +6,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EndSessions ends all sessions of the user, except the session with the id except. If
-// except is zero, it ends all of them. For each ended session, it writes a session.ended
-// event with the reason, and with the actor and request of the event like. It also deletes
-// the links that were requested in these sessions, and all pending changes of the user's
-// address.
+// EndSessions ends the sessions of the user. It keeps the session with the id except,
+// unless this id is zero. For each ended session, it writes a session.ended event with the
+// reason, and with the actor and request of the event like. It also deletes the links that
+// were requested in the ended sessions, and all pending changes of the user's address.
 func EndSessions(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
 	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
 	ended, err := tx.DeleteSessions(user, except)

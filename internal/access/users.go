@@ -9,16 +9,16 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Notify mails the user a notice that a credential was changed. The argument what
-// describes the change, such as "the password was changed".
+// Notify sends the user a mail that a credential was changed. The argument what describes
+// the change, such as "the password was changed".
 func (s *Service) Notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string, from Browser) error {
 	return s.Outbox.Enqueue(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what, Client: from.Client, Source: from.Source,
 	})
 }
 
-// VisibleUser returns the user, or ErrNotFound if the user is not visible to the
-// caller.
+// VisibleUser returns the user with the id. It returns ErrNotFound if the user does not
+// exist or is not visible to the caller.
 func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, error) {
 	user, err := tx.UserByID(id)
 	if err == nil && !c.Sees(&user) {
@@ -28,9 +28,9 @@ func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, err
 }
 
 // AuthorizedUser returns the user with the id if the policy allows the caller to perform
-// the operation on this user. It returns ErrNotFound if the user is not visible to the
-// caller, and otherwise the errors of AuthorizeUser. It also returns the user's
-// assignments, or nil if the policy does not need them.
+// the operation on this user. It also returns the user's assignments, or nil if the policy
+// does not need them. AuthorizedUser returns ErrNotFound if the user does not exist or is
+// not visible to the caller. Otherwise, it returns the errors of Policy.AuthorizeUser.
 func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
 	user, err := VisibleUser(tx, c, id)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, i
 	return user, assignments, policy.AuthorizeUser(c.Principal, &user, assignments, s.Now())
 }
 
-// UserEvent returns the event of a change of a user. The event has the values of the
-// changed members before and after the change.
+// UserEvent returns the event of a change of a user from old to changed. The event has the
+// values of the changed members before and after the change.
 func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rolecall.User) (*rolecall.Event, error) {
 	members := old.Differences(*changed)
 	before, err := memberValues(old, members)
@@ -75,9 +75,9 @@ func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error
 	return json.Marshal(values)
 }
 
-// ChangeStatus stores the new status of the user and returns the event of the change. If
-// the stored user was changed concurrently, ChangeStatus writes nothing and returns a nil
-// event.
+// ChangeStatus stores the new status of the user, also in the argument user, and returns
+// the event of the change. If another request has changed the stored user since the user
+// was loaded, ChangeStatus stores nothing and returns a nil event.
 func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
 	kind := rolecall.EventUserResumed
 	if status == rolecall.UserSuspended {
