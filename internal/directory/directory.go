@@ -2,9 +2,11 @@
 // service accounts, API tokens, invitations, deleted users, tenants and operator keys. It
 // also lists events, and summarizes users and tenants.
 //
-// The methods that have a caller as argument check a policy of authz first. A method that
-// makes a change writes its event in the same transaction. The package may import access
-// and the packages that access may import, but not signin.
+// Methods authorize their caller by the policies of authz. Most methods for operators are
+// an exception: the code that calls them checks the policy, and the method only checks
+// whether the operator key can access the tenant. A method that makes a change writes its
+// event in the same transaction. The package may import access and the packages that access
+// may import, but not signin.
 package directory
 
 import (
@@ -19,8 +21,8 @@ import (
 )
 
 // Service has the operations of the package. It is safe for concurrent use. In addition to
-// the errors that a method names, it returns ErrUnavailable if the store is unavailable, or
-// if concurrent requests change the same row too often.
+// the errors that the comment of a method names, the method can return ErrUnavailable: the
+// store is unavailable, or concurrent requests change the same row too often.
 type Service struct {
 	access       *access.Service
 	store        *store.Store

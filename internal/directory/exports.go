@@ -33,7 +33,8 @@ func (s *Service) ExportRoleUsers(ctx context.Context, c access.Caller, id rolec
 }
 
 // exportUsers returns a table of the users that the function list returns. It reads the
-// first page before it returns, so that an export that list refuses records no event.
+// first page immediately. If list returns an error, exportUsers returns this error and no
+// event is recorded.
 func (s *Service) exportUsers(ctx context.Context, c access.Caller, l UserListing, kind rolecall.EventType, subject rolecall.Subject, list func(context.Context, UserListing) (UserPage, error)) (*rolecall.Table, error) {
 	l.After, l.Limit, l.Count = nil, rolecall.MaxLimit, false
 	page, err := list(ctx, l)

@@ -130,7 +130,7 @@ func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID
 }
 
 // signInParts sets the parts of the overview that describe sign-in, sessions, tokens and
-// second factors. It reads their data with one statement.
+// second factors. It leaves out the parts that the caller may not read.
 func (s *Service) signInParts(tx *store.Tx, c access.Caller, o *Overview, assignments []rolecall.Assignment) error {
 	account, factor := s.limiter.Account(c.Tenant.Name, o.User.EmailKey()), s.limiter.SecondFactor(o.User.ID)
 	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())

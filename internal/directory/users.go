@@ -30,7 +30,8 @@ type UserListing struct {
 
 // UserPage is a page of users. RestrictedBy has the members that the filters, the sort
 // order or the search use, and that the caller may read for only some of the visible users.
-// A user does not match by a member that the caller may not read for this user.
+// A filter, sort order or search does not use such a member of users for whom the caller
+// may not read it.
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers
@@ -38,10 +39,10 @@ type UserPage struct {
 }
 
 // Users returns a page of the users that are visible to the caller. A filter or sort order
-// omits users for whom the caller may not read its member. A search uses only the names and
-// addresses that the caller may read. Users returns ErrPermissionDenied. It returns
-// ErrFieldNotReadable if the caller may not read the member of a filter, sort order or
-// search for any user.
+// omits users for whom the caller may not read the member that it uses. A search uses only
+// the names and addresses that the caller may read. Users returns ErrPermissionDenied. It
+// returns ErrFieldNotReadable if a filter, sort order or search uses a member that the
+// caller may not read for any user.
 func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (UserPage, error) {
 	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -62,8 +63,8 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 }
 
 // userQuery returns the query for the store that the listing needs. The query selects only
-// users that Users may return to the principal. The result restrictedBy is the one of
-// UserPage.
+// users that Users may return to the principal. The result restrictedBy is the value of
+// UserPage.RestrictedBy.
 func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
 		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
@@ -206,9 +207,9 @@ func within(users []rolecall.User, reach rolecall.Reach) (ids []rolecall.UserID)
 }
 
 // Departments returns the names of departments, sorted by name. If the caller may read the
-// departments of all users, these are up to 200 departments that users have. Otherwise,
-// these are the departments whose users' department the caller may read. The list is empty
-// if the caller may read the department of no user.
+// departments of all users, these are up to 200 departments that users have. If the caller
+// may read this member only for some departments, these are the names of these departments,
+// even if they have no users. Otherwise, the list is empty.
 func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
 		return reach.Departments(), nil
