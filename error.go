@@ -50,7 +50,7 @@ type FieldError struct {
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
 // Is reports whether target is an Error with the same code. Therefore, errors.Is also
-// matches the copies that With and WithFieldErrors return.
+// matches the copies that With, WithFieldErrors and After return.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code

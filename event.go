@@ -26,9 +26,9 @@ type Event struct {
 	SubjectDeleted    bool // the user that the event is about was deleted, and can be restored
 }
 
-// EventValues are the values of the changed members as JSON objects: Before the change and
-// After the change. Before is nil if there are no old values. After is nil if there are no
-// new values.
+// EventValues are the values of the changed members, as JSON objects. Before has the values
+// before the change, and is nil if there are no old values. After has the values after the
+// change, and is nil if there are no new values.
 type EventValues struct {
 	Before []byte
 	After  []byte

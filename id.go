@@ -34,10 +34,9 @@ type (
 	AnyID = ID[any] // the id of an object whose type follows from the context
 )
 
-// idState is the last time from which this process has made an id. With it, the ids of one
-// process always increase, even if the clock stands still or goes back. The time has a
-// 12-bit counter within the millisecond, which carries into the milliseconds (RFC 9562,
-// section 6.2, method 1).
+// idState has the time and the counter of the last id of this process, so that each new id
+// is greater, even if the clock stands still or goes back. The counter has 12 bits and
+// carries into the milliseconds of the time (RFC 9562, section 6.2, method 1).
 var idState struct {
 	sync.Mutex
 	last uint64 // milliseconds << 12 | counter

@@ -42,9 +42,9 @@ const (
 // why a user did not join.
 const InvitationKept = 30 * 24 * time.Hour
 
-// Invitation lets a user set a first password and sign in. The user proves the invitation
-// by its token, which works once. A newer invitation of the same user replaces it. The
-// struct does not contain the secret of the token.
+// Invitation lets a user set a first password and sign in. The user gets the token of the
+// invitation by mail and can use it once. A newer invitation of the same user replaces it.
+// The struct does not contain the token.
 type Invitation struct {
 	UserID    UserID `json:"userId"`
 	CreatedBy UserID `json:"-"` // zero: an operator

@@ -18,7 +18,8 @@ const (
 const OwnerKey = "owner"
 
 // Role is a named set of permissions and grants. The holders of the role have its
-// permissions. They may assign roles with these permissions and with its grants to others.
+// permissions. They may assign to others roles that consist of these permissions and of the
+// grants.
 type Role struct {
 	ID          RoleID       `json:"id" doc:"ID of the role."`
 	Key         *string      `json:"key" doc:"Stable name of the role for programs. Null without one."`

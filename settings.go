@@ -334,8 +334,8 @@ const (
 func settingPointer(name string) string { return "/settings/" + name }
 
 // checkTogether adds errors for invalid combinations of members, as they would be after the
-// patch is applied to old. Each error is at a member that the patch sets, and only if that
-// member has no other error.
+// patch is applied to old. The error of a conflict is at a member that the patch sets. It
+// is left out if this member already has an error.
 func (p *SettingsPatch) checkTogether(faults *FieldErrors, old TenantSettings) {
 	s := p.withinBounds().apply(old)
 	conflict := func(detail string, pointers ...string) {

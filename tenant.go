@@ -176,5 +176,6 @@ type ExpiringRole struct {
 	ExpiresAt Time
 }
 
-// Day is one day in a time zone: From its first moment To the first moment of the next day.
+// Day is one day in a time zone. From is its first moment, and To is the first moment of
+// the next day.
 type Day struct{ From, To Time }

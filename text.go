@@ -34,7 +34,7 @@ func Fold(text string) string {
 }
 
 // isPlain reports whether text is ASCII without upper-case letters. Fold does not change
-// the characters of such a text. Most texts are plain, and Fold then allocates no memory.
+// the characters of such a text, and allocates no memory for it.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
