@@ -1035,7 +1035,7 @@ func passwordPage(f frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = problem(f.problemBeside("currentPassword", "newPassword")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = problemBeside(f, "currentPassword", "newPassword").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1102,7 +1102,7 @@ func assignForm(a assignmentsView, shown assigned, changes bool) templ.Component
 		}
 		ctx = templ.ClearChildren(ctx)
 		widest, last := a.within(&a.role, a.now), a.lastEnd()
-		templ_7745c5c3_Err = problem(a.problemBeside("reach/departments", "expiresAt")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(a.frame, "reach/departments", "expiresAt").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

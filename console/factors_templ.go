@@ -111,7 +111,7 @@ func accountStep(f frame, title string, fields ...string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = problem(f.problemBeside(fields...)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(f, fields...).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -687,7 +687,7 @@ func renamePage(f frame, key *rolecall.Passkey) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = problem(f.problemBeside("name")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = problemBeside(f, "name").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -192,7 +192,7 @@ func invitationPage(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = problem(f.problemBeside("password")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(f, "password").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -311,7 +311,7 @@ func passwordResetPage(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = problem(f.problemBeside("password", "email")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(f, "password", "email").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -62,7 +62,7 @@ func newUserPage(n newUserView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = problem(f.problemBeside("name", "email", "department", "externalId", "metadata")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = problemBeside(f, "name", "email", "department", "externalId", "metadata").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -49,10 +49,27 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 	}
 	return v.write(func(w io.Writer) error {
 		if ids, ok := fragments[v.fragment()]; ok {
-			return templ.RenderFragments(v.ctx, w, content(f), ids...)
+			if err := templ.RenderFragments(v.ctx, w, content(f), ids...); err != nil {
+				return err
+			}
+			return apiRequestOf(f).Render(v.ctx, w)
 		}
 		return layout(f, content(f)).Render(v.ctx, w)
 	})
+}
+
+// apiRequestOf returns the API request that follows a fragment: in a dialog, and in place of the
+// command of a list.
+func apiRequestOf(f frame) templ.Component {
+	switch f.fragment() {
+	case "dialog":
+		return apiRequest(f)
+	case "results":
+		if command := f.apiRequest(); command != "" {
+			return apiCommand(f, command, true)
+		}
+	}
+	return templ.NopComponent
 }
 
 // fullTitle returns the title for the browser, with the most specific word first.

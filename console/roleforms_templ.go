@@ -80,7 +80,7 @@ func newRolePage(r roleView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = problem(r.problemBeside("key", "name", "description", "permissions", "grants")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(r.frame, "key", "name", "description", "permissions", "grants").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -299,7 +299,7 @@ func roleEditPage(r roleView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = problem(r.problemBeside("name", "description", "permissions", "grants")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = problemBeside(r.frame, "name", "description", "permissions", "grants").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -944,7 +944,7 @@ func newServiceAccountPage(f frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = problem(f.problemBeside("name", "description")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(f, "name", "description").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1088,7 +1088,7 @@ func serviceAccountEditPage(s serviceAccountView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = problem(s.problemBeside("name", "description")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = problemBeside(s.frame, "name", "description").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -668,7 +668,7 @@ func settingsEditPage(s settingsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = problem(s.problemBeside("displayName", "settings")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = problemBeside(s.frame, "displayName", "settings").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -735,7 +735,7 @@ func tokenForm(t tokensView, groups []permissionGroup) templ.Component {
 			templ_7745c5c3_Var37 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = problem(t.problemBeside("name", "permissions", "expiresAt")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = problemBeside(t.frame, "name", "permissions", "expiresAt").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -62,7 +62,7 @@ func editPage(e editView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = problem(e.problemBeside("name", "department", "externalId", "metadata")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = problemBeside(e.frame, "name", "department", "externalId", "metadata").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -8,10 +8,12 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -130,22 +132,13 @@ func (d *docs) viewPage(r *http.Request, op *operation.Operation) operationPage 
 			page.Group = group
 		}
 	}
-	components := builtDocument().Components
-	var parameters []*huma.Param
-	for _, p := range described.Parameters {
-		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
-			p = components.Parameters[name]
-		}
-		parameters = append(parameters, p)
+	for _, p := range parametersOf(described) {
 		page.Parameters = append(page.Parameters, memberView{p.Name, p.In, typeOf(p.Schema), rulesOf(p.Schema), p.Description, p.Required})
 	}
-	var body json.RawMessage
 	if described.RequestBody != nil {
-		media := described.RequestBody.Content["application/json"]
-		page.Body = membersOf(media.Schema, "")
-		body, _ = media.Example.(json.RawMessage)
+		page.Body = membersOf(described.RequestBody.Content["application/json"].Schema, "")
 	}
-	page.Curl = curl(d.server.address(r), op, parameters, body)
+	page.Curl = curl(d.server.site.Address(r), op, nil)
 	for _, answer := range op.Answers {
 		page.Responses = append(page.Responses, viewResponse(answer.Status, described.Responses[strconv.Itoa(answer.Status)]))
 	}
@@ -193,31 +186,41 @@ func indented(value json.RawMessage) string {
 	return text.String()
 }
 
-// address returns the URL of the API as the client of the request sees it.
-func (s *Server) address(r *http.Request) string {
-	if s.site.Public != "" {
-		return s.site.Public
+// parametersOf returns the parameters of the operation, also those that it shares.
+func parametersOf(described *huma.Operation) (parameters []*huma.Param) {
+	for _, p := range described.Parameters {
+		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+			p = builtDocument().Components.Parameters[name]
+		}
+		parameters = append(parameters, p)
 	}
-	if r.TLS != nil {
-		return "https://" + r.Host + s.site.Base
-	}
-	return "http://" + r.Host + s.site.Base
+	return parameters
 }
 
-// curl returns a command that sends the request of the example.
-func curl(address string, op *operation.Operation, parameters []*huma.Param, body json.RawMessage) string {
-	path := op.Path
+// curl returns a command that sends the request. Parameters that are not given have the value of
+// the example if they are required, and are absent if not. The body is that of the example.
+func curl(address string, op *operation.Operation, given url.Values) string {
+	described, path, query := describedOperation(op), op.Path, url.Values{}
 	var headers []string
-	for _, p := range parameters {
-		value := fmt.Sprint(cmp.Or(p.Example, any("…")))
+	for _, p := range parametersOf(described) {
+		value := cmp.Or(given.Get(p.Name), fmt.Sprint(cmp.Or(p.Example, any("…"))))
 		switch {
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", value)
+		case p.In == "query" && isSent(p, given.Get(p.Name)):
+			query.Set(p.Name, value)
 		case p.Name == "idempotency-key":
-			headers = append(headers, p.Name+": my-request-1")
+			headers = append(headers, p.Name+": "+cmp.Or(given.Get(p.Name), "my-request-1"))
 		case p.In == "header" && p.Required:
 			headers = append(headers, p.Name+": "+value)
 		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	var body json.RawMessage
+	if described.RequestBody != nil {
+		body, _ = described.RequestBody.Content["application/json"].Example.(json.RawMessage)
 	}
 	command := "curl"
 	if op.Method != http.MethodGet && (op.Method != http.MethodPost || body == nil) {
@@ -245,6 +248,19 @@ func curl(address string, op *operation.Operation, parameters []*huma.Param, bod
 		lines = append(lines, "-d "+quoted(indented(body)))
 	}
 	return strings.Join(lines, " \\\n  ")
+}
+
+// isSent reports whether a command has the query parameter. A page of the console accepts dates
+// where the API needs a timestamp, so a date is left out.
+func isSent(p *huma.Param, given string) bool {
+	if given == "" {
+		return p.Required
+	}
+	if schema, _ := resolved(p.Schema); schema.Format == "date-time" {
+		_, err := time.Parse(time.RFC3339, given)
+		return err == nil
+	}
+	return p.Name != "cursor" // a cursor of the console does not continue a list of the API
 }
 
 // quoted returns the text as one word of a shell.

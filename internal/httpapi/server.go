@@ -6,6 +6,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -95,7 +96,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
 	for _, op := range operations {
-		policies[op.ID] = web.Policy{Policy: op.Policy, Limiter: op.Limiter, Summary: op.Summary}
+		policies[op.ID] = web.Policy{Policy: op.Policy, Limiter: op.Limiter, Summary: op.Summary, Path: op.Path, Curl: func(address string, given url.Values) string { return curl(address, op, given) }}
 	}
 	return policies
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"net/url"
 	"runtime"
 	"time"
 
@@ -30,6 +31,11 @@ type Policy struct {
 	*authz.Policy
 	Limiter Limiter
 	Summary string // of the operation in the API's document, such as "Suspend a user"
+	Path    string // of the operation, such as /users/{id}
+
+	// Curl returns a command that sends the request of the operation to the address. given has the
+	// values of parameters by name. The others have the values of the example.
+	Curl func(address string, given url.Values) string
 }
 
 // limiterLabels name the limiters in the metrics.

@@ -120,3 +120,14 @@ func (s *Site) CheckOrigin(r *http.Request) error { return s.origins.check(r) }
 // CheckOwnOrigin returns an error if a browser sent the request from a page of an origin other than
 // the public one, and the request can change data.
 func (s *Site) CheckOwnOrigin(r *http.Request) error { return s.origins.checkOwn(r) }
+
+// Address returns the URL of the root as the client of the request sees it, without a trailing slash.
+func (s *Site) Address(r *http.Request) string {
+	if s.Public != "" {
+		return s.Public
+	}
+	if r.TLS != nil {
+		return "https://" + r.Host + s.Base
+	}
+	return "http://" + r.Host + s.Base
+}
