@@ -13,25 +13,27 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// SignIn is the result of a sign-in: either a session with its token, or a challenge
-// for the second factor.
+// SignIn is the result of a sign-in. It contains either a session with its token, or a
+// challenge for the second factor.
 type SignIn struct {
 	Principal *authz.Principal
 	Token     secret.Token
-	Device    string // value of the device cookie; empty: set no cookie
+	Device    string // new value of the device cookie; empty: leave the cookie unchanged
 
-	RecoveryCodes []secret.RecoveryCode // of a second factor that was enrolled by this sign-in; otherwise nil
+	RecoveryCodes []secret.RecoveryCode // new codes, if this sign-in enrolled the user's first second factor; otherwise nil
 
-	Challenge *Challenge // nil: a session was created; otherwise the other members are empty
+	Challenge *Challenge // nil: a session was created; not nil: the other members are empty
 }
 
-// Login verifies the address and the password, creates a session and ends the
-// sessions of the request. An unknown tenant, an unknown address, a user without a
-// password and a wrong password all return ErrWrongCredentials after the same work.
-// Login returns ErrTooManyAttempts before it computes a hash, and ErrBusy if too
-// many hashes are computed at the same time. It returns ErrUserSuspended and
-// ErrTenantSuspended only for correct credentials. If the user needs a second
-// factor, the result is a challenge for CompleteSignIn.
+// Login verifies the email address and the password, and creates a session. It ends the
+// sessions whose tokens the request contains. If the user needs a second factor, Login
+// creates no session and returns a challenge for CompleteSignIn.
+//
+// Login returns ErrWrongCredentials if the tenant or the address is unknown, if the user
+// has no password, or if the password is wrong. All these cases do the same work, so that
+// the response time does not reveal which one occurred. Login returns ErrTooManyAttempts
+// before it computes a hash, and ErrBusy if too many hashes are being computed. It
+// returns ErrUserSuspended and ErrTenantSuspended only if the password is correct.
 func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
 	counted, err := s.limiter.Count(ctx, s.buckets(&a, email, device))
@@ -84,9 +86,10 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 	}})
 }
 
-// admit returns nil if the user may sign in now. It locks the user until the session
-// is written, so that an operation that ends the user's sessions also ends the new
-// one.
+// admit returns nil if the user exists and is active. Otherwise, it returns
+// ErrUserSuspended or, for a deleted user, ErrWrongCredentials. It locks the user until
+// the end of the transaction, which also writes the new session. Without the lock, an
+// operation that ends all sessions of the user could miss the new session.
 func admit(tx *store.Tx, id rolecall.UserID) error {
 	if active, err := tx.LockActiveUser(id); active || err != nil {
 		return err
@@ -99,24 +102,24 @@ func admit(tx *store.Tx, id rolecall.UserID) error {
 	return rolecall.ErrWrongCredentials // deleted at the same time
 }
 
-// entry is the input of startSession: an authenticated user and the properties of the
-// sign-in.
+// entry is the input of startSession: the authenticated user and the data of the sign-in.
 type entry struct {
 	user         rolecall.UserID
-	password     string             // the stored hash, to which the known-device token is bound
-	counted      []rolecall.Counted // the buckets of the counted attempt, which is refunded when the session is created
+	password     string             // hash of the stored password; the known-device token is valid only for this hash
+	counted      []rolecall.Counted // counters of this attempt; a new session clears the first and subtracts one from the others
 	secondFactor bool               // a second factor was verified
-	isNewBrowser bool               // the browser sent no known-device token of the account, so the user gets a mail
-	// prepare runs in the transaction that writes the session. It locks the user by
-	// admit and returns their current state.
+	isNewBrowser bool               // the browser sent no known-device token of the account, so startSession notifies the user by mail
+	// prepare runs in the transaction that writes the session. It must lock the user with
+	// admit. It returns the user as stored.
 	prepare func(*store.Tx) (rolecall.User, error)
 }
 
-// startSession creates a session for the user. The same transaction runs e.prepare,
-// ends the sessions of the request, and ends the oldest sessions above the maximum
-// of the user. The browser gets a known-device token. If a second factor is needed
-// and was not verified, startSession commits the changes of e.prepare and returns a
-// challenge.
+// startSession creates a session for the user and a known-device token for the browser.
+// In one transaction, it runs e.prepare, ends the sessions whose tokens the request
+// contains, and inserts the new session. If the user would then have more sessions than
+// the tenant allows, startSession also ends the oldest ones. If the user needs a second
+// factor and e.secondFactor is false, startSession creates no session. It then commits
+// the changes of e.prepare and returns a challenge.
 func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
@@ -180,8 +183,9 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 	return SignIn{Principal: live.principal, Token: token, Device: s.newDevice(a.Tenant.ID, email, e.password)}, nil
 }
 
-// mailNewBrowser notifies the user of a sign-in from a new browser. It skips the
-// first sign-in of an account, which is always from a new browser.
+// mailNewBrowser notifies the user by mail of a sign-in from a new browser. It sends no
+// mail for the first sign-in of an account, because that sign-in is always from a new
+// browser.
 func (s *Service) mailNewBrowser(tx *store.Tx, tenant *rolecall.Tenant, user *rolecall.User, session *rolecall.Session) error {
 	last, err := tx.LastLogin(user.ID)
 	if err != nil || last == 0 {
@@ -190,8 +194,9 @@ func (s *Service) mailNewBrowser(tx *store.Tx, tenant *rolecall.Tenant, user *ro
 	return s.notifyOfSession(tx, tenant.ID, user, rolecall.MailNewBrowser, session)
 }
 
-// endSession ends the session of the token if it is a session of the tenant. It also
-// voids a change of the user's own address that was requested in this session.
+// endSession ends the session of the token. It does nothing if the tenant has no session
+// with this token. If the user requested a change of the user's own address in this
+// session, the confirmation link of the change becomes invalid.
 func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Token, reason string) error {
 	state, err := tx.SessionByToken(token.Hash())
 	if ok, err := access.Found(err); !ok {
@@ -207,9 +212,10 @@ func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Tok
 	return nil
 }
 
-// Refresh returns the successor of the session's token. Until the successor is used
-// for the first time, each refresh with the old token returns the same successor. So
-// a lost response or parallel requests do not sign the user out.
+// Refresh returns the session with a new token, the successor of the presented token.
+// Until the successor is used for the first time, each Refresh with the old token returns
+// the same successor. So a lost response or parallel requests do not sign the user out.
+// Refresh returns the errors of Authenticate.
 func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, error) {
 	e, token, err := s.session(ctx, a.Tenant, a.Presented)
 	if err != nil {
@@ -227,8 +233,8 @@ func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, erro
 	return in, err
 }
 
-// successor returns the successor of the session's token: the stored one, or else a
-// new one. It returns ErrUnauthenticated if the session has ended.
+// successor returns the successor of the session token. If the store contains no
+// successor yet, it creates one. It returns ErrUnauthenticated if the session has ended.
 func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 	for range access.MaxRetries {
 		state, err := tx.SessionByToken(token.Hash())
@@ -269,8 +275,8 @@ func (s *Service) Logout(ctx context.Context, a access.Anonymous) error {
 	})
 }
 
-// known returns the tokens of the request that are stored, so that a request with
-// unknown tokens only reads.
+// known returns the tokens of the request that belong to a stored session. Logout calls
+// it first, so that a request that has only unknown tokens causes no write.
 func (s *Service) known(ctx context.Context, a *access.Anonymous) (known []secret.Token, err error) {
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		for _, token := range a.Presented {
@@ -286,10 +292,9 @@ func (s *Service) known(ctx context.Context, a *access.Anonymous) (known []secre
 	return known, err
 }
 
-// buckets returns the counters of a sign-in attempt. An attempt from a known device
-// has its own counter, so that an attack on the account does not lock out its user.
-// Attempts without a known device (a nil device) are counted by account and by
-// source.
+// buckets returns the counters of a sign-in attempt. If device is nil, the attempt is
+// counted by account and by source. An attempt from a known device has a separate
+// counter, so that an attack on the account does not lock out its user.
 func (s *Service) buckets(a *access.Anonymous, email string, device *deviceToken) []rolecall.Bucket {
 	if device != nil {
 		return []rolecall.Bucket{s.limiter.Bucket("device", s.limiter.Limits.AccountAndSource, 15*time.Minute, device.ID.String())}
@@ -297,15 +302,16 @@ func (s *Service) buckets(a *access.Anonymous, email string, device *deviceToken
 	return s.limiter.SignIn(a.TenantName, rolecall.EmailKey(email), a.Source)
 }
 
-// ownBuckets returns the counter of attempts at which a signed-in user enters their
-// own password. Only the user can fill it, so an attack on the account does not keep
-// the user from changing the password.
+// ownBuckets returns the counter of the attempts in which a signed-in user enters their
+// own password. Only requests of the signed-in user increase this counter. So an attack
+// on the account from outside does not keep the user from changing the password.
 func (s *Service) ownBuckets(u *rolecall.User) []rolecall.Bucket {
 	return []rolecall.Bucket{s.limiter.Bucket("own password", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
 }
 
-// verify is Passwords.Verify for a counted attempt. It refunds the attempt if too
-// many hashes are computed at the same time and the password was not verified.
+// verify calls Passwords.Verify for an attempt that was counted. If Passwords.Verify
+// returns ErrBusy, the password was not verified, and verify subtracts the attempt from
+// its counters.
 func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, password string) (ok, outdated bool, err error) {
 	ok, outdated, err = s.passwords.Verify(ctx, hash, password)
 	if errors.Is(err, rolecall.ErrBusy) {

@@ -11,11 +11,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// AuthenticateBearer returns the principal of the token or operator key in an
-// Authorization header, and records the use. The source is the address of the
+// AuthenticateBearer returns the principal of the API token or operator key in an
+// Authorization header, and records its use. The argument source is the address of the
 // client. AuthenticateBearer returns ErrUnauthenticated for every invalid token,
-// ErrTenantSuspended for a token of a suspended tenant, ErrUnavailable if the store
-// is unreachable, and the errors of AuthenticateOperator.
+// ErrTenantSuspended for a valid API token of a suspended tenant, and ErrUnavailable if
+// the store is unreachable. For an operator key, it returns the errors of
+// AuthenticateOperator.
 func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, bearer, source string) (*authz.Principal, error) {
 	if key, ok := secret.ParseOperatorKey(bearer); ok {
 		return s.operatorIn(ctx, tenant, key, source)
@@ -42,7 +43,8 @@ func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant
 	return e.principal, nil
 }
 
-// apiToken returns the principal of the token, or ErrNotFound.
+// apiToken returns the cache entry of the API token, and loads the token if no fresh
+// entry exists. It returns ErrNotFound if the token is unknown.
 func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
 	key := principalKey{tenant.ID, [32]byte(token.Hash())}
 	current := func(e *principalEntry) bool {

@@ -10,14 +10,15 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// passwordChanged is the reason in the events of sessions and API tokens that end
-// with a change of the password.
+// passwordChanged is the reason in the events of sessions and API tokens that end because
+// the password was changed.
 const passwordChanged = "password changed"
 
-// setPassword sets a password without a verification of the old one: by a mailed link or
-// by an operator. An attacker may be signed in, so setPassword also ends the user's
-// sessions, links and API tokens. A pending user gets no notice, because this is the
-// user's first password. The argument before is the user before the change.
+// setPassword sets the password of a user who did not enter the old one: after a mailed
+// link, or by an operator. An attacker may know the old password, so setPassword also
+// ends the user's sessions and makes the mailed links and API tokens of the user invalid.
+// The argument before is the user before the change. If this user is pending, the
+// password is the first one, and setPassword sends no notice.
 func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event, from access.Browser) error {
 	tx.SetPassword(before.ID, hash, s.now())
 	if err := revokeAccess(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
@@ -39,9 +40,10 @@ func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *ro
 	return s.access.Notify(tx, tenant, before, "the password was changed", from)
 }
 
-// recordRevoked writes an event for each revoked API token of the user, as a copy of like
-// with another type, the values of the token and the reason. It also voids the links that
-// were requested with the tokens.
+// recordRevoked writes an event for each API token of the user that was revoked. Each
+// event is a copy of like with another type, the values of the token, and the reason.
+// recordRevoked also makes the mailed links invalid that were requested with these
+// tokens.
 func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
 		access.VoidLinks(tx, token.ID)
@@ -58,8 +60,9 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 	return nil
 }
 
-// emailChanged revokes the earlier access to the user's account. It also notifies
-// the old address, unless both addresses are equal but for their spelling.
+// emailChanged calls revokeAccess after the user's address was changed from that of old
+// to that of changed. It also notifies the old address, unless the two addresses differ
+// only in spelling, such as in case.
 func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event, from access.Browser) error {
 	if err := revokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
@@ -69,9 +72,9 @@ func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, chan
 	})
 }
 
-// revokeAccess revokes the access to the user's account that does not need the new
-// credentials. It ends all sessions except the session with the id except, which may be
-// zero. It deletes the invitation and all one-time tokens.
+// revokeAccess ends the sessions of the user and deletes the user's invitation and all
+// one-time tokens. It keeps the session with the id except, unless this id is zero. API
+// tokens of the user stay valid.
 func revokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
 	tx.DeleteAllOneTimeTokens(user)
 	if _, err := tx.DeleteInvitationOf(user); err != nil {
@@ -80,9 +83,10 @@ func revokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID,
 	return access.EndSessions(tx, user, except, event, reason)
 }
 
-// ownPassword verifies the caller's password. It returns the stored hash and the
-// counted attempt. For a wrong password it records a failed sign-in and returns
-// ErrValidation at pointer. It also returns ErrTooManyAttempts and ErrBusy.
+// ownPassword verifies the password of the caller. It returns the stored hash, and the
+// counters of this attempt. If the password is wrong, it records a failed sign-in and
+// returns ErrValidation with a field error at the JSON Pointer pointer. It also returns
+// ErrTooManyAttempts and ErrBusy.
 func (s *Service) ownPassword(ctx context.Context, c access.Caller, pointer, password string) (hash string, counted []rolecall.Counted, err error) {
 	if counted, err = s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
 		return "", nil, err
@@ -108,8 +112,8 @@ func wrongOwn(pointer string) error {
 }
 
 // ChangePassword changes the caller's password and ends their other sessions. It returns
-// a new known-device token, because tokens that were issued under the old password become
-// invalid. It returns ErrValidation, ErrTooManyAttempts and ErrBusy.
+// a new known-device token, because the change makes all earlier known-device tokens of
+// the user invalid. It returns ErrValidation, ErrTooManyAttempts and ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, password string) (device string, err error) {
 	if err := s.access.CheckNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
 		return "", err

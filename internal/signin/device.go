@@ -14,17 +14,19 @@ import (
 // DeviceLifetime is how long a known-device token is valid.
 const DeviceLifetime = 90 * 24 * time.Hour
 
-// deviceToken is the content of a known-device token, which is stored encrypted in
-// the device cookie.
+// deviceToken is the content of a known-device token. A known-device token shows that a
+// user of the account has signed in from this browser before. The device cookie contains
+// it in encrypted form.
 type deviceToken struct {
 	ID       rolecall.AnyID `json:"id"`
 	Account  string         `json:"account"`
-	Password []byte         `json:"password"` // digest of the stored hash
+	Password []byte         `json:"password"` // digest of the password hash when the token was issued
 	IssuedAt rolecall.Time  `json:"issuedAt"`
 }
 
-// newDevice returns a known-device token for the account. It is valid until the
-// password with this hash is changed.
+// newDevice returns a known-device token for the account, in encrypted form. The argument
+// hash is the hash of the account's password. The token becomes invalid when the password
+// is changed, and at the latest after DeviceLifetime.
 func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string {
 	now := s.now()
 	content, err := json.Marshal(deviceToken{rolecall.NewID[any](now), rolecall.EmailKey(email), secret.Digest([]byte(hash)), now})
@@ -34,14 +36,15 @@ func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string
 	return s.keys.Seal("device", content, tenant[:])
 }
 
-// isStale reports whether the password of the account has changed since the token
-// was made.
+// isStale reports whether the password of the account has changed since the token was
+// created. The argument hash is the current hash of the password.
 func (m *deviceToken) isStale(hash string) bool {
 	return !bytes.Equal(m.Password, secret.Digest([]byte(hash)))
 }
 
-// currentDevice is like device, but also returns nil if the token is stale. The argument
-// hash is the stored hash of the account's password.
+// currentDevice returns the known-device token of the request for the account. It returns
+// nil if the request has no such token, or if the password has changed since. The
+// argument hash is the stored hash of the account's password.
 func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *deviceToken {
 	if token := s.device(a, email); token != nil && !token.isStale(hash) {
 		return token
@@ -49,9 +52,10 @@ func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *device
 	return nil
 }
 
-// device returns the known-device token of the request for the account, or nil. The
-// token may be stale. A sibling host can set additional cookies, but cannot replace
-// the right one.
+// device returns the known-device token of the request for the account, or nil. It does
+// not check whether the password has changed since. It searches all device cookies of the
+// request, because a page on a sibling host can set additional cookies with the same
+// name.
 func (s *Service) device(a *access.Anonymous, email string) *deviceToken {
 	account := rolecall.EmailKey(email)
 	for _, sealed := range a.Devices {
@@ -74,10 +78,10 @@ const (
 	deviceBytesKept = 3500
 )
 
-// KeptDevices returns the known-device tokens that a browser keeps, the newest
-// first: the new one, and the existing ones of other accounts, so that users who
-// share a browser stay known. Tokens of other tenants cannot be decrypted and are
-// kept too.
+// KeptDevices returns the known-device tokens to store in the cookie of a browser, the
+// newest first. These are the new token and the earlier tokens of other accounts, so that
+// each user of a shared browser stays known. Earlier tokens of the same account are
+// dropped. Tokens of other tenants cannot be decrypted here and are kept.
 func (s *Service) KeptDevices(tenant rolecall.TenantID, newest string, others []string) []string {
 	kept, bytes := []string{newest}, len(newest)
 	token, _ := s.openDevice(tenant, newest)

@@ -14,26 +14,27 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ownChangesLimit is how many changes of the own address a user can request per
-// hour. Each request can send a mail to a stranger.
+// ownChangesLimit is the maximum number of requests per hour with which a user can change
+// the user's own address. Each request can send a mail to an address that belongs to
+// another person.
 const ownChangesLimit = 10
 
-// addressChange is the stored data of an email change token.
+// addressChange is the data that is stored with the token of an email change.
 type addressChange struct {
 	Email string          `json:"email"`
-	By    rolecall.UserID `json:"by,omitzero"` // the user who requested it, if it was another user
+	By    rolecall.UserID `json:"by,omitzero"` // the user or service account that requested the change; zero: the user themselves or an operator
 }
 
 // RequestEmailChange mails a confirmation link to the new address, once for each
-// idempotency key. If another user has this address, no link is mailed; the response
-// and the work are the same. The user is notified at the current address.
+// idempotency key. It also notifies the user at the current address. If another user has
+// the new address, RequestEmailChange mails no link. It then returns the same result and
+// does the same work, so that the caller does not learn that the address is in use.
 //
-// To change the address of another user, the caller must hold everything that this
-// user holds, because the owner of the address can reset the password.
-// RequestEmailChange returns ErrValidation, ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, the errors of
-// idempotency keys, and for the caller's own address ErrSessionRequired and
-// ErrTooManyAttempts.
+// To change the address of another user, the caller must hold all permissions of this
+// user, because the owner of the new address can reset the password. RequestEmailChange
+// returns ErrValidation, ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions,
+// ErrUserSuspended, ErrTooManyMails, and the errors of idempotency keys. For the caller's
+// own address, it can also return ErrSessionRequired and ErrTooManyAttempts.
 func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID, email string) (created idempotency.Created[rolecall.EmailChange], err error) {
 	if err := authz.ChangeEmail.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -89,8 +90,9 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 	})
 }
 
-// requestOwnChange is RequestLink for the caller's own address. It has a limit per
-// caller and returns ErrTooManyAttempts above it.
+// requestOwnChange counts a request of the caller to change their own address. It is used
+// in place of access.Service.RequestLink, which has a limit per tenant. Above the limit
+// of the caller, it returns ErrTooManyAttempts.
 func (s *Service) requestOwnChange(tx *store.Tx, c access.Caller) error {
 	if err := access.LockCredential(tx, c); err != nil {
 		return err
@@ -98,10 +100,10 @@ func (s *Service) requestOwnChange(tx *store.Tx, c access.Caller) error {
 	return s.limiter.CountIn(tx, s.limiter.Bucket("email changes", ownChangesLimit, time.Hour, c.User.ID.String()), rolecall.ErrTooManyAttempts)
 }
 
-// mailEmailChange mails a confirmation link to the new address and replaces an
-// earlier request. The mail does not contain the name of the user, because the
-// address can belong to a stranger. If another user has the address, mailEmailChange
-// writes the same rows, but no mail is sent.
+// mailEmailChange stores the email change of the user u and mails the confirmation link
+// to the new address. It replaces an earlier request. The mail does not contain the name
+// of the user, because the address can belong to another person. If another user has the
+// address, mailEmailChange writes the same number of rows, but sends no mail.
 func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
 	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 	taken, err := access.Found(err)
@@ -119,10 +121,11 @@ func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.Use
 	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
 }
 
-// noticeEmailChange notifies the user's current address that a new one was requested,
-// whether or not another user has it. If the addresses differ only in spelling, no notice
-// is sent, because the link goes to the same mailbox. A pending user gets no notice
-// either, because the current address is not confirmed yet.
+// noticeEmailChange notifies the user at the current address that a new address was
+// requested. It also sends this notice if another user has the new address. It sends none
+// if the two addresses differ only in spelling, because the confirmation link goes to the
+// same mailbox. It also sends none to a pending user, whose current address is not
+// confirmed yet.
 func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.User, email string) error {
 	if rolecall.EmailKey(email) == u.EmailKey() || u.Status == rolecall.UserPending {
 		return nil
@@ -137,9 +140,10 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
 }
 
-// ChangeEmail sets the address that the token confirms, once. It ends the user's
-// other sessions and notifies the old address. It creates no session. It returns
-// ErrEmailChangeInvalid, ErrEmailTaken, ErrUserSuspended and ErrTenantSuspended.
+// ChangeEmail sets the new address of the user after the user has opened the confirmation
+// link. A token works once. ChangeEmail ends the user's other sessions, notifies the old
+// address, and creates no session. It returns ErrEmailChangeInvalid, ErrEmailTaken,
+// ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token secret.Token) error {
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		_, _, err := s.changing(tx, a.Tenant, token)
@@ -184,7 +188,8 @@ func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token sec
 	})
 }
 
-// ownSession returns the id of the user's session among the tokens, or zero.
+// ownSession returns the id of the first session among the presented tokens that belongs
+// to the user. It returns the zero id if no token belongs to a session of the user.
 func ownSession(tx *store.Tx, presented []secret.Token, user rolecall.UserID) (rolecall.SessionID, error) {
 	for _, token := range presented {
 		state, err := tx.SessionByToken(token.Hash())
@@ -197,9 +202,10 @@ func ownSession(tx *store.Tx, presented []secret.Token, user rolecall.UserID) (r
 	return rolecall.SessionID{}, nil
 }
 
-// changing returns the user and the new address of an unexpired email change token. If
-// another user requested the change, the other user must still be allowed to change the
-// address.
+// changing returns the user and the new address of an email change token. It returns
+// ErrEmailChangeInvalid if the token is unknown or expired. It also returns this error if
+// another user requested the change and is no longer allowed to change the address of
+// this user.
 func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (user rolecall.User, email string, err error) {
 	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
 	if ok, err := access.Found(err); err != nil {
@@ -227,7 +233,8 @@ func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.To
 	return user, change.Email, err
 }
 
-// checkEmail returns ErrValidation at /email for an invalid address.
+// checkEmail returns ErrValidation with a field error at /email if the address is
+// invalid.
 func checkEmail(email string) error {
 	var faults rolecall.FieldErrors
 	code, detail := rolecall.CheckEmail(email)

@@ -15,8 +15,8 @@ import (
 
 const totpPurpose = "totp"
 
-// totpBelongs returns the additional data that binds an encrypted TOTP secret to its
-// row.
+// totpBelongs returns the associated data for the encryption of a TOTP secret. With it,
+// the secret can be decrypted only for this tenant and this user.
 func totpBelongs(tenant rolecall.TenantID, user rolecall.UserID) []byte {
 	return append(tenant[:], user[:]...)
 }
@@ -24,7 +24,7 @@ func totpBelongs(tenant rolecall.TenantID, user rolecall.UserID) []byte {
 // OwnFactors are the second factors of the caller.
 type OwnFactors struct {
 	rolecall.Factors
-	Demanded bool // the tenant requires a second factor of the caller
+	Demanded bool // the tenant requires that the caller has a second factor
 }
 
 // Factors returns the caller's second factors.
@@ -37,14 +37,15 @@ func (s *Service) Factors(ctx context.Context, c access.Caller) (own OwnFactors,
 	return own, err
 }
 
-// TOTPSecret is a secret for an authenticator app. It is shown once.
+// TOTPSecret is a new secret for an authenticator app. The user sees it only once.
 type TOTPSecret struct {
 	Secret string // in base32
-	URI    string // otpauth://
+	URI    string // an otpauth URI, for a QR code
 }
 
-// BeginTOTP returns a new pending secret for the caller. The current secret stays in
-// use until ConfirmTOTP gets a code of the new one.
+// BeginTOTP creates a pending TOTP secret for the caller and returns it. The current
+// secret stays in use until ConfirmTOTP receives a code that the app has computed from
+// the new secret.
 func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, error) {
 	made := secret.NewTOTP()
 	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c.Tenant.ID, c.User.ID))
@@ -55,9 +56,9 @@ func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, e
 	return TOTPSecret{made.Base32(), made.URI(c.Tenant.DisplayName, c.User.Email)}, err
 }
 
-// ConfirmTOTP activates the pending secret if the code is valid. If the caller has no
-// recovery codes, it also creates and returns them. It returns ErrValidation and
-// ErrTooManyAttempts.
+// ConfirmTOTP activates the pending secret if the code is correct, and ends the caller's
+// other sessions. If the caller has no recovery codes, ConfirmTOTP creates recovery codes
+// and returns them. It returns ErrValidation for a wrong code, and ErrTooManyAttempts.
 func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string) (codes []secret.RecoveryCode, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
@@ -90,8 +91,8 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string)
 	return codes, err
 }
 
-// wrongOwnCode returns the error for a wrong code of a signed-in user. It is not a 401,
-// because clients would take a 401 as the end of the session.
+// wrongOwnCode returns the error for a wrong code from a signed-in user. The status is
+// not 401, because clients interpret a 401 as the end of the session.
 func wrongOwnCode() error {
 	return rolecall.FieldErrors{{Pointer: "/code", Code: "wrong", Detail: "must be the current code of an authenticator app that you have started to add"}}.Err()
 }
@@ -103,9 +104,9 @@ func asOwn(err error) error {
 	return err
 }
 
-// ownFactors returns the caller's factors and locks them until the end of the
-// transaction. It returns ErrUnauthenticated if the caller was deleted or is not
-// active.
+// ownFactors returns the caller's second factors, and locks the caller's row until the
+// end of the transaction. It returns ErrUnauthenticated if the caller was deleted or is
+// not active.
 func (s *Service) ownFactors(tx *store.Tx, c access.Caller) (rolecall.Factors, error) {
 	if active, err := tx.LockActiveUser(c.User.ID); err != nil {
 		return rolecall.Factors{}, err
@@ -122,8 +123,8 @@ func (s *Service) factorEvent(c access.Caller, kind rolecall.EventType, method r
 	return event
 }
 
-// factorChanged ends the caller's other sessions and notifies the caller of the
-// event.
+// factorChanged ends the caller's other sessions after a factor was added or removed, and
+// notifies the caller by mail. The argument event is the event of the change.
 func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.Event) error {
 	what := map[rolecall.EventType]string{rolecall.EventFactorAdded: "added", rolecall.EventFactorRemoved: "removed"}[event.Type]
 	if err := access.EndSessions(tx, c.User.ID, c.Session.ID, event, "second factor "+what); err != nil {
@@ -133,8 +134,9 @@ func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.E
 	return s.access.Notify(tx, c.Tenant.ID, &c.User, name+" was "+what, c.Browser())
 }
 
-// factorAdded is factorChanged for a new factor. If left, the number of the caller's
-// recovery codes, is zero, it creates and returns new recovery codes.
+// factorAdded calls factorChanged after a factor was added. The argument left is the
+// number of unused recovery codes of the caller. If left is zero, factorAdded creates new
+// recovery codes and returns them.
 func (s *Service) factorAdded(tx *store.Tx, c access.Caller, event *rolecall.Event, left int) ([]secret.RecoveryCode, error) {
 	err := s.factorChanged(tx, c, event)
 	if err != nil || left > 0 {
@@ -153,8 +155,8 @@ func (s *Service) giveRecoveryCodes(tx *store.Tx, c access.Caller) []secret.Reco
 	return codes
 }
 
-// MakeRecoveryCodes replaces the caller's recovery codes and ends their other
-// sessions. It returns ErrNoSecondFactor.
+// MakeRecoveryCodes replaces the caller's recovery codes, ends their other sessions, and
+// returns the new codes. It returns ErrNoSecondFactor if the caller has no second factor.
 func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes []secret.RecoveryCode, err error) {
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
@@ -174,8 +176,9 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes
 	return codes, err
 }
 
-// RemoveTOTP removes the caller's authenticator app. It returns ErrNotFound and
-// ErrFactorDemanded.
+// RemoveTOTP removes the caller's authenticator app. It returns ErrNotFound if the caller
+// has no app, and ErrFactorDemanded if the caller would have no second factor and the
+// tenant requires one.
 func (s *Service) RemoveTOTP(ctx context.Context, c access.Caller) error {
 	return s.removeFactor(ctx, c, rolecall.FactorTOTP, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
 		had := own.TOTP.Sealed != nil
@@ -185,8 +188,8 @@ func (s *Service) RemoveTOTP(ctx context.Context, c access.Caller) error {
 	})
 }
 
-// RemovePasskey removes one of the caller's passkeys. It returns ErrNotFound and
-// ErrFactorDemanded.
+// RemovePasskey removes the passkey with the id. It returns ErrNotFound if the caller has
+// no such passkey, and ErrFactorDemanded as RemoveTOTP does.
 func (s *Service) RemovePasskey(ctx context.Context, c access.Caller, id []byte) error {
 	return s.removeFactor(ctx, c, rolecall.FactorPasskey, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
 		own.Passkeys = slices.DeleteFunc(own.Passkeys, func(key rolecall.Passkey) bool { return string(key.ID) == string(id) })
@@ -194,9 +197,9 @@ func (s *Service) RemovePasskey(ctx context.Context, c access.Caller, id []byte)
 	})
 }
 
-// removeFactor removes a factor of the caller, and with the last factor also the
-// recovery codes. The function remove deletes the factor from the store and from
-// own, and reports whether it existed.
+// removeFactor removes a factor of the caller. If it was the last factor, removeFactor
+// also deletes the recovery codes. The function remove must delete the factor from the
+// store and from own, and report whether the factor existed.
 func (s *Service) removeFactor(ctx context.Context, c access.Caller, method rolecall.FactorMethod, remove func(tx *store.Tx, own *rolecall.Factors) (bool, error)) error {
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
@@ -221,11 +224,11 @@ func (s *Service) removeFactor(ctx context.Context, c access.Caller, method role
 	})
 }
 
-// ResetFactors removes all second factors of a user who has lost them, ends their
-// sessions and notifies them. Afterwards the password alone is enough to sign in, so
-// the caller must hold everything that the user holds. ResetFactors returns
-// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, and for the caller
-// themselves ErrFactorDemanded and ErrSessionRequired.
+// ResetFactors removes all second factors of a user who has lost them, ends the user's
+// sessions, and notifies the user. Afterwards, the password alone is enough to sign in.
+// So the caller must hold all permissions of this user. ResetFactors returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions. If callers reset their own factors, it
+// can also return ErrFactorDemanded and ErrSessionRequired.
 func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.ResetFactors.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -248,8 +251,8 @@ func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall
 	})
 }
 
-// ownFactorBuckets returns the counter of the user's attempts at their own factors.
-// Only the signed-in user can fill it.
+// ownFactorBuckets returns the counter of the codes and passkeys that a signed-in user
+// sends. Only requests of the signed-in user increase this counter.
 func (s *Service) ownFactorBuckets(u *rolecall.User) []rolecall.Bucket {
 	return []rolecall.Bucket{s.limiter.Bucket("own factors", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
 }

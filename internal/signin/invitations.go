@@ -11,11 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// AcceptInvitation sets the user's password, ends their other sessions and API
-// tokens, and signs them in, once for each token. A pending user becomes active. If
-// a second factor is needed, the password is set and the result is a challenge.
-// AcceptInvitation returns ErrInvitationInvalid, ErrValidation for the password,
-// ErrUserSuspended, ErrTenantSuspended and ErrBusy.
+// AcceptInvitation sets the user's password, ends their other sessions, revokes their API
+// tokens, and signs them in. A pending user becomes active. A token works once. If the
+// user needs a second factor, AcceptInvitation sets the password, creates no session, and
+// returns a challenge. It returns ErrInvitationInvalid, ErrUserSuspended,
+// ErrTenantSuspended, ErrBusy, and ErrValidation if the password is not acceptable.
 func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
@@ -63,8 +63,10 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 	}})
 }
 
-// invited returns the user of an unexpired invitation token. The user who created
-// the invitation must still be allowed to invite.
+// invited returns the user whom the invitation with this token is for. It returns
+// ErrInvitationInvalid if the token is unknown or expired, or if the user who created the
+// invitation is no longer allowed to invite this user. It returns ErrUserSuspended if the
+// invited user is suspended.
 func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	invitation, err := tx.InvitationByToken(token.Hash())
 	if ok, err := access.Found(err); err != nil {

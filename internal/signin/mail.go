@@ -8,8 +8,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CheckLink returns nil if the link of the mail is still valid, or if the mail is a
-// notice to an existing user.
+// CheckLink checks a mail shortly before it is sent. If the mail contains a link,
+// CheckLink returns the error that a use of the link would return now. If the mail is a
+// notice, CheckLink returns ErrNotFound if the user does not exist.
 func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) (err error) {
 	switch token := secret.Token(m.Token); m.Kind {
 	case rolecall.MailInvitation:
@@ -24,11 +25,13 @@ func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Ma
 	return err
 }
 
-// sessionNotices is the maximum number of session notices of one kind that a user gets
-// per hour, so that a caller with stolen credentials cannot flood the mailbox.
+// sessionNotices is the maximum number of mails of one kind per hour that notify a user
+// about sessions. Without this limit, an attacker with stolen credentials could flood the
+// mailbox.
 const sessionNotices = 3
 
-// notifyOfSession mails the user about the session, up to sessionNotices per hour.
+// notifyOfSession mails the user a notice about the session. It sends nothing if the user
+// has received sessionNotices mails of this kind within the hour.
 func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
 	bucket := s.limiter.Bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())

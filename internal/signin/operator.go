@@ -9,12 +9,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// errUserChanged reports that the user was changed while a command ran.
+// errUserChanged is the error of a command if another request changes the user while the
+// command runs.
 var errUserChanged = rolecall.ErrPreconditionFailed.With("The user was changed at the same time. Run the command again.")
 
-// SetPassword sets the password of the user with the address and ends all their
-// sessions and API tokens. A pending user becomes active. It returns ErrNotFound and
-// ErrValidation.
+// SetPassword sets the password of the user with the email address, ends the user's
+// sessions, and revokes the user's API tokens. A pending user becomes active. SetPassword
+// returns ErrNotFound, ErrValidation and ErrBusy. If another request changes the user at
+// the same time, it returns ErrPreconditionFailed.
 func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
 	tenant, err := s.access.TenantNamed(ctx, tenantName)
 	if err != nil {
@@ -53,9 +55,10 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	})
 }
 
-// SetEmail changes the user's address, ends all their sessions and notifies the old
-// address. If the addresses differ only in spelling, no notice is sent. It returns
-// ErrNotFound, ErrValidation and ErrEmailTaken.
+// SetEmail changes the user's email address to newEmail and ends all sessions of the
+// user. It notifies the old address, unless the two addresses differ only in spelling.
+// SetEmail returns ErrNotFound, ErrValidation and ErrEmailTaken. If another request
+// changes the user at the same time, it returns ErrPreconditionFailed.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err

@@ -19,12 +19,13 @@ import (
 // cachedOperators is the maximum number of operator keys in the cache of a process.
 const cachedOperators = 1000
 
-// operatorCache caches operator keys by hash. The entry under the zero hash records
-// whether any operator key exists: it contains the first stored key, or the zero key if
-// no key exists.
+// operatorCache caches operator keys by the hash of the key. The entry under the zero
+// hash answers whether any operator key exists. It contains one of the stored keys, or
+// the zero key if no key is stored.
 type operatorCache = otter.Cache[[32]byte, *operatorEntry]
 
-// operatorEntry is immutable except for touching.
+// operatorEntry is an entry of operatorCache. Only the member touching changes after the
+// entry was created.
 type operatorEntry struct {
 	key      rolecall.OperatorKey
 	stamp    invalidation.Stamp
@@ -35,8 +36,8 @@ func newOperatorCache() *operatorCache {
 	return otter.Must(&otter.Options[[32]byte, *operatorEntry]{MaximumSize: cachedOperators})
 }
 
-// Operated reports whether any operator key exists. The result may be one second
-// old.
+// Operated reports whether any operator key exists. The result can be up to one second
+// out of date.
 func (s *Service) Operated(ctx context.Context) (bool, error) {
 	e, err := invalidation.Load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
 		e := &operatorEntry{stamp: s.invalidation.Stamp()}
@@ -52,7 +53,8 @@ func (s *Service) Operated(ctx context.Context) (bool, error) {
 	return err == nil && !e.key.ID.IsZero(), err
 }
 
-// isCurrentOperator reports whether the entry is fresh.
+// isCurrentOperator reports whether the cached entry is fresh, so that it can be used
+// without a read from the store.
 func (s *Service) isCurrentOperator(e *operatorEntry) bool {
 	now := s.now()
 	if e.key.ID.IsZero() {
@@ -61,10 +63,10 @@ func (s *Service) isCurrentOperator(e *operatorEntry) bool {
 	return s.invalidation.IsFresh(e.stamp, now, e.key.ID)
 }
 
-// AuthenticateOperator returns the operator of the key, without a tenant. The source
-// is the address of the client. It returns ErrUnauthenticated, ErrTooManyAttempts if
-// the source has sent too many unknown keys, and ErrUnavailable if the store is
-// unreachable.
+// AuthenticateOperator returns the principal of the operator key, without a tenant. The
+// argument source is the address of the client. AuthenticateOperator returns
+// ErrUnauthenticated if the key is invalid, ErrTooManyAttempts if the source has sent too
+// many unknown keys, and ErrUnavailable if the store is unreachable.
 func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source string) (*authz.Principal, error) {
 	token, ok := secret.ParseOperatorKey(bearer)
 	if !ok {
@@ -77,9 +79,10 @@ func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source strin
 	return authz.NewOperatorPrincipal(rolecall.Tenant{}, key, s.now()), nil
 }
 
-// operatorIn returns the operator of the key in the tenant. The tenant may be suspended,
-// because operators suspend and resume tenants. For a tenant that the key cannot access,
-// operatorIn returns the same ErrUnauthenticated as for an unknown tenant.
+// operatorIn returns the principal of the operator key in the tenant. It accepts a
+// suspended tenant, because operators suspend and resume tenants. If the key is not valid
+// for the tenant, operatorIn returns the same ErrUnauthenticated as for an unknown
+// tenant.
 func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*authz.Principal, error) {
 	key, err := s.operatorKey(ctx, token, source)
 	if err != nil {
@@ -91,9 +94,10 @@ func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token 
 	return authz.NewOperatorPrincipal(tenant, key, s.now()), nil
 }
 
-// operatorKey returns the unexpired key of the token and records its use. Each
-// unknown key costs one read and is counted for the source. Above the limit, only
-// keys in the cache of this process are accepted from the source.
+// operatorKey returns the unexpired operator key with this token and records its use.
+// Each unknown key costs one read from the store and is counted for the source. After too
+// many unknown keys, the source can use only the keys that are in the cache of this
+// process. For other keys, operatorKey returns ErrTooManyAttempts.
 func (s *Service) operatorKey(ctx context.Context, token secret.Token, source string) (*rolecall.OperatorKey, error) {
 	hash := [32]byte(token.Hash())
 	buckets := []rolecall.Bucket{s.limiter.Bucket("operator keys", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(source))}
@@ -127,8 +131,8 @@ func (s *Service) loadOperator(ctx context.Context, hash [32]byte) (*operatorEnt
 	return e, err
 }
 
-// touchOperator writes the last use of the key, at most once a minute. It ignores
-// errors, because the time is only informative.
+// touchOperator writes the time of the last use of the key, at most once a minute. It
+// logs errors and does not return them, because the time is only informative.
 func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
 	now := s.now()
 	if now.Sub(e.key.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {

@@ -14,19 +14,20 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// The purposes of challenges that are not stored.
+// The purposes of challenges that contain their own MAC, and so are not stored when they
+// are created.
 const (
 	passkeyCreation = "passkey creation"
 	passkeySignIn   = "passkey sign-in"
 	passkeyProof    = "passkey proof"
 )
 
-// defaultPasskeyName is the name of a passkey that is enrolled during sign-in.
+// defaultPasskeyName is the name of a passkey that a user enrolls during sign-in.
 const defaultPasskeyName = "Passkey"
 
-// PasskeyCreationOptions returns the publicKey options of
-// navigator.credentials.create, as JSON, for a new passkey of the caller. It returns
-// ErrPasskeysUnavailable and ErrTooManyPasskeys.
+// PasskeyCreationOptions returns the options with which a browser creates a passkey for
+// the caller: the member publicKey of the argument of navigator.credentials.create, as
+// JSON. It returns ErrPasskeysUnavailable and ErrTooManyPasskeys.
 func (s *Service) PasskeyCreationOptions(ctx context.Context, c access.Caller) ([]byte, error) {
 	if s.passkeys == nil {
 		return nil, rolecall.ErrPasskeysUnavailable
@@ -45,27 +46,29 @@ func webauthnUser(c access.Caller, f *rolecall.Factors) *passkey.User {
 	return &passkey.User{User: &c.User, Tenant: c.Tenant.DisplayName, Passkeys: f.Passkeys}
 }
 
-// challenge returns a WebAuthn challenge that is bound to the caller and the
+// challenge returns a WebAuthn challenge that is valid only for the caller and the
 // purpose.
 func (s *Service) challenge(purpose string, c access.Caller) secret.Token {
 	return s.keys.Challenge(purpose, s.now().Add(challengeLifetime), c.Tenant.ID.String(), c.User.ID.String())
 }
 
-// NewPasskey is a created passkey. It has new recovery codes if the user had no recovery
-// codes. The codes are shown once.
+// NewPasskey is a created passkey. If the user had no recovery codes, it also has new
+// recovery codes. The user sees these codes only once.
 type NewPasskey struct {
 	rolecall.Passkey
 	RecoveryCodes []secret.RecoveryCode
 }
 
-// passkeyValue is the stored form of a passkey in idempotency keys and events. Only
-// the owner of the passkey can read it in events.
+// passkeyValue is the form in which idempotency keys and events store a passkey. In
+// events, only the user of the passkey can read it.
 type passkeyValue struct {
 	Passkey rolecall.Passkey `json:"passkey"`
 }
 
-// AddPasskey stores the passkey of a response to PasskeyCreationOptions, once for
-// each idempotency key. A replay has no recovery codes. It returns ErrValidation,
+// AddPasskey stores the passkey that an authenticator has created from
+// PasskeyCreationOptions, once for each idempotency key. The argument document is the
+// response of the authenticator. If the request repeats an earlier one, the result has no
+// recovery codes. AddPasskey returns ErrValidation, ErrPasskeysUnavailable,
 // ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of idempotency keys.
 func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempotency.Key, name string, document []byte) (created idempotency.Created[NewPasskey], err error) {
 	faults := checkPasskeyName(name)
@@ -84,7 +87,7 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "addPasskey", Location: "/auths/factors", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made.Passkey}, Event: event,
 		Insert: func(tx *store.Tx) error {
-			own, err := s.ownFactors(tx, c) // first, so that a claimed idempotency key is reported before other errors
+			own, err := s.ownFactors(tx, c) // this call comes first, so that a claimed idempotency key is reported before other errors
 			if err != nil {
 				return err
 			}
@@ -100,12 +103,12 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 		return created, err
 	case first == nil:
 		return idempotency.Created[NewPasskey]{Value: made}, nil
-	case first.Resource == nil: // erased with its owner, who was restored without it
+	case first.Resource == nil: // the passkey was erased with its user, and the user was restored without it
 		return created, rolecall.ErrNotFound
 	}
 	var stored passkeyValue
 	err = json.Unmarshal(first.Resource, &stored)
-	stored.Passkey.ID = response.ID // not stored, but the same as in the repeated request
+	stored.Passkey.ID = response.ID // the id is not stored, but the repeated request contains it
 	return idempotency.Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
 }
 
@@ -116,8 +119,8 @@ func checkPasskeyName(name string) (faults rolecall.FieldErrors) {
 
 var refusedPasskey = rolecall.FieldError{Pointer: "/passkey", Code: "refused", Detail: "must be the response of an authenticator to options that are less than five minutes old"}
 
-// insertPasskey stores the passkey of the response with the name and the creation
-// time of made.
+// insertPasskey verifies the response and stores its passkey, with the name and the
+// creation time of made. The argument own has the second factors of the caller.
 func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Factors, made rolecall.Passkey, response passkey.Response) error {
 	if len(own.Passkeys) >= rolecall.PasskeysMax {
 		return rolecall.ErrTooManyPasskeys
@@ -136,8 +139,9 @@ func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Fac
 	return err
 }
 
-// UpdatePasskey renames a passkey of the caller and returns the result. It returns
-// ErrValidation and ErrNotFound.
+// UpdatePasskey renames a passkey of the caller and returns the renamed passkey. If name
+// is not set, UpdatePasskey changes nothing. It returns ErrValidation for an invalid
+// name, and ErrNotFound if the caller has no passkey with this id.
 func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte, name rolecall.Optional[string]) (key rolecall.Passkey, err error) {
 	if name.Set {
 		if err := checkPasskeyName(name.Value).Err(); err != nil {
@@ -168,15 +172,16 @@ func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte,
 	return key, err
 }
 
-// isChallenge reports whether the token is a valid challenge for the caller and the
-// purpose.
+// isChallenge reports whether the method challenge has returned this token for the caller
+// and the purpose, and the token has not expired.
 func (s *Service) isChallenge(purpose string, c access.Caller, token secret.Token) bool {
 	return s.keys.VerifyChallenge(purpose, token, s.now(), c.Tenant.ID.String(), c.User.ID.String())
 }
 
-// PasskeySignInOptions returns the publicKey options of navigator.credentials.get,
-// as JSON, for a sign-in with a passkey and without a password. Nothing is stored,
-// and unknown tenants get the same options. It returns ErrPasskeysUnavailable.
+// PasskeySignInOptions returns the options with which a user signs in with a passkey
+// instead of a password: the member publicKey of the argument of
+// navigator.credentials.get, as JSON. It stores nothing, and works in the same way for
+// unknown tenants. It returns ErrPasskeysUnavailable.
 func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 	if s.passkeys == nil {
 		return nil, rolecall.ErrPasskeysUnavailable
@@ -184,10 +189,10 @@ func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 	return s.passkeys.RequestOptions(s.keys.Challenge(passkeySignIn, s.now().Add(challengeLifetime), a.TenantName), nil)
 }
 
-// PasskeySignIn signs a user in with a passkey only. The passkey counts as password
-// and second factor, because the authenticator has verified the user. It returns
-// ErrPasskeyRefused, and for a valid passkey ErrUserSuspended and
-// ErrTenantSuspended.
+// PasskeySignIn signs a user in with a passkey alone. The passkey replaces the password
+// and the second factor, because the authenticator has verified the user, for example
+// with a PIN. PasskeySignIn returns ErrPasskeyRefused if the passkey is not valid. For a
+// valid passkey, it can return ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, document []byte) (SignIn, error) {
 	response, ok := passkey.ReadResponse(document)
 	if !ok || !s.keys.VerifyChallenge(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
@@ -241,9 +246,9 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 	}})
 }
 
-// consumeChallenge marks a challenge as used and reports whether it was unused. The row has no
-// user, so that operations that delete the tokens of a user do not make the
-// challenge usable again.
+// consumeChallenge stores the challenge as used, and reports whether it was unused
+// before. The stored row has no user, so that deleting the tokens of a user does not
+// delete the row and make the challenge usable again.
 func (s *Service) consumeChallenge(tx *store.Tx, challenge secret.Token) (bool, error) {
 	now := s.now()
 	return tx.ConsumeOneTimeToken(rolecall.OneTimeToken{

@@ -14,12 +14,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RequestPasswordReset mails a link for a new password to the active user with the
-// address. The caller does not learn whether such a user exists: the work is the
-// same for every address in every tenant, with dummies where no mail is sent. Above
-// the limit of the account, no mail is sent, and the newest link still works.
-// RequestPasswordReset returns ErrValidation for an invalid address and
-// ErrTooManyAttempts above the limit of the source.
+// RequestPasswordReset mails a link for a new password if an active user has the email
+// address. The caller does not learn whether such a user exists, because the work is the
+// same for every address in every tenant. If the account has reached its limit of
+// requests, no mail is sent, and the newest link still works. RequestPasswordReset
+// returns ErrValidation if the address is invalid, and ErrTooManyAttempts if the source
+// has reached its limit.
 func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, email string) error {
 	if err := checkEmail(email); err != nil {
 		return err
@@ -56,10 +56,11 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, 
 	return err
 }
 
-// resetBuckets returns the counters of reset requests. They are separate from those
-// of sign-ins, so that an attack on the account does not keep its user from
-// resetting the password. The window of the account is at most the lifetime of a
-// link. So a user at the limit always has a link that works.
+// resetBuckets returns the counters of requests for a password reset, by account and by
+// source. They are separate from the counters of sign-ins, so that an attack on the
+// account does not keep its user from resetting the password. The window of the account's
+// counter is at most as long as the lifetime of a link. So a user who has reached the
+// limit always has a link that works.
 func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, source []rolecall.Bucket) {
 	window := min(time.Hour, a.Tenant.Settings.PasswordResetLifetime())
 	account = []rolecall.Bucket{s.limiter.Bucket("resets", s.limiter.Limits.AccountResets, window, a.TenantName, rolecall.EmailKey(email))}
@@ -67,7 +68,7 @@ func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, sour
 	return account, source
 }
 
-// The results of a reset request, for auditors.
+// The outcomes of a request for a password reset, as events show them to auditors.
 const (
 	resetMailed          = "mailed"
 	resetNoUser          = "not mailed: no user has the address"
@@ -90,9 +91,10 @@ func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 	return resetMailed
 }
 
-// mailReset mails the user a link for a new password and replaces earlier links. For
-// the zero user it writes the same rows, but no mail is sent. The link is bound to
-// the address of the mail and to the credential of the request.
+// mailReset mails the user a link for a new password and makes earlier links invalid. For
+// the zero user, it writes the same number of rows, but sends no mail. The link becomes
+// invalid if the user's address changes, or if the credential that origin names is
+// revoked.
 func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token, origin rolecall.Origin) error {
 	now := s.now()
 	until := now.Add(t.Settings.PasswordResetLifetime())
@@ -108,11 +110,12 @@ func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, 
 	})
 }
 
-// SendPasswordReset mails a link for a new password to the user, once for each
-// idempotency key. The caller does not see the link, but must hold everything that
-// the user holds, as for an invitation. It returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions, ErrUserSuspended, ErrUserPending for a user without a
-// password, ErrTooManyMails, and the errors of idempotency keys.
+// SendPasswordReset mails the user a link for a new password, once for each idempotency
+// key. The caller does not see the link. Even so, the caller must hold all permissions of
+// this user, as for an invitation. SendPasswordReset returns ErrNotFound,
+// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, and
+// the errors of idempotency keys. It returns ErrUserPending if the user has not set a
+// password yet.
 func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.PasswordReset], err error) {
 	if err := authz.SendPasswordReset.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -145,12 +148,13 @@ func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key id
 	})
 }
 
-// ResetPassword sets the password of the user who received the token by mail, and
-// ends all their sessions and API tokens. A token works once. ResetPassword creates
-// no session, because a second factor can be needed. It clears the failed sign-ins of the account and
-// those of the account from this source, because they were guesses at the old
-// password. It returns ErrPasswordResetInvalid, ErrValidation for the password,
-// ErrUserSuspended, ErrTenantSuspended and ErrBusy.
+// ResetPassword sets the password of the user who received the token by mail, ends all
+// sessions of the user, and revokes the user's API tokens. A token works once.
+// ResetPassword creates no session, because the user may need a second factor. It clears
+// the counters of failed sign-ins to the account, because the counted attempts tried the
+// old password. It does not clear the counter of the source. ResetPassword returns
+// ErrPasswordResetInvalid, ErrUserSuspended, ErrTenantSuspended, ErrBusy, and
+// ErrValidation if the password is not acceptable.
 func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token secret.Token, password string) error {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
@@ -188,14 +192,16 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 		if !active { // activated at the same time
 			return nil, rolecall.ErrUnavailable
 		}
-		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // without the counter of the source, which other accounts share
+		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // without the third counter, which counts all accounts of the source
 		event := s.access.Event(c, rolecall.EventPasswordReset, audit.AboutUser(user.ID))
 		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event, a.Browser())
 	})
 }
 
-// resetting returns the user of an unexpired reset token. The user must still have
-// the address to which it was mailed.
+// resetting returns the user for whom the token can reset the password. It returns
+// ErrPasswordResetInvalid if the token is unknown or expired, or if the address to which
+// it was mailed is no longer the user's address. It returns ErrUserSuspended if the user
+// is suspended.
 func (s *Service) resetting(tx *store.Tx, token secret.Token) (rolecall.User, error) {
 	reset, err := tx.OneTimeToken(token.Hash(), rolecall.TokenPasswordReset)
 	if ok, err := access.Found(err); err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/rolecall/rolecall/internal/invalidation"
 )
 
-// cachedPrincipals is the approximate size of the principal cache in bytes. It is
-// enough for 13,000 users with one role. Other principals are read for each request.
+// cachedPrincipals is the approximate maximum size of the principal cache in bytes. It is
+// enough for 13,000 users with one role. Principals that are not in the cache are read
+// from the store at each request.
 const cachedPrincipals = 28 << 20
 
-// principalCache caches the principals of session tokens and API tokens until data
-// on which they depend changes.
+// principalCache caches the principals of session tokens and API tokens by the hash of
+// the token. An entry is used only while the data that it depends on is unchanged.
 type principalCache = otter.Cache[principalKey, *principalEntry]
 
 type principalKey struct {
@@ -23,12 +24,13 @@ type principalKey struct {
 	hash   [32]byte
 }
 
-// principalEntry is immutable except for touching.
+// principalEntry is an entry of principalCache. Only the member touching changes after
+// the entry was created.
 type principalEntry struct {
 	principal  *authz.Principal
 	token      rolecall.SessionToken
-	generation int64 // the newest token generation that a client has sent
-	guarded    bool  // the holder of an API token has a second factor
+	generation int64 // generation of the newest session token that a client has sent
+	guarded    bool  // for an API token: its holder has a second factor
 	stamp      invalidation.Stamp
 	touching   atomic.Bool
 }

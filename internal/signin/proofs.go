@@ -12,21 +12,22 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Proof is the second factor in a request. Exactly one member is set.
+// Proof is the second factor in a request. At most one member is set. If no member is
+// set, the request has no second factor.
 type Proof struct {
 	Code         string // from an authenticator app
 	RecoveryCode string
 	Passkey      []byte // the JSON document of a PublicKeyCredential
 }
 
-// consume consumes a verified proof, in the transaction of the operation that needs it.
-// It returns ErrWrongCode if the proof was consumed already. If it enrols the user's
-// first factor, it returns new recovery codes.
+// consume marks a verified proof as used. It runs in the transaction of the operation
+// that requires the proof. It returns ErrWrongCode if the proof was used already. If the
+// proof enrolls the user's first second factor, consume returns new recovery codes.
 type consume func(tx *store.Tx) ([]secret.RecoveryCode, error)
 
-// verifyProof verifies the proof. The returned function consumes it. It returns
-// ErrWrongCode if the proof is not a second factor of the user. A passkey must have
-// signed the challenge.
+// verifyProof verifies that the proof is a second factor of the user. A passkey must have
+// signed the challenge. Call the returned function to mark the proof as used. verifyProof
+// returns ErrWrongCode if the proof is wrong.
 func (s *Service) verifyProof(c access.Caller, q *pendingSignIn, p Proof, challenge secret.Token) (consume, error) {
 	switch {
 	case p.Passkey != nil:
@@ -44,8 +45,8 @@ func (s *Service) verifyProof(c access.Caller, q *pendingSignIn, p Proof, challe
 	}, err
 }
 
-// step returns the time step of the code. It returns ErrWrongCode if the code does
-// not match the encrypted secret, or if its step is not later than last.
+// step returns the time step to which the code belongs. It returns ErrWrongCode if the
+// encrypted secret gives another code, or if the time step is not later than last.
 func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) (step int64, err error) {
 	app, ok := s.openTOTP(c.Tenant.ID, c.User.ID, sealed)
 	if ok {
@@ -57,8 +58,8 @@ func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) 
 	return step, err
 }
 
-// openTOTP decrypts the user's secret. It returns false if the instance no longer
-// has the key with which it was encrypted.
+// openTOTP decrypts the user's TOTP secret. It returns false if the instance no longer
+// has the key that encrypted the secret.
 func (s *Service) openTOTP(tenant rolecall.TenantID, user rolecall.UserID, sealed []byte) (secret.TOTP, bool) {
 	raw, err := s.keys.Open(totpPurpose, string(sealed), totpBelongs(tenant, user))
 	if err != nil {
@@ -92,8 +93,10 @@ func (s *Service) verifyPasskey(c access.Caller, q *pendingSignIn, document []by
 	}, err
 }
 
-// assertedPasskey returns the user's passkey that signed the challenge, before and after the
-// update of its counter, or ErrWrongCode.
+// assertedPasskey returns the passkey of the user that signed the challenge. The result
+// old is the stored passkey, and used is the passkey with the updated signature counter
+// and time of last use. If passwordless is true, the authenticator must have verified the
+// user. assertedPasskey returns ErrWrongCode if the response is not valid.
 func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response, challenge secret.Token, passwordless bool) (old, used rolecall.Passkey, err error) {
 	if s.passkeys == nil {
 		return old, used, rolecall.ErrWrongCode
@@ -112,11 +115,12 @@ func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response,
 	return old, used, err
 }
 
-// errWrongNewCode is ErrWrongCode for a code of an app that is being enrolled.
+// errWrongNewCode is ErrWrongCode for an authenticator app that the user is enrolling.
 var errWrongNewCode = rolecall.ErrWrongCode.With("This is not the current code of the authenticator app that you are adding. Enter the code that the app shows now.")
 
-// verifyNewFactor verifies the proof of a user who enrols a first factor: a code of the
-// pending secret, or a new passkey. The returned function enrols it.
+// verifyNewFactor verifies the proof of a user who enrolls a first second factor: a code
+// from the pending TOTP secret, or a new passkey. Call the returned function to enroll
+// the factor.
 func (s *Service) verifyNewFactor(c access.Caller, q *pendingSignIn, p Proof, challenge secret.Token) (consume, error) {
 	var add func(*store.Tx) error
 	method := rolecall.FactorTOTP
@@ -160,7 +164,8 @@ func (s *Service) verifyNewFactor(c access.Caller, q *pendingSignIn, p Proof, ch
 	}, nil
 }
 
-// registeredPasskey returns the new passkey of a response to the challenge, or ErrWrongCode.
+// registeredPasskey returns the new passkey from a response to the challenge. It returns
+// ErrWrongCode if the response is not valid.
 func (s *Service) registeredPasskey(user *passkey.User, response passkey.Response, challenge secret.Token) (rolecall.Passkey, error) {
 	if s.passkeys == nil {
 		return rolecall.Passkey{}, rolecall.ErrWrongCode
@@ -174,8 +179,8 @@ func (s *Service) registeredPasskey(user *passkey.User, response passkey.Respons
 	return key, err
 }
 
-// orWrong returns ErrWrongCode if ok is false, so that a code that was used before
-// is a wrong code.
+// orWrong returns ErrWrongCode if ok is false and err is nil. Callers use it for a code
+// or passkey that was used before, which is treated like a wrong one.
 func orWrong(ok bool, err error) error {
 	if err == nil && !ok {
 		err = rolecall.ErrWrongCode
@@ -185,8 +190,8 @@ func orWrong(ok bool, err error) error {
 
 var errProofRequired = rolecall.ErrSecondFactorRequired.With("The password is correct, but your second factor is also required. Send it together with the password.")
 
-// FactorChallenge returns a challenge for the second factor of a signed-in user, or nil if
-// they have no second factor.
+// FactorChallenge returns a challenge for the second factor of a signed-in user. It
+// returns nil if the user has no second factor.
 func (s *Service) FactorChallenge(ctx context.Context, c access.Caller) (*Challenge, error) {
 	own, err := s.Factors(ctx, c)
 	if err != nil || own.Methods() == nil {
@@ -197,9 +202,9 @@ func (s *Service) FactorChallenge(ctx context.Context, c access.Caller) (*Challe
 	return challenge, err
 }
 
-// verifyOwnFactor verifies the second factor of a signed-in user, with a separate
-// counter. The returned function consumes it. It returns ErrWrongCode and
-// ErrTooManyAttempts.
+// verifyOwnFactor verifies the second factor of a signed-in user. It counts the attempt
+// separately from the attempts of sign-ins. Call the returned function to mark the proof
+// as used. verifyOwnFactor returns ErrWrongCode and ErrTooManyAttempts.
 func (s *Service) verifyOwnFactor(ctx context.Context, c access.Caller, p Proof) (consume func(*store.Tx) error, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {

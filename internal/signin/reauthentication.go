@@ -11,11 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Reauthenticate re-authenticates the user of the session: by the password, and by the
-// second factor if the user has one. It returns the session with the successor of
-// its token, which is one of the presented tokens. The old token ends as after a
-// Refresh. If the user has a second factor and sends only the password, the result
-// is a challenge. Reauthenticate returns ErrValidation for wrong credentials,
+// Reauthenticate verifies again the password of the user of the session, and the second
+// factor if the user has one. It returns the session with a new token, the successor of
+// the presented session token. The old token stops working as after a Refresh. If the
+// user has a second factor and the request has only the password, Reauthenticate returns
+// a challenge. It returns ErrValidation if the password or second factor is wrong, and
 // ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
 func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented []secret.Token, password string, p Proof) (SignIn, error) {
 	hash, counted, err := s.ownPassword(ctx, c, "/password", password)
@@ -57,9 +57,9 @@ func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented
 	return in, s.ownFailure(c, p, err)
 }
 
-// ownProof verifies the caller's second factor. The returned function consumes it.
-// If the caller has a second factor and sends no proof, ownProof returns a
-// challenge.
+// ownProof verifies the second factor of the caller. Call the returned function to mark
+// the proof as used. If the caller has a second factor and the request has no proof,
+// ownProof returns a challenge.
 func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (consume func(*store.Tx) error, challenge *Challenge, err error) {
 	if p.pointer() != "" {
 		consume, err = s.verifyOwnFactor(ctx, c, p)
@@ -69,8 +69,8 @@ func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (consu
 	return func(*store.Tx) error { return nil }, challenge, err
 }
 
-// ownFailure turns the ErrWrongCode of a signed-in user into ErrValidation. Clients would
-// take a 401 as the end of the session.
+// ownFailure returns ErrValidation in place of ErrWrongCode, and other errors unchanged.
+// The caller is signed in, and clients interpret a 401 as the end of the session.
 func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 	if !errors.Is(err, rolecall.ErrWrongCode) {
 		return err
@@ -79,8 +79,8 @@ func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 	return rolecall.FieldErrors{{Pointer: p.pointer(), Code: "wrong", Detail: "does not match any of your second factors, or was used before"}}.Err()
 }
 
-// pointer returns the JSON Pointer of the proof in the body, or an empty text
-// without a proof.
+// pointer returns the JSON Pointer of the proof in the request body. It returns "" if the
+// request has no proof.
 func (p *Proof) pointer() string {
 	switch {
 	case p.Code != "":

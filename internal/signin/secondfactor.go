@@ -20,36 +20,37 @@ const (
 	// challengeLifetime is how long a challenge is valid.
 	challengeLifetime = 5 * time.Minute
 
-	// challengeTries is the maximum number of answers to one challenge.
+	// challengeTries is the maximum number of attempts to solve one challenge.
 	challengeTries = 5
 )
 
-// Challenge asks for the second factor of a sign-in, after the password was verified.
+// Challenge is the request for a second factor, after the password of a sign-in was
+// verified.
 type Challenge struct {
-	Problem   *rolecall.Error         // how the API reports it: ErrSecondFactorRequired or ErrEnrolmentRequired
+	Problem   *rolecall.Error         // the error with which the API reports the challenge: ErrSecondFactorRequired or ErrEnrolmentRequired
 	Token     string                  // secret that the client must send with the second factor
 	Methods   []rolecall.FactorMethod // the accepted methods
-	PublicKey []byte                  // PublicKeyCredentialRequestOptionsJSON; nil without passkeys
+	PublicKey []byte                  // PublicKeyCredentialRequestOptionsJSON of WebAuthn; nil: the user cannot use a passkey
 }
 
-// pendingSignIn is a loaded challenge: a user who gave the right password and needs a
-// second factor.
+// pendingSignIn is a sign-in that waits for the second factor. The user has entered the
+// right password.
 type pendingSignIn struct {
 	user    rolecall.User
 	factors rolecall.Factors
-	hash    string // of the password that was verified
+	hash    string // hash of the password that was verified
 	challengeData
 }
 
-// challengeData is the stored data of a challenge.
+// challengeData is the part of a challenge that is stored as JSON.
 type challengeData struct {
 	Enrol   bool               `json:"enrol,omitempty"`   // the user has no second factor, and the tenant requires one
-	Counted []rolecall.Counted `json:"counted,omitempty"` // the password attempt, refunded when the session is created
+	Counted []rolecall.Counted `json:"counted,omitempty"` // counters of the password attempt, for entry.counted
 }
 
-// createChallenge stores a challenge under the token, or returns nil if the user needs no second
-// factor. Each change of the password deletes the challenge. The argument counted is
-// the password attempt.
+// createChallenge stores a challenge for the user under the hash of the token. It returns
+// nil if the user needs no second factor. Each change of the password deletes the
+// challenge. The argument counted has the counters of the password attempt.
 func (s *Service) createChallenge(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*pendingSignIn, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
@@ -70,7 +71,8 @@ func (s *Service) createChallenge(tx *store.Tx, settings rolecall.TenantSettings
 	return &q, nil
 }
 
-// settingsOf returns the tenant's settings that apply to the user.
+// settingsOf returns the settings of the tenant as they apply to the user. If the tenant
+// requires a second factor only for some roles, they depend on the user's assignments.
 func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.UserID) (rolecall.TenantSettings, error) {
 	if tenant.Settings.SecondFactor.Required != rolecall.SecondFactorOfRoles {
 		return tenant.Settings, nil
@@ -79,9 +81,9 @@ func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecal
 	return tenant.Settings.For(assignments, s.now()), err
 }
 
-// challengeOf returns the challenge for the client. It leaves out methods that no
-// longer work in this instance, because the operator has removed the passkey domain
-// or the key of the TOTP secret.
+// challengeOf returns the challenge in the form that the client receives. It leaves out
+// methods that this instance can no longer verify, because the operator has removed the
+// domain of passkeys or the key that encrypted the TOTP secret.
 func (s *Service) challengeOf(q *pendingSignIn, tenant *rolecall.Tenant, token secret.Token) (challenge *Challenge, err error) {
 	if q.Enrol {
 		challenge = &Challenge{Problem: rolecall.ErrEnrolmentRequired, Token: string(token), Methods: []rolecall.FactorMethod{rolecall.FactorTOTP}}
@@ -112,9 +114,9 @@ func (q *pendingSignIn) webauthnUser(tenant *rolecall.Tenant) *passkey.User {
 	return &passkey.User{User: &q.user, Tenant: tenant.DisplayName, Passkeys: q.factors.Passkeys}
 }
 
-// loadChallenge loads the challenge of the token. It returns ErrChallengeInvalid if the
-// challenge is expired, was used, or became invalid through a change of the user. It
-// also returns ErrTenantSuspended and ErrUserSuspended.
+// loadChallenge loads the challenge with the token. It returns ErrChallengeInvalid if the
+// challenge is unknown, expired or used, or if the user has added the first or removed
+// the last second factor since. It also returns ErrTenantSuspended and ErrUserSuspended.
 func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token secret.Token) (q pendingSignIn, err error) {
 	var stored rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
@@ -146,10 +148,11 @@ func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token 
 	return q, nil
 }
 
-// CompleteSignIn finishes a sign-in whose password was verified. The proof is a
-// second factor, or the first code or passkey of a factor that the user enrols. It
-// returns ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts, ErrUserSuspended
-// and ErrTenantSuspended.
+// CompleteSignIn finishes a sign-in after the password was verified. The proof is a
+// second factor of the user. If the user has none, the proof is the first code of a new
+// authenticator app, or a new passkey, and CompleteSignIn enrolls it. It returns
+// ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts, ErrUserSuspended and
+// ErrTenantSuspended.
 func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challenge secret.Token, p Proof) (SignIn, error) {
 	q, err := s.loadChallenge(ctx, &a, challenge)
 	if err != nil {
@@ -184,8 +187,8 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 	return in, err
 }
 
-// answered consumes the token of the challenge and locks the user until the session
-// is written.
+// answered deletes the token of the challenge, so that the challenge works once. It locks
+// the user until the end of the transaction, which also writes the session.
 func answered(tx *store.Tx, q *pendingSignIn, token secret.Token) error {
 	if err := admit(tx, q.user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 		return rolecall.ErrChallengeInvalid
@@ -199,10 +202,11 @@ func answered(tx *store.Tx, q *pendingSignIn, token secret.Token) error {
 	return err
 }
 
-// challengeBuckets returns the counters of answers: one for the challenge, and one
-// for the account from all sources, so that a caller who knows the password cannot
-// guess codes without limit. Known devices of the account have a separate counter,
-// so that guesses from elsewhere do not lock out the user.
+// challengeBuckets returns the counters of an attempt to solve a challenge: one for the
+// challenge and one for the account. The counter of the account includes all challenges
+// and sources, so that an attacker who knows the password cannot guess codes without
+// limit. Attempts from known devices of the account have a separate counter, so that
+// guesses from elsewhere do not lock out the user.
 func (s *Service) challengeBuckets(user *rolecall.User, device *deviceToken, challenge secret.Token) []rolecall.Bucket {
 	own := s.limiter.Bucket("challenge", challengeTries, challengeLifetime, string(challenge))
 	own.Full = rolecall.ErrChallengeInvalid
@@ -212,15 +216,16 @@ func (s *Service) challengeBuckets(user *rolecall.User, device *deviceToken, cha
 	return []rolecall.Bucket{own, s.limiter.SecondFactor(user.ID)}
 }
 
-// Enrolment is the data with which a user without a second factor can enrol one.
+// Enrolment is the data with which a user enrolls their first second factor.
 type Enrolment struct {
 	TOTPSecret
-	PublicKey []byte // options of navigator.credentials.create, as JSON; nil if passkeys are unavailable
+	PublicKey []byte // options for navigator.credentials.create, as JSON; nil: passkeys are unavailable
 }
 
-// BeginEnrolment returns the data to enrol a second factor during sign-in, after the
-// right password. CompleteSignIn finishes it. It returns ErrChallengeInvalid,
-// ErrUserSuspended and ErrTenantSuspended.
+// BeginEnrolment returns the data to enroll a second factor during a sign-in, after the
+// password was verified. The client then sends the first code or the new passkey to
+// CompleteSignIn. BeginEnrolment returns ErrChallengeInvalid, ErrUserSuspended and
+// ErrTenantSuspended.
 func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challenge secret.Token) (e Enrolment, err error) {
 	q, err := s.loadChallenge(ctx, &a, challenge)
 	if err == nil && !q.Enrol {

@@ -12,10 +12,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Authenticate returns the principal of the only live session among the tokens. With
-// touch, it records the use of the session. It returns ErrUnauthenticated without a
-// live session, ErrAmbiguousSession with two, ErrTenantSuspended for a live session
-// of a suspended tenant, and ErrUnavailable if the store is unreachable.
+// Authenticate returns the principal of the session to which the tokens belong. If touch
+// is true, it also records the use of the session. Authenticate returns
+// ErrUnauthenticated if no token belongs to a live session, and ErrAmbiguousSession if
+// the tokens belong to two or more live sessions. It returns ErrTenantSuspended for a
+// live session of a suspended tenant, and ErrUnavailable if the store is unreachable.
 func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token, touch bool) (*authz.Principal, error) {
 	e, _, err := s.session(ctx, tenant, tokens)
 	if err != nil {
@@ -30,7 +31,8 @@ func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, toke
 	return e.principal, nil
 }
 
-// session returns the only live session among the tokens, and its token.
+// session returns the only live session to which the tokens belong, and the newest of its
+// tokens. It returns ErrUnauthenticated and ErrAmbiguousSession as Authenticate does.
 func (s *Service) session(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token) (*principalEntry, secret.Token, error) {
 	var live *principalEntry
 	var by secret.Token
@@ -55,8 +57,8 @@ func (s *Service) session(ctx context.Context, tenant rolecall.Tenant, tokens []
 }
 
 // resolve returns the live session of the token, or ErrNotFound. The first use of a
-// successor retires the token before it. The use of a retired token after the grace
-// period ends the session.
+// successor token retires its predecessor. A retired token still works for a grace
+// period. If it is used later, resolve ends the session, because the token may be stolen.
 func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
 	e, err := s.lookUp(ctx, tenant, token)
 	if err != nil {
@@ -77,8 +79,8 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 	return e, nil
 }
 
-// lookUp returns the entry of the token, from the cache if it is fresh. A cached
-// session that looks expired is read again.
+// lookUp returns the entry of the token. It uses the cached entry if that is fresh and
+// its session is unexpired. Otherwise, it reads the session from the store.
 func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
 	key := principalKey{tenant.ID, [32]byte(token.Hash())}
 	if e, ok := s.principals.GetIfPresent(key); ok && s.isCurrentSession(e, &tenant) {
@@ -111,7 +113,7 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 	})
 }
 
-// confirm records the first use of a token that a refresh has created. Afterwards, the
+// confirm records the first use of a token that Refresh has created. From then on, the
 // previous token works only for the grace period.
 func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token secret.Token, e *principalEntry) (*principalEntry, error) {
 	err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
@@ -124,9 +126,9 @@ func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token sec
 	return s.lookUp(ctx, tenant, token)
 }
 
-// endReused ends a session whose retired token was used. Either the client or an
-// attacker has the newer token, and the server cannot distinguish them. The user
-// gets a mail. endReused returns ErrNotFound.
+// endReused ends a session because a retired token of the session was used after the
+// grace period. Either the client or an attacker has the newer token, and the server
+// cannot distinguish them. endReused notifies the user by mail and returns ErrNotFound.
 func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	c := access.Caller{Principal: e.principal}
 	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -144,8 +146,9 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	return rolecall.ErrNotFound
 }
 
-// touch writes the last use of the session or the API token, at most once a minute.
-// It ignores errors: the only effect is that a session can expire earlier.
+// touch writes the time of the last use of the session or the API token, at most once a
+// minute. It logs errors and does not return them, because their only effect is that a
+// session can expire earlier.
 func (s *Service) touch(ctx context.Context, e *principalEntry) {
 	now, p := s.now(), e.principal
 	lastUsed := p.Session.LastUsedAt

@@ -1,7 +1,8 @@
-// Package signin authenticates users and programs. It has passwords, sessions,
-// second factors, passkeys, known devices, bearer tokens, and the mailed links that
-// reset a password, change an address or accept an invitation. It may import access
-// and the packages that access may import, but not directory.
+// Package signin authenticates users and programs. It contains passwords, sessions,
+// second factors, passkeys, known devices and bearer tokens. It also contains the mailed
+// links that reset a password, change an address or accept an invitation. Package signin
+// may import package access and the packages that access may import, but not package
+// directory.
 package signin
 
 import (
@@ -25,7 +26,7 @@ type Service struct {
 	now          func() rolecall.Time
 	passwords    *secret.Passwords
 	keys         *secret.Keys
-	passkeys     *passkey.RelyingParty // nil: passkeys are unavailable without a domain
+	passkeys     *passkey.RelyingParty // nil: passkeys are unavailable, because no domain is configured
 	log          *slog.Logger
 	limiter      *ratelimit.Limiter
 	invalidation *invalidation.Table

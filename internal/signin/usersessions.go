@@ -10,12 +10,13 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// revoked is the reason in the events of sessions that were ended through the list
-// of sessions.
+// revoked is the reason in the events of sessions that a user or an administrator ended
+// through the session operations of the user.
 const revoked = "revoked"
 
 // UserSessions returns a page of the user's live sessions, newest first. It returns
-// ErrNotFound and ErrPermissionDenied. All users may read their own sessions.
+// ErrNotFound and ErrPermissionDenied. Callers with a session need no permission to list
+// their own sessions.
 func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Session], err error) {
 	if err := authz.ReadSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err
@@ -37,9 +38,9 @@ func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall
 	return page, err
 }
 
-// UsersWithoutFactor counts the users with a live session that was started without a
-// second factor. Requiring a second factor of all users signs them out.
-// UsersWithoutFactor returns ErrPermissionDenied.
+// UsersWithoutFactor counts the users who have a live session that was started without a
+// second factor. These users are signed out if the tenant begins to require a second
+// factor of all users. UsersWithoutFactor returns ErrPermissionDenied.
 func (s *Service) UsersWithoutFactor(ctx context.Context, c access.Caller) (total rolecall.Total, err error) {
 	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
 		return total, err
@@ -51,9 +52,10 @@ func (s *Service) UsersWithoutFactor(ctx context.Context, c access.Caller) (tota
 	return total, err
 }
 
-// EndUserSession ends one live session of the user and voids the links that were
-// requested in it. All users may end their own sessions. It returns ErrNotFound,
-// ErrPermissionDenied and ErrBeyondOwnPermissions.
+// EndUserSession ends one live session of the user and makes the mailed links invalid
+// that were requested in it. Callers with a session need no permission to end their own
+// sessions. EndUserSession returns ErrNotFound, ErrPermissionDenied and
+// ErrBeyondOwnPermissions.
 func (s *Service) EndUserSession(ctx context.Context, c access.Caller, id rolecall.UserID, session rolecall.SessionID) error {
 	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
 		settings, err := s.settingsOf(tx, &c.Tenant, id)
@@ -71,16 +73,17 @@ func (s *Service) EndUserSession(ctx context.Context, c access.Caller, id roleca
 	})
 }
 
-// EndUserSessions ends all sessions of the user, including the current one of the
-// caller. It returns the errors of EndUserSession.
+// EndUserSessions ends all sessions of the user. If callers end their own sessions, this
+// includes the session of the request. EndUserSessions returns the errors of
+// EndUserSession.
 func (s *Service) EndUserSessions(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
 		return access.EndSessions(tx, id, rolecall.SessionID{}, event, revoked)
 	})
 }
 
-// revoke authorizes the caller and ends sessions of the user with the function end,
-// which writes a copy of the event for each session.
+// revoke checks that the caller may end sessions of the user, and calls end. The function
+// end must end the sessions and write an event for each of them, as a copy of like.
 func (s *Service) revoke(ctx context.Context, c access.Caller, id rolecall.UserID, end func(tx *store.Tx, like *rolecall.Event) error) error {
 	if err := authz.EndSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return err
