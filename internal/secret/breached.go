@@ -20,20 +20,21 @@ const (
 	// line end.
 	longestLine = 64
 
-	// breachedSamples is the number of lines that NewBreached checks.
+	// breachedSamples is the number of evenly spaced lines that NewBreached checks.
 	breachedSamples = 1000
 )
 
 // Breached looks up passwords in a file of leaked passwords. Each line of the file has a
 // SHA-1 hash in hexadecimal digits, a colon and a count. The lines are sorted by hash. A
-// lookup reads a few dozen lines and keeps nothing in memory.
+// lookup is a binary search that reads a few dozen lines and keeps nothing in memory.
 type Breached struct {
 	file io.ReaderAt
 	size int64
 }
 
-// NewBreached returns the leaked passwords of a file with the given size. It checks lines
-// all over the file, and returns an error if a line is malformed or not in order.
+// NewBreached returns the leaked passwords of the file. The argument size is the size of
+// the file in bytes. NewBreached checks a sample of lines from the whole file, and the
+// last lines. It returns an error if one of these lines is malformed or is not sorted.
 func NewBreached(file io.ReaderAt, size int64) (*Breached, error) {
 	b := &Breached{file, size}
 	var last breachedLine
@@ -52,7 +53,7 @@ func NewBreached(file io.ReaderAt, size int64) (*Breached, error) {
 			return nil, err
 		}
 	}
-	last = breachedLine{end: max(0, size-longestLine-1)} // at or before the start of the last line
+	last = breachedLine{end: max(0, size-longestLine-1)} // continue at or before the start of the last line
 	for last.end < size {
 		if err := look(last.end); err != nil {
 			return nil, err
@@ -61,7 +62,8 @@ func NewBreached(file io.ReaderAt, size int64) (*Breached, error) {
 	return b, nil
 }
 
-// Has reports whether the password was leaked. A nil list is empty.
+// Has reports whether the file contains the hash of the password. If b is nil, Has
+// returns false.
 func (b *Breached) Has(password string) (bool, error) {
 	if b == nil {
 		return false, nil
@@ -89,13 +91,15 @@ func (b *Breached) Has(password string) (bool, error) {
 	return false, nil
 }
 
-// breachedLine is the position of a line in the file, and its hash.
+// breachedLine is a line of the file: the offsets of its first byte and of the byte after
+// its line end, and its hash.
 type breachedLine struct {
 	start, end int64
 	hash       [sha1.Size]byte
 }
 
-// lineFrom returns the first line that begins at the offset or after it, or io.EOF.
+// lineFrom returns the first line that begins at or after the offset at. It returns
+// io.EOF if no line begins there.
 func (b *Breached) lineFrom(at int64) (line breachedLine, err error) {
 	from := max(0, at-1) // a line begins at the offset if the byte before it ends a line
 	var buffer [2 * (longestLine + 1)]byte
@@ -126,8 +130,9 @@ func (b *Breached) lineFrom(at int64) (line breachedLine, err error) {
 	return line, nil
 }
 
-// parseBreached returns the hash and the count of a line. The hash begins with the prefix,
-// which the line omits.
+// parseBreached returns the hash and the count of a line. The line contains the digits of
+// the hash after the prefix. If the line is malformed, the text of the error continues a
+// sentence that begins with the line.
 func parseBreached(prefix, line string) (hash [sha1.Size]byte, count string, err error) {
 	digits, count, _ := strings.Cut(strings.TrimSuffix(line, "\r"), ":")
 	if digits = prefix + digits; len(digits) == sha1Digits && len(line) <= longestLine {
@@ -140,20 +145,22 @@ func parseBreached(prefix, line string) (hash [sha1.Size]byte, count string, err
 
 // BreachedWriter writes the file that NewBreached reads.
 type BreachedWriter struct {
-	Hashes  int64 // number of hashes written so far
+	Hashes  int64 // number of hashes that Add has written
 	last    [sha1.Size]byte
 	written *bufio.Writer
 }
 
-// NewBreachedWriter returns a writer to w.
+// NewBreachedWriter returns a BreachedWriter that writes to w. Call Flush after the last
+// Add.
 func NewBreachedWriter(w io.Writer) *BreachedWriter {
 	return &BreachedWriter{written: bufio.NewWriterSize(w, 1<<20)}
 }
 
-// Add writes the hashes of a sorted list. As in a range file, all hashes begin with the
-// prefix, and the lines omit it. Add skips hashes with the count 0, which pad range files.
-// It calls read with the number of bytes of each line. If a line is malformed or not in
-// order, the error names it.
+// Add reads a sorted list of hashes from r and writes it. The lines of the list omit the
+// prefix, with which all its hashes begin, as in the range files of the well-known
+// service. Add skips hashes with the count 0, which such files contain as padding. After
+// each line, Add calls the function read with the number of bytes of the line. If a line
+// is malformed or is not sorted, the error has the number of the line.
 func (w *BreachedWriter) Add(prefix string, r io.Reader, read func(bytes int)) error {
 	lines := bufio.NewScanner(r)
 	for number := 1; lines.Scan(); number++ {
@@ -182,5 +189,5 @@ func (w *BreachedWriter) Add(prefix string, r io.Reader, read func(bytes int)) e
 	return lines.Err()
 }
 
-// Flush writes the buffered hashes.
+// Flush writes buffered hashes to the underlying writer.
 func (w *BreachedWriter) Flush() error { return w.written.Flush() }

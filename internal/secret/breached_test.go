@@ -20,7 +20,8 @@ func sha1Of(password string) string {
 	return strings.ToUpper(hex.EncodeToString(sum[:]))
 }
 
-// breachedText returns a file of the passwords, with the line ends of the well-known lists.
+// breachedText returns the content of a file with the hashes of the passwords. The lines
+// end with CR LF, as in the well-known lists.
 func breachedText(passwords ...string) string {
 	var lines []string
 	for i, password := range passwords {
@@ -34,7 +35,7 @@ func openBreached(text string) (*Breached, error) {
 	return NewBreached(strings.NewReader(text), int64(len(text)))
 }
 
-// The hash is the one that the well-known service shows for this password.
+// The hash is the one that the well-known service lists for the password "password".
 func TestTheWellKnownFormatIsRead(t *testing.T) {
 	b, err := openBreached("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9545824\r\n")
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// challengeHead is the length of the first part of a challenge in bytes: 8 bytes of
-// expiry and 8 random bytes. The rest of the challenge is half of the MAC of the first
-// part.
+// challengeHead is the length in bytes of the first part of a challenge: 8 bytes with the
+// expiry and 8 random bytes. The rest of the challenge is the first half of the MAC of
+// this part.
 const challengeHead = 16
 
-// Challenge returns a token that VerifyChallenge accepts until it expires, for the same purpose
-// and parts. The token contains its MAC, so nothing is stored for anonymous callers.
+// Challenge returns a token that expires at until. VerifyChallenge accepts the token only
+// for the same purpose and parts. The token contains its own MAC and need not be stored.
+// So anonymous requests for challenges do not fill the database.
 func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) Token {
 	head := binary.BigEndian.AppendUint64(make([]byte, 0, tokenBytes), uint64(until))
 	head = head[:challengeHead]
@@ -22,8 +23,9 @@ func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) T
 	return Token(text.EncodeToString(append(head, k.challengeMAC(0, purpose, head, parts)...)))
 }
 
-// VerifyChallenge reports whether Challenge returned the token for the purpose and the parts,
-// under the current or a previous key, and the token has not expired.
+// VerifyChallenge reports whether the token is unexpired and was returned by Challenge
+// for the same purpose and parts. It accepts tokens of the current key and of previous
+// keys.
 func (k *Keys) VerifyChallenge(purpose string, token Token, now rolecall.Time, parts ...string) bool {
 	raw, err := text.DecodeString(string(token))
 	if err != nil || len(raw) != tokenBytes || rolecall.Time(binary.BigEndian.Uint64(raw)) <= now {

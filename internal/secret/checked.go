@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The prefixes of tokens for programs. With them, people and secret scanners recognise a
-// leaked token.
+// The prefixes of tokens for programs. People and secret scanners recognize a leaked
+// token by its prefix.
 const (
 	apiTokenPrefix    = "rc_"
 	operatorKeyPrefix = "rco_"
@@ -18,14 +18,16 @@ const checksumLength = 6
 // NewAPIToken returns a new API token: rc_, a random Token, and a checksum.
 func NewAPIToken() Token { return newChecked(apiTokenPrefix) }
 
-// ParseAPIToken returns s as a token. It returns false if the prefix, the shape or the
-// checksum is wrong. Such a token was mistyped, cut or made up and needs no lookup.
+// ParseAPIToken returns s as an API token. It returns false if the prefix, the length,
+// the encoding or the checksum is wrong. Such a text was never issued as a token, so no
+// lookup in the store is necessary.
 func ParseAPIToken(s string) (Token, bool) { return parseChecked(apiTokenPrefix, s) }
 
 // NewOperatorKey returns a new operator key: an API token with the prefix rco_.
 func NewOperatorKey() Token { return newChecked(operatorKeyPrefix) }
 
-// ParseOperatorKey returns s as an operator key. It returns false as ParseAPIToken does.
+// ParseOperatorKey returns s as an operator key. It returns false if the prefix, the
+// length, the encoding or the checksum is wrong.
 func ParseOperatorKey(s string) (Token, bool) { return parseChecked(operatorKeyPrefix, s) }
 
 func newChecked(prefix string) Token {
@@ -46,8 +48,8 @@ func parseChecked(prefix, s string) (Token, bool) {
 	return Token(s), true
 }
 
-// checksum returns the CRC-32 (IEEE 802.3) of the text in base62. It is not a secret. It
-// detects damaged tokens without a query to the store.
+// checksum returns the CRC-32 (IEEE 802.3) of the text in base62. Anybody can compute it.
+// It detects mistyped and truncated tokens without a query to the store.
 func checksum(text string) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	var sum [checksumLength]byte

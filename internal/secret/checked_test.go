@@ -30,7 +30,7 @@ func TestNewTokensOfProgramsParse(t *testing.T) {
 	}
 }
 
-// The wanted value was computed by another implementation of FIPS 180-4.
+// The expected hash was computed with another implementation of SHA-256 (FIPS 180-4).
 func TestAPITokenHashIncludesPrefixAndChecksum(t *testing.T) {
 	const want = "97d962492d38c8404015b3c1841f5e052da922d7ef6b6624fb540f0999b468f0"
 	if got := hex.EncodeToString(Token(knownAPIToken).Hash()); got != want {
@@ -38,11 +38,11 @@ func TestAPITokenHashIncludesPrefixAndChecksum(t *testing.T) {
 	}
 }
 
-// apiTokenSeeds are valid and invalid texts for ParseAPIToken. The checksums were computed
-// by another implementation of CRC-32.
+// apiTokenSeeds contains texts for ParseAPIToken. The value is true if the text is valid.
+// The checksums were computed with another implementation of CRC-32.
 var apiTokenSeeds = map[string]bool{
 	knownAPIToken: true,
-	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf400m7I9": true,  // a checksum with leading zeros
+	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf400m7I9": true,  // the checksum has leading zeros
 	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf4m7I9":   false, // leading zeros of the checksum are required
 	knownOperatorKey:                      false,
 	"":                                    false,
@@ -56,7 +56,7 @@ var apiTokenSeeds = map[string]bool{
 	"Rc_" + string(knownToken) + "0Syauu": false,
 	" " + knownAPIToken:                   false,
 	knownAPIToken + "\n":                  false,
-	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB1oStQb":     false, // stray bits at the end, and their checksum
+	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB1oStQb":     false, // unused bits at the end are set; the checksum fits this text
 	"rc_" + strings.Repeat(string(knownToken), 200) + "0Syauu": false,
 }
 

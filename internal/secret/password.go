@@ -12,8 +12,9 @@ import (
 	"github.com/rolecall/rolecall/internal/limiter"
 )
 
-// Passwords computes and verifies password hashes. A hash is expensive on purpose, so only a
-// few run at once and only a limited number waits.
+// Passwords computes and verifies password hashes. A hash needs much processor time and
+// memory on purpose, so that passwords are slow to guess. So only a limited number of
+// hashes are computed at the same time, and only a limited number of requests wait.
 type Passwords struct {
 	cost    Parameters
 	limiter *limiter.Limiter
@@ -21,8 +22,8 @@ type Passwords struct {
 	dummy   passwordHash // verified instead of the missing hash of a user without a password
 }
 
-// NewPasswords returns Passwords with the cost. At most slots passwords are hashed at the
-// same time, and at most queue other passwords wait.
+// NewPasswords returns a Passwords that hashes with the cost. It computes at most slots
+// hashes at the same time, while at most queue other calls wait.
 func NewPasswords(cost Parameters, slots, queue int) *Passwords {
 	return &Passwords{
 		cost:    cost,
@@ -31,8 +32,8 @@ func NewPasswords(cost Parameters, slots, queue int) *Passwords {
 	}
 }
 
-// Hash returns the password's hash as a PHC string. It returns ErrBusy if the queue is
-// full, or if ctx ends while the password waits in it.
+// Hash returns the hash of the password as a PHC string. It returns ErrBusy if the queue
+// is full, or if ctx ends while the call waits in the queue.
 func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	h := passwordHash{p.cost, make([]byte, saltBytes), make([]byte, hashBytes)}
 	_, _ = rand.Read(h.salt) // never fails: it ends the process instead
@@ -43,9 +44,10 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return h.String(), nil
 }
 
-// Verify reports whether phc is a hash of the password. If it is, outdated reports whether
-// the hash is weaker than a new one. An empty phc is never ok, and takes as long as a wrong
-// password. Verify returns ErrBusy as Hash does, and an internal error if phc cannot be read.
+// Verify reports in ok whether phc is a hash of the password. If ok is true, outdated
+// reports whether the hash is cheaper to guess than a new hash. If phc is empty, ok is
+// false, and Verify takes as long as for a wrong password. Verify returns ErrBusy as Hash
+// does, and an internal error if phc is malformed.
 func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outdated bool, err error) {
 	h := p.dummy
 	if phc != "" {
@@ -58,7 +60,8 @@ func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outda
 	return ok, ok && h.weaker(p.cost), err
 }
 
-// Hashed returns the number of hashes computed so far.
+// Hashed returns the number of hashes that Hash and Verify have computed since
+// NewPasswords.
 func (p *Passwords) Hashed() uint64 { return p.hashed.Load() }
 
 func (p *Passwords) run(ctx context.Context, hash func()) error {

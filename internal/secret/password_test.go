@@ -13,7 +13,7 @@ import (
 // cheap is a cost that keeps tests fast.
 var cheap = Parameters{Time: 1, MemoryKiB: 64, Threads: 1}
 
-// The hashes are from the test suite of the reference implementation of Argon2
+// The hashes are from the tests of the reference implementation of Argon2
 // (phc-winner-argon2).
 func TestVerifyKnownAnswers(t *testing.T) {
 	passwords := NewPasswords(cheap, 1, 0)
@@ -104,7 +104,7 @@ func TestHashesAreLimited(t *testing.T) {
 	for range slots {
 		<-entered
 	}
-	for passwords.limiter.Active() < slots+queue { // waits until the other goroutines are in the queue
+	for passwords.limiter.Active() < slots+queue { // wait until the other goroutines are in the queue
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// hashSeeds are valid and invalid texts for parseHash.
+// hashSeeds contains texts for parseHash. The value is true if the text is valid.
 var hashSeeds = map[string]bool{
 	"$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA": true,
 	"$argon2id$v=19$m=1048576,t=64,p=16$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA":                             true,

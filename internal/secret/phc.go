@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/argon2"
 )
 
-// Parameters are the cost of a password hash by argon2id (RFC 9106).
+// Parameters are the cost of a password hash with Argon2id (RFC 9106).
 type Parameters struct {
 	Time      uint32 // passes over the memory
 	MemoryKiB uint32
@@ -23,8 +23,9 @@ const (
 	hashBytes = 32
 )
 
-// mostParameters are the highest cost at which a stored hash is verified. A higher cost in
-// the database could only come from an attack on the service.
+// mostParameters are the highest costs that Verify accepts in a stored hash. A hash with
+// a higher cost was not written by Rolecall. It could be an attack that makes each
+// sign-in slow.
 var mostParameters = Parameters{Time: 64, MemoryKiB: 1 << 20, Threads: 16}
 
 var errHash = errors.New("malformed password hash")
@@ -86,7 +87,8 @@ func (h *passwordHash) matches(password []byte) bool {
 	return subtle.ConstantTimeCompare(h.of(password), h.sum) == 1
 }
 
-// weaker reports whether h is cheaper to guess than a new hash with the cost p.
+// weaker reports whether h is cheaper to guess than a new hash with the cost p. It
+// compares the cost, and the lengths of the salt and of the hash.
 func (h *passwordHash) weaker(p Parameters) bool {
 	return h.Time < p.Time || h.MemoryKiB < p.MemoryKiB || h.Threads < p.Threads || len(h.salt) < saltBytes || len(h.sum) < hashBytes
 }

@@ -14,19 +14,27 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// productName adds no strength to a password, because attackers try it in every instance (ASVS
-// 5.0, 6.1.2).
+// productName is removed from passwords before their characters are counted. It makes a
+// password no harder to guess, because attackers try it in every instance (ASVS 5.0,
+// 6.1.2).
 const productName = "Rolecall"
 
-// PasswordMax is the maximum length of a password, in code points after NFC.
+// PasswordMax is the maximum length of a password, in code points after normalization to
+// NFC.
 const PasswordMax = 1024
 
-// CheckPassword returns a field error's code and sentence if the password is too easy to
-// guess: it is shorter than the minimum of code points after NFC, it is common, or fewer
-// than 8 code points are left when the forbidden words, the name of this service and the
-// words of the known texts are taken out of it. The known texts are data of the user that
-// others know, such as the name and the address. Both results are empty for a good
-// password.
+// CheckPassword returns the code and the sentence of a field error if the password is not
+// acceptable. Otherwise, it returns two empty strings. The code is "encoding" if the
+// password is not UTF-8. It is "length" if the password has fewer than minimum or more
+// than PasswordMax code points after normalization to NFC. It is "personal" if fewer than
+// 8 code points are left after all predictable words are removed. It is "common" if the
+// password is one of the most common passwords. It is also "common" if fewer than 8 code
+// points are left after common passwords, repetitions and sequences of neighboring keys
+// are removed too.
+//
+// The predictable words are the forbidden words, the name of this service, and the words
+// of the known texts. The known texts are data of the user that others know, such as the
+// name and the address.
 func CheckPassword(password string, minimum int, forbidden Words, known ...string) (code, detail string) {
 	if !utf8.ValidString(password) {
 		return "encoding", "must be valid UTF-8"
@@ -44,8 +52,8 @@ func CheckPassword(password string, minimum int, forbidden Words, known ...strin
 	return "", ""
 }
 
-// RandomPassword returns a new password of 128 random bits: 26 characters, A to Z
-// and 2 to 7, in groups that can be read aloud.
+// RandomPassword returns a new random password with at least 128 random bits. It has 26
+// characters, A to Z and 2 to 7, in groups of 7 that can be read aloud.
 func RandomPassword() string {
 	var groups []string
 	for group := range slices.Chunk([]byte(rand.Text()), 7) {
@@ -55,16 +63,16 @@ func RandomPassword() string {
 }
 
 const (
-	leastLeft     = 8  // code points that an attacker cannot predict
-	leastPiece    = 4  // code points: shorter pieces are neither common nor predictable
-	longestCommon = 40 // code points of the longest common password
+	leastLeft     = 8  // minimum number of code points that an attacker cannot predict
+	leastPiece    = 4  // code points; shorter pieces are not removed as common or as sequences
+	longestCommon = 40 // code points; length of the longest common password
 )
 
-// fewestLeft removes predictable pieces from the folded password and returns the number
-// of code points that are left. Of all ways to remove pieces, it uses the way that leaves
-// the fewest code points. The words are predictable pieces. If common is true, so are
-// common passwords, repetitions of an earlier part of the password, and sequences of
-// neighboring keys.
+// fewestLeft removes predictable pieces from the password and returns the number of code
+// points that are left. The password must be folded. Several ways to remove pieces can be
+// possible. fewestLeft uses the way that leaves the fewest code points. Predictable
+// pieces are the words. If common is true, they are also common passwords, repetitions of
+// an earlier part of the password, and sequences of neighboring keys.
 func fewestLeft(password string, common bool, words ...Words) int {
 	longest := 0
 	if common {
@@ -73,12 +81,12 @@ func fewestLeft(password string, common bool, words ...Words) int {
 	for _, w := range words {
 		longest = max(longest, w.longest)
 	}
-	var at []int // the offset of each code point, and of the end
+	var at []int // byte offset of each code point, and of the end of the password
 	for i := range password {
 		at = append(at, i)
 	}
 	at = append(at, len(password))
-	least := make([]int, len(at)) // least[i] is the smallest number of code points left of the first i code points
+	least := make([]int, len(at)) // least[i] is the result for the first i code points of the password
 	for i := range least {
 		least[i] = i
 	}
@@ -100,7 +108,8 @@ func fewestLeft(password string, common bool, words ...Words) int {
 	return least[len(at)-1]
 }
 
-// keySequences contains sequences of neighboring keys, in both directions.
+// keySequences contains sequences of neighboring keys on several keyboard layouts, and
+// sequences of the alphabet, forward and backward.
 var keySequences = func() string {
 	rows := []string{
 		"012345678901234567890", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm",
@@ -118,8 +127,8 @@ var keySequences = func() string {
 //go:embed common.txt
 var commonText string
 
-// commonPasswords returns the passwords that attackers try first, folded. They are also
-// forbidden as parts of a password.
+// commonPasswords returns the passwords that attackers try first, in folded form.
+// CheckPassword also removes them where they are a part of a password.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	common := map[string]bool{}
 	for _, password := range entries(commonText) {
@@ -131,9 +140,9 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 //go:embed frequent.txt
 var frequentText string
 
-// frequentPasswords returns the most common passwords that have the shortest allowed
-// minimum length, folded and sorted. They are compared with whole passwords only, because
-// many of them are words, and words can form a good passphrase.
+// frequentPasswords returns the 5,000 most common passwords of at least 8 code points,
+// folded and sorted. CheckPassword compares them only with whole passwords, because many
+// of them are words, and several words can form a good passphrase.
 var frequentPasswords = sync.OnceValue(func() []string { return entries(frequentText) })
 
 func entries(list string) []string {

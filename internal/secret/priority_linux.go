@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// niceness is added to the niceness of the process: 0 keeps the priority, 19 gives the
-// lowest priority. At 5, a thread that hashes gets about a third of the time of another
-// thread on the same core.
+// niceness is added to the niceness of the process for threads that compute hashes. With
+// 0, such a thread would keep the usual priority. With 19, it would have the lowest
+// priority. With 5, it gets about a third of the time of another thread on the same core.
 const niceness = 5
 
-// lowerPriority gives the calling goroutine its own thread with a lower priority, so that
-// other requests go first. An unprivileged process cannot raise a priority again, so the
-// goroutine keeps the thread, and both end together. With 32 clients that sign in on two
-// cores, the median of reads is 1.15 ms instead of 1.70, and the rate of sign-ins is the
-// same (ADR 0020). If the priority cannot be lowered, the hash runs with the usual
-// priority.
+// lowerPriority lowers the priority of the calling goroutine, so that other requests run
+// first. It binds the goroutine to its thread and raises the niceness of this thread. An
+// unprivileged process cannot raise the priority again, so the thread ends together with
+// the goroutine. With 32 clients that sign in on two cores, the median of reads is 1.15
+// ms instead of 1.70 ms, and the rate of sign-ins is the same (ADR 0020). If the system
+// does not allow the change, the hash runs with the usual priority.
 func lowerPriority() {
 	runtime.LockOSThread()
 	usual, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // priority of the thread: 20 minus its niceness

@@ -8,7 +8,7 @@ import (
 
 func TestOnlyTheThreadOfAHashHasALowerPriority(t *testing.T) {
 	priority := func() int {
-		p, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // the system call returns 20 - niceness
+		p, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // the system call returns 20 minus the niceness
 		if err != nil {
 			t.Error(err)
 		}

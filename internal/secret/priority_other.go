@@ -2,5 +2,5 @@
 
 package secret
 
-// lowerPriority does nothing: only Linux has a priority per thread.
+// lowerPriority does nothing, because only Linux has a priority for each thread.
 func lowerPriority() {}

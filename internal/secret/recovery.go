@@ -9,24 +9,25 @@ import (
 	"unicode"
 )
 
-// RecoveryCode replaces a lost second factor at one sign-in. It is 128 random bits as 26
-// digits of Crockford's base32, in groups that can be read aloud. With this entropy, a
-// fast hash is enough to store it.
+// RecoveryCode is a code that a user enters in place of a lost second factor. It works
+// once. A code has 128 random bits as 26 digits of Crockford's base32, in groups that can
+// be read aloud. A fast hash is enough to store it, because 128 random bits cannot be
+// guessed.
 type RecoveryCode string
 
-// RecoveryCodes is the number of codes that a user gets at once.
+// RecoveryCodes is the number of codes that NewRecoveryCodes returns.
 const RecoveryCodes = 10
 
 const (
 	recoveryBytes      = 16
-	olderRecoveryBytes = 10 // length of codes from earlier versions, which still work
+	olderRecoveryBytes = 10 // length of codes from earlier versions of Rolecall, which are still accepted
 	recoveryGroup      = 4  // digits
 )
 
 // recoveryText is Crockford's base32 in lower case. It has no i, l, o and u.
 var recoveryText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// NewRecoveryCodes returns new random codes.
+// NewRecoveryCodes returns RecoveryCodes new random codes.
 func NewRecoveryCodes() []RecoveryCode {
 	codes := make([]RecoveryCode, RecoveryCodes)
 	for i := range codes {
@@ -45,8 +46,9 @@ func recoveryCodeOf(raw []byte) RecoveryCode {
 	return RecoveryCode(strings.Join(groups, "-"))
 }
 
-// asCrockford replaces letters that look like a digit by the digit, and drops spaces and
-// dashes of every kind.
+// asCrockford returns the digit in place of a letter that looks like this digit. It
+// returns -1, which removes the character, for spaces and for dashes of every kind. It
+// returns other characters unchanged. The argument must be in lower case.
 func asCrockford(r rune) rune {
 	switch {
 	case unicode.IsSpace(r) || unicode.Is(unicode.Pd, r):
@@ -59,8 +61,9 @@ func asCrockford(r rune) rune {
 	return r
 }
 
-// ParseRecoveryCode returns the code that a user has typed. Case and grouping do not
-// matter. It returns false if s does not have the shape of a code.
+// ParseRecoveryCode returns the code that a user has typed as s. It accepts upper case
+// and lower case, with any spaces and dashes. It returns false if s does not have the
+// length and the characters of a code.
 func ParseRecoveryCode(s string) (RecoveryCode, bool) {
 	const longest = 128
 	if len(s) > longest {
@@ -69,12 +72,12 @@ func ParseRecoveryCode(s string) (RecoveryCode, bool) {
 	digits := strings.Map(asCrockford, strings.ToLower(s))
 	raw, err := recoveryText.DecodeString(digits)
 	if err != nil || len(raw) != recoveryBytes && len(raw) != olderRecoveryBytes || recoveryText.EncodeToString(raw) != digits {
-		return "", false // the comparison rejects a last digit in which unused bits are set
+		return "", false // the comparison with digits rejects a code whose last digit has an unused bit set
 	}
 	return recoveryCodeOf(raw), true
 }
 
-// Hash returns the SHA-256 of the code, the form in which it is stored.
+// Hash returns the SHA-256 of the code. The store contains only this hash.
 func (c RecoveryCode) Hash() []byte {
 	sum := sha256.Sum256([]byte(c))
 	return sum[:]

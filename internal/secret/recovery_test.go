@@ -30,8 +30,8 @@ func TestRecoveryCodesAreReadAsPeopleWriteThem(t *testing.T) {
 		"0123456789abcdefghjkmnpqr8":                          code,
 		"oi23 4567 89AB CDEF GHJK MNPQ R8":                    code,
 		" 0\t123-4567 89abcdef-ghjkmnpqr-8-\n":                code,
-		"0123\u20114567\u201389ab\u2014cdef\u00a0ghjk mnpqr8": code, // other dashes, and a space that does not break
-		"0123-4567-89ab-cdef-ghjk-mnpq-r9":                    "",   // an unused bit of the last digit is set
+		"0123\u20114567\u201389ab\u2014cdef\u00a0ghjk mnpqr8": code, // other dashes, and a no-break space
+		"0123-4567-89ab-cdef-ghjk-mnpq-r9":                    "",   // the last digit has an unused bit set
 		"0123-4567-89ab-cdef-ghjk-mnpq-r":                     "",
 		"0123-4567-89ab-cdef-ghjk-mnpq-r80":                   "",
 		"0123-4567-89ab-cdef-ghjk-mnpq-u8":                    "",

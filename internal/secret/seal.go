@@ -13,15 +13,16 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// ErrSealed is the error for a text that cannot be decrypted: none of the keys has sealed
-// it for this purpose and with this associated data.
+// ErrSealed is the error for a text that cannot be decrypted. No key of the instance has
+// encrypted this text for this purpose and with this associated data.
 var ErrSealed = errors.New("not sealed here")
 
-// Keys are the secrets of an instance. The current one seals and signs. Previous keys
-// only open and verify.
+// Keys are the secret keys of an instance. New texts are encrypted and authenticated with
+// the current key. Texts of previous keys can still be decrypted and verified.
 type Keys struct{ secrets [][]byte }
 
-// NewKeys returns the keys of secrets. Each has at least 32 random bytes.
+// NewKeys returns Keys with the current and the previous keys. Each key must have at
+// least 32 random bytes.
 func NewKeys(current []byte, previous ...[]byte) *Keys {
 	k := &Keys{}
 	for _, secret := range append([][]byte{current}, previous...) {
@@ -31,7 +32,7 @@ func NewKeys(current []byte, previous ...[]byte) *Keys {
 }
 
 // Fingerprints returns a fingerprint of each key, the current key first. A fingerprint
-// identifies the key and does not reveal it.
+// identifies a key without revealing it.
 func (k *Keys) Fingerprints() [][]byte {
 	var all [][]byte
 	for _, secret := range k.secrets {
@@ -40,17 +41,18 @@ func (k *Keys) Fingerprints() [][]byte {
 	return all
 }
 
-// Seal encrypts and authenticates the plaintext and returns it as base64url. Open needs the
-// same purpose and the same associated data.
+// Seal encrypts and authenticates the plaintext with the current key, and returns the
+// result as base64url. To decrypt it, call Open with the same purpose and the same
+// associated data.
 func (k *Keys) Seal(purpose string, plaintext, associated []byte) string {
 	return text.EncodeToString(seal(derive(k.secrets[0], purpose), plaintext, associated))
 }
 
-// Open returns the plaintext of a text that the current or a previous key has sealed, or
-// ErrSealed.
+// Open decrypts a text that Seal has returned. It tries the current key and the previous
+// keys. It returns ErrSealed if no key can decrypt the text.
 func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
 	raw, err := text.DecodeString(sealed)
-	if err != nil || text.EncodedLen(len(raw)) != len(sealed) { // the decoder skips line ends
+	if err != nil || text.EncodedLen(len(raw)) != len(sealed) { // the decoder ignores line ends, so the length is compared
 		return nil, ErrSealed
 	}
 	for _, secret := range k.secrets {
@@ -61,9 +63,9 @@ func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
 	return nil, ErrSealed
 }
 
-// Renew seals the text again if a previous key has sealed it, so that the previous key
-// can be removed. It returns the text unchanged if the current key has sealed it, or if
-// no key can open it.
+// Renew decrypts a text of a previous key and encrypts it again with the current key, so
+// that the previous key can be removed later. It returns the text unchanged if the
+// current key has encrypted it, or if no key can decrypt it.
 func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
 	if _, err := NewKeys(k.secrets[0]).Open(purpose, sealed, associated); err == nil {
 		return sealed
@@ -75,9 +77,9 @@ func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
 	return k.Seal(purpose, plaintext, associated)
 }
 
-// MAC returns the HMAC-SHA256 of the parts under the current key for the purpose.
-// Different parts never give the same input to the hash, because each part is preceded by
-// its length.
+// MAC returns the HMAC-SHA256 of the parts with the current key. The result is different
+// for each purpose. Each part is preceded by its length, so different parts never give
+// the same input to the hash.
 func (k *Keys) MAC(purpose string, parts ...string) []byte {
 	mac := hmac.New(sha256.New, derive(k.secrets[0], purpose))
 	for _, part := range parts {
@@ -87,8 +89,8 @@ func (k *Keys) MAC(purpose string, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Digest returns the SHA-256 of the parts. Different parts never give the same input: each
-// part is preceded by its length.
+// Digest returns the SHA-256 of the parts. Each part is preceded by its length, so
+// different parts never give the same input to the hash.
 func Digest(parts ...[]byte) []byte {
 	sum := sha256.New()
 	for _, part := range parts {
@@ -98,8 +100,8 @@ func Digest(parts ...[]byte) []byte {
 	return sum.Sum(nil)
 }
 
-// ETag returns the strong entity tag of the representation, quotes included:
-// half of its SHA-256 in base64url.
+// ETag returns a strong entity tag for the representation, including the quotation marks.
+// The tag is the first half of the SHA-256 of the representation in base64url.
 func ETag(representation []byte) string {
 	sum := sha256.Sum256(representation)
 	tag := make([]byte, 0, 24)
@@ -108,21 +110,22 @@ func ETag(representation []byte) string {
 	return string(append(tag, '"'))
 }
 
-// derive returns the key of a secret for one purpose, by HKDF-SHA256 (RFC 5869).
+// derive returns the key for one purpose. It derives the key from the secret with
+// HKDF-SHA256 (RFC 5869).
 func derive(secret []byte, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, "rolecall "+purpose, chacha20poly1305.KeySize)
 	if err != nil {
-		panic(err) // HKDF fails only for a longer key than it can derive
+		panic(err) // HKDF fails only if the requested key is too long
 	}
 	return key
 }
 
-// newAEAD returns XChaCha20-Poly1305. Its nonce is long enough to be random for any number
-// of texts.
+// newAEAD returns the cipher XChaCha20-Poly1305 with the key. Its nonces have 192 bits,
+// so random nonces do not repeat.
 func newAEAD(key []byte) cipher.AEAD {
 	aead, err := chacha20poly1305.NewX(key)
 	if err != nil {
-		panic(err) // fails only for a key that does not have 32 bytes
+		panic(err) // NewX fails only if the key does not have 32 bytes
 	}
 	return aead
 }

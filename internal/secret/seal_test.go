@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// knownKey is 00 01 02 … 1f.
+// knownKey is the key with the bytes 00, 01, 02 and so on to 1f.
 var knownKey = func() []byte {
 	key := make([]byte, 32)
 	for i := range key {
@@ -69,8 +69,8 @@ func TestKeysRefuseForeignTexts(t *testing.T) {
 	}
 }
 
-// The wanted values were computed by another implementation of RFC 5869, RFC 2104
-// and FIPS 180-4.
+// The expected values were computed with other implementations of HKDF (RFC 5869), HMAC
+// (RFC 2104) and SHA-256 (FIPS 180-4).
 func TestDerivedValuesStayReadableAcrossReleases(t *testing.T) {
 	for _, test := range []struct {
 		name string

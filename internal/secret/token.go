@@ -8,19 +8,20 @@ import (
 
 const tokenBytes = 32
 
-// text is the encoding of tokens and sealed texts. The decoder is strict, so that each
-// token or text has exactly one form.
+// text is the encoding of tokens and encrypted texts. The decoder is strict, so that only
+// one text decodes to the same bytes.
 var text = base64.RawURLEncoding.Strict()
 
-// Token is a bearer token: 256 random bits as 43 base64url characters. A token for a program
-// also has a prefix and a checksum. Knowledge of the token is the only proof of identity, so
-// only its hash is stored.
+// Token is a bearer token: 256 random bits as 43 base64url characters. A token for a
+// program also has a prefix and a checksum. Everybody who knows the token can use it, so
+// the store contains only its hash.
 type Token string
 
 // NewToken returns a new random token.
 func NewToken() Token { return Token(text.EncodeToString(NewKey())) }
 
-// ParseToken returns s as a token, or false if s does not have the shape of a token.
+// ParseToken returns s as a token. It returns false if s does not have the length and the
+// encoding of a token.
 func ParseToken(s string) (Token, bool) {
 	var buffer [tokenBytes + 1]byte
 	if len(s) != text.EncodedLen(tokenBytes) {
@@ -30,19 +31,21 @@ func ParseToken(s string) (Token, bool) {
 	return Token(s), err == nil && n == tokenBytes
 }
 
-// Hash returns the SHA-256 of the token, the form in which it is stored. A slow hash is not
-// necessary, because 256 random bits cannot be guessed.
+// Hash returns the SHA-256 of the token. The store contains only this hash. A slow hash
+// is not necessary, because 256 random bits cannot be guessed.
 func (t Token) Hash() []byte {
 	sum := sha256.Sum256([]byte(t))
 	return sum[:]
 }
 
-// Seal encrypts the successor with a key derived from t. Only a bearer of t can read it.
+// Seal encrypts the token successor with a key that is derived from t. So the store can
+// keep the result, and only a client that has t can decrypt it.
 func (t Token) Seal(successor Token) []byte {
 	return seal(derive([]byte(t), successorPurpose), []byte(successor), nil)
 }
 
-// Open returns the successor that Seal of the same token has sealed, or ErrSealed.
+// Open decrypts the successor that t.Seal has encrypted. It returns ErrSealed if another
+// token encrypted it.
 func (t Token) Open(sealed []byte) (Token, error) {
 	successor, err := open(derive([]byte(t), successorPurpose), sealed, nil)
 	return Token(successor), err
@@ -50,7 +53,7 @@ func (t Token) Open(sealed []byte) (Token, error) {
 
 const successorPurpose = "session successor"
 
-// NewKey returns 32 random bytes for NewKeys.
+// NewKey returns 32 random bytes, for example as a key for NewKeys.
 func NewKey() []byte {
 	key := make([]byte, tokenBytes)
 	_, _ = rand.Read(key) // never fails: it ends the process instead

@@ -45,11 +45,11 @@ func TestOnlyTheBearerReadsTheSuccessor(t *testing.T) {
 	}
 }
 
-// tokenSeeds are valid and invalid texts for ParseToken.
+// tokenSeeds contains texts for ParseToken. The value is true if the text is valid.
 var tokenSeeds = map[string]bool{
 	string(knownToken): true,
 	"":                 false,
-	"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9":  false, // stray bits at the end
+	"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9":  false, // unused bits at the end are set
 	"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh":   false,
 	"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=": false,
 	"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwd\nh8": false,

@@ -15,16 +15,17 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// TOTP is a user's secret for time-based one-time codes (RFC 6238): 160 bits, SHA-1, six
-// digits, 30 seconds. Every authenticator app supports these parameters.
+// TOTP is a user's secret for time-based one-time codes (RFC 6238). It has 160 bits. The
+// codes use SHA-1, six digits and a period of 30 seconds, because every authenticator app
+// supports these parameters.
 type TOTP []byte
 
 const (
 	totpBytes  = 20
 	totpPeriod = 30 * time.Second
 
-	// totpDrift is the number of periods by which the clock of a device may differ, in both
-	// directions (RFC 6238, 5.2).
+	// totpDrift is the number of periods by which the clock of the user's device may be
+	// slow or fast (RFC 6238, 5.2).
 	totpDrift = 1
 )
 
@@ -35,24 +36,26 @@ func NewTOTP() TOTP {
 	return t
 }
 
-// Base32 returns the secret in base32 (RFC 4648), the form that users type into an app.
+// Base32 returns the secret in base32 (RFC 4648). Users can type it into an authenticator
+// app in this form.
 func (t TOTP) Base32() string { return base32.StdEncoding.EncodeToString(t) }
 
-// URI returns the otpauth URI for the QR code of authenticator apps: the secret, and the
-// names under which the app lists it.
+// URI returns the otpauth URI for a QR code that authenticator apps scan. It contains the
+// secret. The app shows issuer and account as the name of the entry.
 func (t TOTP) URI(issuer, account string) string {
 	parameters := url.Values{"secret": {t.Base32()}, "issuer": {issuer}}
 	label := url.PathEscape(strings.ReplaceAll(issuer, ":", " ")) + ":" + url.PathEscape(account)
 	return "otpauth://totp/" + label + "?" + strings.ReplaceAll(parameters.Encode(), "+", "%20") // some apps do not decode + as a space
 }
 
-// Step returns the step that the code belongs to. It returns false if the code is wrong, or
-// if its step is not later than used, the step of the last accepted code. So each code is
-// accepted once. Spaces in the code are ignored.
+// Step returns the time step in which the code is valid. It returns false if the code is
+// wrong at the time at. The argument used is the time step of the last accepted code.
+// Step also returns false if the code's time step is not later than used, so that each
+// code is accepted only once. Spaces in the code are ignored.
 func (t TOTP) Step(code string, at rolecall.Time, used int64) (step int64, ok bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	now := at.Std().Unix() / int64(totpPeriod/time.Second)
-	for s := now - totpDrift; s <= now+totpDrift; s++ { // the loop compares with every step, so that its duration reveals nothing
+	for s := now - totpDrift; s <= now+totpDrift; s++ { // the loop always compares with every step, so that its duration does not depend on the code
 		if subtle.ConstantTimeCompare([]byte(code), []byte(t.Code(s))) == 1 && s > used {
 			step, ok = s, true
 		}
@@ -60,8 +63,8 @@ func (t TOTP) Step(code string, at rolecall.Time, used int64) (step int64, ok bo
 	return step, ok
 }
 
-// Code returns the code of the step, which is the number of whole periods since
-// 1970 (RFC 4226, 5.3).
+// Code returns the six-digit code of the time step (RFC 4226, 5.3). The time step is the
+// number of whole periods since the beginning of 1970.
 func (t TOTP) Code(step int64) string {
 	mac := hmac.New(sha1.New, t)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))

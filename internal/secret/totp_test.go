@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// The vectors are from RFC 6238, appendix B. Its codes have eight digits. The codes of
-// Rolecall are the last six of them.
+// The expected codes are from RFC 6238, appendix B. They have eight digits. The last six
+// digits are the codes of Rolecall.
 func TestTOTPVectors(t *testing.T) {
 	secret := TOTP("12345678901234567890")
 	for at, code := range map[int64]string{
@@ -22,7 +22,7 @@ func TestTOTPVectors(t *testing.T) {
 	}
 }
 
-// The vectors are from RFC 4226, appendix D.
+// The expected codes are from RFC 4226, appendix D.
 func TestHOTPVectors(t *testing.T) {
 	for step, want := range strings.Fields("755224 287082 359152 969429 338314 254676 287922 162583 399871 520489") {
 		if got := TOTP("12345678901234567890").Code(int64(step)); got != want {

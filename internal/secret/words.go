@@ -10,19 +10,20 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// leastWord is the minimum length of a word in code points. Shorter words occur in good
-// passwords by chance.
+// leastWord is the minimum length of a word in code points. Shorter words are ignored,
+// because good passwords also contain them by chance.
 const leastWord = 3
 
-// Words are forbidden words. CheckPassword removes them from a password before it counts
-// the characters. The zero value is empty.
+// Words is a set of words that make a password no harder to guess. CheckPassword removes
+// them from a password before it counts the characters. The zero value is an empty set.
 type Words struct {
-	set     map[string]bool // folded
-	longest int             // code points
+	set     map[string]bool // the words, in folded form
+	longest int             // length of the longest word, in code points
 }
 
-// ReadWords reads one word from each line. It ignores words of fewer than 3 characters. If
-// a word is not UTF-8 or is longer than 200 characters, the error names the line.
+// ReadWords reads one word from each line of r. It ignores words of fewer than 3 code
+// points. It returns an error with the number of the line if a word is not UTF-8 or has
+// more than 200 code points.
 func ReadWords(r io.Reader) (Words, error) {
 	const most = 200 // Fold cuts longer texts
 	var w Words
@@ -37,8 +38,9 @@ func ReadWords(r io.Reader) (Words, error) {
 	return w, lines.Err()
 }
 
-// wordsOf returns the words of texts such as names and addresses: the text itself, its runs
-// of letters and digits, and the local part and the domain labels of an address.
+// wordsOf returns the words of texts such as names and email addresses. For each text,
+// these are the text itself, each run of letters and digits in it, and the parts of an
+// email address, split at "@" and at ".".
 func wordsOf(texts ...string) Words {
 	var w Words
 	for _, text := range texts {

@@ -25,7 +25,7 @@ func TestKnownWordsAreRemovedFromAPassword(t *testing.T) {
 	for password, code := range map[string]string{
 		"lovelace":                          "personal",
 		"Lovelace-Lovelace-Lovelace":        "personal",
-		"xAda!Lovelace?Acmey":               "personal", // the address, the name, the tenant
+		"xAda!Lovelace?Acmey":               "personal", // parts of the address, the name and the tenant
 		"ROLECALL-rolecall-1":               "personal",
 		"zurich1zürich2ZÜRICH3":             "personal",
 		"tiny words 123":                    "personal",
@@ -33,7 +33,7 @@ func TestKnownWordsAreRemovedFromAPassword(t *testing.T) {
 		"hôspital acme 12":                  "personal", // the tenant's display name
 		"mail-example-mail":                 "personal", // the domain
 		"ab.ab.ab.ab.ab.ab":                 "common",   // too short to be words
-		"Lovelace 12345678":                 "common",   // a word and a common password
+		"Lovelace 12345678":                 "common",   // a word of the name and a common password
 		"Lovelace 3rKq9 vT2":                "",
 		"acme is where I drink coffee":      "",
 		"rolecall-zürich-Kq93vT2w":          "",
@@ -67,7 +67,8 @@ func TestForbiddenWordsAreOneOnALine(t *testing.T) {
 	}
 }
 
-// leftByTrying computes fewestLeft by trying every choice of words.
+// leftByTrying computes the result of fewestLeft in a simpler and slower way: it tries
+// every choice of words to remove.
 func leftByTrying(password string, w Words) int {
 	if password == "" {
 		return 0
