@@ -1,6 +1,6 @@
-// Package passkey implements the server side of WebAuthn (Level 3): it creates the
-// options for browsers and verifies the responses of authenticators. It stores
-// nothing and reads no clock.
+// Package passkey implements the server side of WebAuthn (Level 3). It creates the
+// options for browsers and verifies the responses of authenticators. It stores nothing
+// and reads no clock.
 package passkey
 
 import (
@@ -16,20 +16,21 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// ErrRefused is the error of a response with a wrong key, challenge, domain or
-// origin. Its text is for logs.
+// ErrRefused is the error for a response of an authenticator that is not valid, for
+// example because of a wrong signature, challenge, domain or origin. Its text is for
+// logs.
 var ErrRefused = errors.New("response of an authenticator refused")
 
-// shortestID is the minimum length of a credential id in bytes (WebAuthn, 4).
+// shortestID is the minimum length of a credential id in bytes (WebAuthn, section 4).
 const shortestID = 16
 
-// RelyingParty is the WebAuthn relying party: the domain to which passkeys are bound, and
-// the origins whose pages may use them.
+// RelyingParty is the WebAuthn relying party. It has the domain to which passkeys are
+// bound, and the origins of the pages that may use them.
 type RelyingParty struct {
 	webauthn *webauthn.WebAuthn
 }
 
-// New returns the relying party of the domain and the origins, or an error if
+// New returns the relying party with the domain and the origins. It returns an error if
 // browsers would reject the domain.
 func New(domain string, origins []string) (*RelyingParty, error) {
 	if domain == "" {
@@ -42,8 +43,8 @@ func New(domain string, origins []string) (*RelyingParty, error) {
 			ResidentKey:      protocol.ResidentKeyRequirementPreferred,
 			UserVerification: protocol.VerificationPreferred,
 		},
-		// Password managers send extension results without a request. They are
-		// ignored.
+		// Password managers send results of extensions that the options did not request.
+		// These results are ignored.
 		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 	})
 	if err != nil {
@@ -52,25 +53,27 @@ func New(domain string, origins []string) (*RelyingParty, error) {
 	return &RelyingParty{w}, nil
 }
 
-// User is the WebAuthn user: the user of a passkey.
+// User is a user of Rolecall as WebAuthn sees them, with their passkeys.
 type User struct {
 	User     *rolecall.User
-	Tenant   string // display name
+	Tenant   string // display name of the tenant
 	Passkeys []rolecall.Passkey
 }
 
-// WebAuthnID returns the user handle: the id, which contains no personal data.
+// WebAuthnID returns the user handle of WebAuthn. It is the id of the user, which
+// contains no personal data.
 func (o *User) WebAuthnID() []byte { return o.User.ID[:] }
 
 // WebAuthnName returns the name under which an authenticator lists the passkey. It
-// contains the tenant, because the passkeys of all tenants have the same domain.
+// contains the name of the tenant, because the passkeys of all tenants have the same
+// domain.
 func (o *User) WebAuthnName() string { return o.User.Email + " (" + o.Tenant + ")" }
 
 // WebAuthnDisplayName returns the name of the user.
 func (o *User) WebAuthnDisplayName() string { return o.User.Name }
 
-// WebAuthnCredentials returns the credentials of the passkeys. It leaves out passkeys that cannot
-// be decoded.
+// WebAuthnCredentials returns the credentials of the user's passkeys. It leaves out
+// passkeys whose stored credential cannot be decoded.
 func (o *User) WebAuthnCredentials() []webauthn.Credential {
 	var credentials []webauthn.Credential
 	for _, key := range o.Passkeys {
@@ -82,8 +85,9 @@ func (o *User) WebAuthnCredentials() []webauthn.Credential {
 	return credentials
 }
 
-// CreationOptions returns the publicKey options of navigator.credentials.create, as
-// JSON (PublicKeyCredentialCreationOptionsJSON).
+// CreationOptions returns the options with which a browser creates a passkey for the
+// user: the member publicKey of the argument of navigator.credentials.create, as JSON
+// (PublicKeyCredentialCreationOptionsJSON).
 func (p *RelyingParty) CreationOptions(challenge secret.Token, o *User) ([]byte, error) {
 	creation, _, err := p.webauthn.BeginRegistration(o,
 		webauthn.WithExclusions(webauthn.Credentials(o.WebAuthnCredentials()).CredentialDescriptors()),
@@ -97,8 +101,9 @@ func (p *RelyingParty) CreationOptions(challenge secret.Token, o *User) ([]byte,
 	return json.Marshal(creation.Response)
 }
 
-// Create verifies the response to CreationOptions and returns the new passkey with
-// its id and credential, or ErrRefused.
+// Create verifies the response to CreationOptions and returns the new passkey. The
+// passkey has an id, a user and a credential, and no name or times. Create returns
+// ErrRefused if the response is not valid.
 func (p *RelyingParty) Create(r Response, challenge secret.Token, o *User) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(r.raw)
 	if err != nil {
@@ -113,15 +118,16 @@ func (p *RelyingParty) Create(r Response, challenge secret.Token, o *User) (role
 	if len(credential.ID) < shortestID {
 		return rolecall.Passkey{}, refused(errors.New("its id is too short to be unique"))
 	}
-	credential.Attestation = webauthn.CredentialAttestation{} // no attestation is requested, so it need not be stored
+	credential.Attestation = webauthn.CredentialAttestation{} // the options request no attestation, so it is not stored
 	encoded, err := json.Marshal(credential)
 	return rolecall.Passkey{ID: credential.ID, UserID: o.User.ID, Credential: encoded}, err
 }
 
-// RequestOptions returns the publicKey options of navigator.credentials.get, as JSON
-// (PublicKeyCredentialRequestOptionsJSON). They ask for a passkey of the user.
-// Without a user, they ask for any passkey, with user verification by the
-// authenticator.
+// RequestOptions returns the options with which a browser signs in with a passkey: the
+// member publicKey of the argument of navigator.credentials.get, as JSON
+// (PublicKeyCredentialRequestOptionsJSON). They allow the passkeys of the user o. If o is
+// nil, they allow every passkey of the domain, and require that the authenticator
+// verifies the user.
 func (p *RelyingParty) RequestOptions(challenge secret.Token, o *User) ([]byte, error) {
 	withChallenge := func(options *protocol.PublicKeyCredentialRequestOptions) (err error) {
 		options.Challenge, err = base64.RawURLEncoding.DecodeString(string(challenge))
@@ -140,9 +146,10 @@ func (p *RelyingParty) RequestOptions(challenge secret.Token, o *User) ([]byte, 
 	return json.Marshal(assertion.Response)
 }
 
-// Verify verifies the response to RequestOptions. It returns the user's passkey
-// with its updated credential, or ErrRefused. With passwordless, the authenticator must
-// have verified the user, because the passkey replaces the password.
+// Verify verifies the response to RequestOptions. It returns the user's passkey with its
+// updated credential. If passwordless is true, the authenticator must have verified the
+// user, for example with a PIN, because the passkey replaces the password. Verify returns
+// ErrRefused if the response is not valid.
 func (p *RelyingParty) Verify(r Response, challenge secret.Token, o *User, passwordless bool) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(r.raw)
 	if err != nil {

@@ -29,7 +29,8 @@ func newUser() *User {
 	return &User{User: &rolecall.User{ID: rolecall.NewID[rolecall.User](1 << 50), Email: "ada@example.com", Name: "Ada Lovelace"}, Tenant: "Acme"}
 }
 
-// register creates a passkey of the authenticator for the user.
+// register creates a passkey on the authenticator and adds it to the passkeys of the
+// user.
 func register(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticator) {
 	t.Helper()
 	challenge := secret.NewToken()
@@ -141,7 +142,7 @@ func TestVerify(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o, a := newUser(), passkeytest.New(origin)
 			register(t, p, o, a)
-			for range 2 { // two sign-ins, so that the signature counter can decrease later
+			for range 2 { // two sign-ins, so that a test can set the signature counter back to 1
 				verifies(t, p, o, a)
 			}
 			test.change(a)
@@ -157,8 +158,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// verifies fails the test unless a sign-in with the first passkey of the user succeeds. It stores
-// the updated passkey in the user.
+// verifies signs in with the first passkey of the user, and stores the updated passkey in
+// the user. It fails the test if the sign-in fails.
 func verifies(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticator) {
 	t.Helper()
 	challenge := secret.NewToken()
@@ -282,7 +283,7 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte(a.Sign(f, a.Keys[0], string(challenge))))
 	f.Fuzz(func(_ *testing.T, document []byte) {
 		if r, ok := ReadResponse(document); ok {
-			_, _ = p.Create(r, challenge, o) // checks only that Create does not panic
+			_, _ = p.Create(r, challenge, o) // only a panic of Create or Verify fails the test
 			_, _ = p.Verify(r, challenge, o, false)
 		}
 	})

@@ -8,17 +8,18 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Response is the response of an authenticator, in the JSON form of PublicKeyCredential.toJSON. Its
-// members are not verified. They only select the passkey and the challenge to load.
+// Response is the response of an authenticator, in the JSON form of
+// PublicKeyCredential.toJSON. Its members are not verified yet. Use them only to find the
+// passkey and the challenge with which Create or Verify then verifies the response.
 type Response struct {
-	ID        []byte          // of the passkey
-	Challenge secret.Token    // the claimed challenge
-	User      rolecall.UserID // the claimed user; zero without one
+	ID        []byte          // id of the passkey
+	Challenge secret.Token    // challenge that the authenticator claims to have signed
+	User      rolecall.UserID // user that the authenticator claims; zero: the response contains no user handle
 	raw       []byte
 }
 
-// ReadResponse parses the JSON document. It returns false if the document is not a
-// response.
+// ReadResponse parses the JSON document of an authenticator's response. It returns false
+// if the document does not have the shape of a response.
 func ReadResponse(document []byte) (Response, bool) {
 	var shape struct {
 		ID       string

@@ -1,4 +1,4 @@
-// Package passkeytest implements an authenticator in software, and the part of the browser.
+// Package passkeytest simulates an authenticator and the part of a browser that calls it.
 // Tests use it to create passkeys and to sign with them.
 package passkeytest
 
@@ -15,13 +15,14 @@ import (
 	"testing"
 )
 
-// Authenticator holds ES256 passkeys and responds to a page of its origin. A test can change
-// the exported fields between ceremonies, to get responses that must be refused.
+// Authenticator holds ES256 passkeys and answers requests of pages with its origin. A
+// test can change the exported fields between two requests, to get responses that the
+// server must refuse.
 type Authenticator struct {
 	Origin   string
-	Verifies bool // verifies the user, for example by a PIN
-	Synced   bool // does not count signatures and can be backed up, as synced passkeys do
-	IDLength int  // of new passkeys in bytes; zero means 16
+	Verifies bool // the authenticator verifies the user, for example with a PIN
+	Synced   bool // as for synced passkeys: the signature counter stays the same, and responses say that the passkey is backed up
+	IDLength int  // length of the ids of new passkeys, in bytes; zero: 16
 	Keys     []*Key
 }
 
@@ -29,16 +30,18 @@ type Authenticator struct {
 type Key struct {
 	ID      []byte
 	Domain  string
-	Handle  []byte // of the user
+	Handle  []byte // user handle
 	Counter uint32
 	private *ecdsa.PrivateKey
 }
 
-// New returns an authenticator without passkeys for pages of the origin. It verifies the user.
+// New returns an authenticator that has no passkeys and verifies the user. Its responses
+// name the origin.
 func New(origin string) *Authenticator { return &Authenticator{Origin: origin, Verifies: true} }
 
-// Create creates a passkey. publicKey is the JSON of the options for
-// navigator.credentials.create. It returns the credential as toJSON of a browser does.
+// Create creates a passkey. The argument publicKey has the options for
+// navigator.credentials.create as JSON. Create returns the response in the form of
+// PublicKeyCredential.toJSON.
 func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	t.Helper()
 	var options struct {
@@ -55,7 +58,7 @@ func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	a.Keys = append(a.Keys, key)
 
 	data := a.authenticatorData(key, hasKey)
-	data = append(data, make([]byte, 16)...) // no AAGUID
+	data = append(data, make([]byte, 16)...) // an AAGUID of zeros, which names no model of authenticator
 	data = binary.BigEndian.AppendUint16(data, uint16(len(key.ID)))
 	data = append(append(data, key.ID...), key.cose(t)...)
 	return encode(t, map[string]any{
@@ -69,8 +72,9 @@ func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	})
 }
 
-// Get signs with the first passkey that the options allow. publicKey is the JSON of the
-// options for navigator.credentials.get. It returns the credential as toJSON of a browser does.
+// Get signs with the first passkey that the options allow. The argument publicKey has the
+// options for navigator.credentials.get as JSON. Get returns the response in the form of
+// PublicKeyCredential.toJSON.
 func (a *Authenticator) Get(t testing.TB, publicKey []byte) json.RawMessage {
 	t.Helper()
 	var options struct {
@@ -89,7 +93,8 @@ func (a *Authenticator) Get(t testing.TB, publicKey []byte) json.RawMessage {
 	return a.Sign(t, a.Keys[at], options.Challenge)
 }
 
-// Sign signs the challenge with the passkey. It checks no options.
+// Sign signs the challenge with the passkey, without checking whether any options allow
+// it.
 func (a *Authenticator) Sign(t testing.TB, key *Key, challenge string) json.RawMessage {
 	t.Helper()
 	if !a.Synced {
@@ -138,8 +143,9 @@ func (a *Authenticator) clientData(t testing.TB, kind, challenge string) []byte 
 }
 
 // cose returns the public key as a COSE key in CBOR: {1: 2, 3: -7, -1: 1, -2: x, -3: y}.
+// This means an elliptic-curve key for ES256 on P-256 with the coordinates x and y.
 func (key *Key) cose(t testing.TB) []byte {
-	point, err := key.private.PublicKey.Bytes() // 4, x and y (SEC 1)
+	point, err := key.private.PublicKey.Bytes() // the byte 4, then x and y (SEC 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +154,8 @@ func (key *Key) cose(t testing.TB) []byte {
 	return append(append(b, 0x22, 0x58, 32), point[33:]...)
 }
 
-// unattested returns an attestation object without attestation in CBOR: {"fmt": "none",
-// "attStmt": {}, "authData": data}.
+// unattested returns an attestation object that has no attestation, in CBOR: {"fmt":
+// "none", "attStmt": {}, "authData": data}.
 func unattested(data []byte) []byte {
 	b := []byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59")
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(data))), data...)
