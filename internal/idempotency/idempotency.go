@@ -1,7 +1,7 @@
 // Package idempotency makes requests that create an object safe to retry: requests with
-// the same idempotency key create one object. It has the stored keys, the mutex of
-// requests with the same key, and the limit of keys per user. It may import the store and
-// secret.
+// the same idempotency key create one object. It stores the keys, makes concurrent
+// requests with the same key wait for each other, and limits the number of keys per user.
+// It may import packages store and secret.
 package idempotency
 
 import (
@@ -22,55 +22,58 @@ const (
 	// defaultKeyLimit is the maximum number of stored keys per user.
 	defaultKeyLimit = 100_000
 
-	// attempts is the maximum number of times that a create is tried while other requests
-	// hold its key.
+	// attempts is the maximum number of times that Create tries its transaction while
+	// other requests claim the same key.
 	attempts = 100
 )
 
-// Key is the idempotency key of a request and the digest of the request.
+// Key is the idempotency key of a request, with a digest of the request. The digest shows
+// whether another request with the same key is a repetition.
 type Key struct {
 	Text        string
 	Fingerprint []byte
 }
 
-// Owner is the caller that sent a key.
+// Owner is the caller that sent a key. The same key text of two owners is two keys.
 type Owner struct {
-	Tenant    rolecall.TenantID // zero: an operator creates a tenant
+	Tenant    rolecall.TenantID // tenant of the caller; zero: an operator creates a tenant
 	User      rolecall.UserID
 	Operator  rolecall.OperatorKeyID
-	KeysUntil rolecall.Time // expiry of a new key
+	KeysUntil rolecall.Time // time at which a new key expires
 }
 
-// Created is the result of a create or of its replay.
+// Created is the result of a request that creates an object.
 type Created[T any] struct {
 	Value    T
 	Replayed bool
-	Erased   bool // the object was erased; only the id of Value is set
+	Erased   bool // the object was erased since, so only the id in Value is set
 }
 
-// Creation is the object that a create writes.
+// Creation describes the object to create and how to write it.
 type Creation struct {
 	Operation string
 	Location  string
 	ID        rolecall.AnyID
-	Value     any // marshals to the resource that is stored for a replay
+	Value     any // its JSON is stored and is the result of repeated requests
 	Event     *rolecall.Event
 	Insert    func(*store.Tx) error
-	Tenant    rolecall.TenantID // the tenant to write to; zero: that of the owner
+	Tenant    rolecall.TenantID // tenant to write to; zero: the tenant of the owner
 }
 
-// Keys runs each create once per idempotency key. It is safe for concurrent use.
+// Keys creates objects so that each idempotency key creates one object. It is safe for
+// concurrent use.
 type Keys struct {
 	store   *store.Store
 	now     func() rolecall.Time
 	limit   int
 	running keyedMutex
-	// budgets has the number of keys that each user may still store before the user's
-	// stored keys are counted again. So most creates do not count the keys.
+	// budgets has, for each user, the number of keys that the user may still store before
+	// checkLimit counts the user's stored keys again. So most requests need no count.
 	budgets *otter.Cache[rolecall.UserID, *atomic.Int64]
 }
 
-// New returns Keys with a limit of stored keys per user. Zero means 100,000.
+// New returns Keys. The argument limit is the maximum number of stored keys per user. If
+// limit is zero, the maximum is 100,000.
 func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
 	return &Keys{
 		store: s, now: now, limit: cmp.Or(limit, defaultKeyLimit),
@@ -78,9 +81,11 @@ func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
 	}
 }
 
-// Create writes the key, the resource and the event in one transaction. If the key
-// is stored already, it returns the stored key instead. It returns ErrKeyReused,
-// ErrKeyInProgress and ErrTooManyKeys.
+// Create writes the key, the object and the event in one transaction, and returns nil. If
+// the key is already stored and unexpired, Create writes nothing and returns the stored
+// key. It returns ErrKeyReused if the stored key belongs to a different request,
+// ErrKeyInProgress if another request with the key takes too long, and ErrTooManyKeys if
+// the user has too many stored keys.
 func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolecall.IdempotencyKey, error) {
 	resource, err := json.Marshal(n.Value)
 	if err != nil {
@@ -131,11 +136,13 @@ func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolec
 	return nil, rolecall.ErrUnavailable
 }
 
-// replay returns the stored key of the claim, or nil if it does not exist. It deletes an
-// expired key and returns nil. It returns ErrKeyReused if the key belongs to another request.
+// replay returns the stored key that is the same as claim. It returns nil if no such key
+// is stored. If the stored key has expired, replay deletes it and returns nil. It returns
+// ErrKeyReused if the stored key belongs to a different request.
 func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) (*rolecall.IdempotencyKey, error) {
 	var first rolecall.IdempotencyKey
-	// Not a View: the result of an Update contains only durable data.
+	// This must be an Update, although it writes nothing. Only an Update is sure to read
+	// data that is durable.
 	err := k.store.Update(ctx, o.Tenant, func(tx *store.Tx) (err error) {
 		first, err = tx.Key(claim)
 		return err
@@ -157,8 +164,10 @@ func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKe
 	return &first, nil
 }
 
-// Recreated returns value, or the stored result if first is not nil, which means a
-// replay.
+// Recreated returns the result of a request for which Create has returned first. If first
+// is nil, the object was created now, and the result is value. Otherwise, the result is
+// the stored resource of the earlier request. If that resource was erased, the result is
+// identified(id) with the id of the object.
 func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(rolecall.AnyID) T) (Created[T], error) {
 	switch {
 	case first == nil:
@@ -171,9 +180,9 @@ func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(r
 	return replayed, err
 }
 
-// checkLimit returns ErrTooManyKeys if the owner has too many stored keys. The limit is
-// exact on one node. It can be exceeded by the keys that other nodes write at the
-// same time.
+// checkLimit returns ErrTooManyKeys if the owner already has the maximum number of stored
+// keys. The owner can still exceed the maximum, because concurrent requests and other
+// nodes can store keys after this node has counted them.
 func (k *Keys) checkLimit(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) error {
 	if budget, ok := k.budgets.GetIfPresent(o.User); ok && budget.Add(-1) >= 0 {
 		return nil

@@ -8,18 +8,19 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// lockWait is how long a request waits for another request with its key.
+// lockWait is how long a request waits for another request with the same key.
 const lockWait = 5 * time.Second
 
-// keyedMutex makes repeats of a running request wait in memory, so that they do not
-// each hold a connection of the store.
+// keyedMutex is a mutex for each key. With it, repetitions of a running request wait in
+// memory, and not in the store, where each would occupy a connection.
 type keyedMutex struct {
 	mu     sync.Mutex
 	locked map[string]chan struct{}
 }
 
-// lock locks the key in this process and reports whether it had to wait. The caller
-// must call unlock. It returns ErrKeyInProgress after five seconds.
+// lock locks the key in this process and reports whether it had to wait. The caller must
+// call unlock. If the key is still locked after lockWait, lock returns ErrKeyInProgress.
+// If ctx ends before, lock returns the error of ctx.
 func (m *keyedMutex) lock(ctx context.Context, key string) (waited bool, unlock func(), err error) {
 	var timeout <-chan time.Time
 	for {
