@@ -1,8 +1,8 @@
-// Package invalidation decides whether data that a process has cached is still
-// fresh. It has the table of invalidated ids and the loop that receives
-// invalidations from other processes. It contains no cached data: a cache takes a
-// Stamp before it reads an entry, keeps it with the entry, and calls IsFresh before
-// it uses the entry.
+// Package invalidation decides whether data that a process has cached is still fresh. It
+// has a table of invalidated ids, and a loop that receives the invalidations of other
+// processes. The cached data itself is elsewhere. A cache takes a Stamp before it reads
+// an entry from the store, keeps the Stamp with the entry, and calls IsFresh before it
+// uses the entry.
 package invalidation
 
 import (
@@ -13,49 +13,54 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// A process sees its own changes immediately, and the changes of other processes within a
-// second. Either the database notifies it of these changes, or it does not use cache
-// entries that are older.
+// The lifetimes of cache entries. A process sees its own changes immediately, and the
+// changes of other processes within a second. While the database notifies the process of
+// these changes, entries can be used for watchedLifetime. Otherwise, they can be used
+// only for unwatchedLifetime.
 const (
 	watchedLifetime   = time.Minute
-	unwatchedLifetime = 800 * time.Millisecond // the rest of the second is for the request that reads again
+	unwatchedLifetime = 800 * time.Millisecond // the rest of the second is for reading the entry again
 
 	// watchTimeout is how long after the last message from the database a process still
-	// assumes that it receives all notifications. One message may be late.
+	// assumes that it receives all notifications. It is long enough for one late message.
 	watchTimeout = 500 * time.Millisecond
 )
 
-// Table records when ids were last invalidated. Each invalidation has a number, and
-// ids share slots that keep the highest number. The number of slots is constant, so
-// memory does not grow. Two ids in one slot only cause an unnecessary read.
+// Table records for each id when it was last invalidated. Each invalidation has a number
+// that is higher than all earlier ones. The number of slots is constant, so that memory
+// does not grow. Several ids share a slot, which keeps the highest number of its ids. So
+// an invalidation of one id can cause unnecessary reads of entries that depend on another
+// id, and no other effect.
 //
 // A Table is safe for concurrent use. It implements store.Watcher.
 type Table struct {
 	now      func() rolecall.Time
-	caughtUp atomic.Int64 // a rolecall.Time: changes by other processes until then are in the table
+	caughtUp atomic.Int64 // a rolecall.Time; the table contains the changes that other processes have made until then
 	last     atomic.Uint64
-	all      atomic.Uint64 // the last invalidation of everything
+	all      atomic.Uint64 // number of the last invalidation of all entries
 	slots    [4096]atomic.Uint64
 }
 
-// New returns an empty Table.
+// New returns a Table without invalidations. The function now returns the current time.
 func New(now func() rolecall.Time) *Table {
 	t := &Table{now: now}
-	t.CaughtUp(0) // no entry exists yet
+	t.CaughtUp(0) // no cache entry exists yet, so no change can be missing
 	return t
 }
 
-// Stamp is when a cached entry was read.
+// Stamp is the point in time at which a cache read an entry from the store.
 type Stamp struct {
 	At     rolecall.Time
 	number uint64 // the number of the last invalidation before the read
 }
 
-// Stamp returns the stamp of a read that begins now.
+// Stamp returns the Stamp for an entry that the cache reads from the store after this
+// call.
 func (t *Table) Stamp() Stamp { return Stamp{t.now(), t.last.Load()} }
 
-// Invalidate makes entries that depend on the id stale, or all entries if it is zero.
-// The writer of a change calls it after the commit and before the response.
+// Invalidate makes the entries that depend on the id stale. If the id is zero, it makes
+// all entries stale. After a change is committed and before the response is sent, the
+// process must call Invalidate with the ids of the changed objects.
 func (t *Table) Invalidate(id rolecall.AnyID) {
 	slot := &t.all
 	if !id.IsZero() {
@@ -67,11 +72,11 @@ func (t *Table) Invalidate(id rolecall.AnyID) {
 }
 
 func (t *Table) slot(id [16]byte) *atomic.Uint64 {
-	return &t.slots[binary.BigEndian.Uint16(id[14:])%uint16(len(t.slots))] // the end of an id is random
+	return &t.slots[binary.BigEndian.Uint16(id[14:])%uint16(len(t.slots))] // the last bytes of an id are random
 }
 
-// IsInvalidated reports whether one of the ids may have been invalidated since the
-// stamp.
+// IsInvalidated reports whether one of the ids, or all entries, may have been invalidated
+// after the Stamp s was taken.
 func (t *Table) IsInvalidated(s Stamp, ids ...[16]byte) bool {
 	for _, id := range ids {
 		if t.slot(id).Load() > s.number {
@@ -81,8 +86,8 @@ func (t *Table) IsInvalidated(s Stamp, ids ...[16]byte) bool {
 	return t.all.Load() > s.number
 }
 
-// IsFresh reports whether an entry that was read at the stamp and depends on the ids
-// can be used.
+// IsFresh reports whether an entry can be used that has the Stamp s and depends on the
+// ids. The argument now is the current time.
 func (t *Table) IsFresh(s Stamp, now rolecall.Time, ids ...[16]byte) bool {
 	lifetime := unwatchedLifetime
 	if t.IsWatching(now) {
@@ -91,27 +96,30 @@ func (t *Table) IsFresh(s Stamp, now rolecall.Time, ids ...[16]byte) bool {
 	return isYounger(s, now, lifetime) && !t.IsInvalidated(s, ids...)
 }
 
-// IsFreshAbsence is IsFresh for an entry that records that something does not exist.
-// Processes are not notified of creations, so such an entry is used for less than a
-// second.
+// IsFreshAbsence is like IsFresh, for an entry that records that an object does not
+// exist. Other processes do not notify this process of objects that they create, so such
+// an entry is used for less than a second.
 func (t *Table) IsFreshAbsence(s Stamp, now rolecall.Time, ids ...[16]byte) bool {
 	return isYounger(s, now, unwatchedLifetime) && !t.IsInvalidated(s, ids...)
 }
 
-// isYounger also returns false if the clock was set back by more than the lifetime.
+// isYounger reports whether the age of the Stamp is less than the lifetime. It returns
+// false if the clock was set back by the lifetime or more.
 func isYounger(s Stamp, now rolecall.Time, lifetime time.Duration) bool {
 	return now.Sub(s.At).Abs() < lifetime
 }
 
-// CaughtUp records that the table contains all changes that were committed until lag
-// ago.
+// CaughtUp records that the table contains all changes that were committed up to the time
+// that is lag before the current time.
 func (t *Table) CaughtUp(lag time.Duration) { t.caughtUp.Store(int64(t.now().Add(-lag))) }
 
-// Lag returns how old a change by another process can be that is not in the table.
+// Lag returns the maximum age of changes by other processes that are not in the table
+// yet.
 func (t *Table) Lag(now rolecall.Time) time.Duration {
 	return now.Sub(rolecall.Time(t.caughtUp.Load()))
 }
 
-// IsWatching reports whether this process is notified of changes by other processes. It
-// is also false if the clock was set back by more than watchTimeout.
+// IsWatching reports whether this process receives notifications of changes by other
+// processes. It returns false if the last message from the database is older than
+// watchTimeout, or if the clock was set back by more than that.
 func (t *Table) IsWatching(now rolecall.Time) bool { return t.Lag(now).Abs() < watchTimeout }

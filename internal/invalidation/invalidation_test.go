@@ -21,7 +21,7 @@ func newTable() (*Table, *rolecall.Time) {
 func TestAnEntryIsFreshUntilOneOfItsIDsIsInvalidated(t *testing.T) {
 	table, _ := newTable()
 	user, session, other := rolecall.NewID[any](start), rolecall.NewID[any](start), rolecall.NewID[any](start)
-	user[15], session[15], other[15] = 1, 2, 3 // three slots
+	user[15], session[15], other[15] = 1, 2, 3 // so that the ids are in three different slots
 	for _, c := range []struct {
 		id    rolecall.AnyID
 		fresh bool
@@ -73,7 +73,7 @@ func TestLifetimeOfAnEntry(t *testing.T) {
 	}
 }
 
-// failing is a database whose Watch fails the first two times.
+// failing is a database whose method Watch fails in the first two calls.
 type failing struct {
 	store.Database
 	calls int

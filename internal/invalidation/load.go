@@ -7,8 +7,9 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Load returns the cached entry of the key if the function current accepts it. Otherwise
-// it calls read and caches the result. It runs one read at a time for each key.
+// Load returns the cached entry with the key if the function current returns true for it.
+// Otherwise, it calls the function read, caches the entry that read returns, and returns
+// this entry. Concurrent calls with the same key share one call of read.
 func Load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], key K, current func(E) bool, read func(context.Context, K) (E, error)) (E, error) {
 	for {
 		own := false
@@ -17,11 +18,11 @@ func Load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], ke
 			return read(ctx, key)
 		}))
 		switch {
-		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // the read of another caller, whose request was canceled
+		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // this call shared the read of a caller whose request was canceled
 			return read(ctx, key)
 		case err != nil || own || current(e):
 			return e, err
 		}
-		cache.Invalidate(key) // stale, or invalidated during the read of another caller
+		cache.Invalidate(key) // the entry is stale, or was invalidated during the shared read
 	}
 }
