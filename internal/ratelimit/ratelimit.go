@@ -1,6 +1,7 @@
-// Package ratelimit counts attempts in the buckets of the store and rejects those
-// above a limit. It has the limits, the keys of the buckets, and a cache of full
-// buckets. It may import the store, the keys of the instance and invalidation.
+// Package ratelimit counts attempts, such as sign-ins, and refuses attempts above a
+// limit. The store keeps one counter, called bucket, for each account, source and so on.
+// This package has the limits, the keys of the buckets, and a cache of full buckets. It
+// may import packages store, secret and invalidation.
 package ratelimit
 
 import (
@@ -17,10 +18,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Limits are the maximum numbers of failed sign-ins, reset requests and mailed
-// links. A zero member means the default.
+// Limits are the maximum numbers of failed sign-ins, requests for password resets, and
+// mailed links. A zero member means the default, which is the last number in the comment
+// of the member.
 type Limits struct {
-	AccountAndSource int // failed sign-ins per account and source in 15 minutes: 10
+	AccountAndSource int // failed sign-ins per account and source in 15 minutes, and similar attempts per user or known device: 10
 	Account          int // failed sign-ins per account from unknown devices in an hour: 100
 	Source           int // failed sign-ins per source in 10 minutes: 100
 	AccountResets    int // reset requests per account in an hour: 3
@@ -41,16 +43,17 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// Limiter counts attempts. It is safe for concurrent use.
+// Limiter counts attempts and refuses them above the limits. It is safe for concurrent
+// use.
 type Limiter struct {
 	Limits       Limits
 	store        *store.Store
 	keys         *secret.Keys
 	invalidation *invalidation.Table
 	now          func() rolecall.Time
-	// full caches the full buckets and the times until which they are full. Attempts on a
-	// full bucket write no rows, so the limits also bound the growth of the table of
-	// attempts.
+	// full caches the buckets that have reached their limits, with the times at which
+	// their windows end. An attempt on such a bucket is refused without a write. So the
+	// limits also bound the growth of the table of attempts.
 	full *otter.Cache[string, fullBucket]
 }
 
@@ -59,7 +62,9 @@ type fullBucket struct {
 	stamp invalidation.Stamp
 }
 
-// New returns a Limiter. Bucket keys are hashed with the keys of the instance.
+// New returns a Limiter. It derives the keys of buckets with the keys of the instance, so
+// that the store contains no addresses in clear text. The cache of full buckets uses t,
+// and now returns the current time.
 func New(s *store.Store, keys *secret.Keys, t *invalidation.Table, now func() rolecall.Time, limits Limits) *Limiter {
 	return &Limiter{
 		Limits: limits.orDefaults(), store: s, keys: keys, invalidation: t, now: now,
@@ -67,15 +72,18 @@ func New(s *store.Store, keys *secret.Keys, t *invalidation.Table, now func() ro
 	}
 }
 
-// Bucket returns the counter that is identified by the purpose and the parts.
+// Bucket returns the bucket with the purpose and the parts. It allows limit attempts in
+// each window. Buckets with a different purpose or different parts have separate
+// counters.
 func (l *Limiter) Bucket(purpose string, limit int, window time.Duration, parts ...string) rolecall.Bucket {
 	return rolecall.Bucket{Key: l.keys.MAC(purpose, parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
 }
 
-// Count counts an attempt before it is evaluated, so that parallel attempts cannot
-// exceed the limit. Above a limit, it returns the error of the first full bucket. It
-// does not count such an attempt in any bucket, because otherwise one source could
-// use up the account's limit for all sources. It returns the counted buckets.
+// Count adds one to each bucket and returns the counted buckets. Call it before the
+// attempt is evaluated, so that parallel attempts cannot exceed the limit. If a bucket is
+// full, Count returns the error that refusal selects, and no bucket counts the attempt.
+// Otherwise, one source could use up the limit of an account, and so lock out all other
+// sources.
 func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted []rolecall.Counted, err error) {
 	waits := make([]time.Duration, len(buckets))
 	for i, bucket := range buckets {
@@ -111,9 +119,10 @@ func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted
 	return counted, err
 }
 
-// refusal returns the error of the first full bucket, or nil. Each element of waits is
-// the time for which the bucket at the same index stays full. If the Full member of the
-// bucket is nil, refusal returns ErrTooManyAttempts with the longest of these times.
+// refusal returns nil if no bucket is full. Otherwise, it returns the member Full of the
+// first full bucket. If this member is nil, refusal returns ErrTooManyAttempts with the
+// longest time for which one of the buckets stays full. Each element of waits is the time
+// for which the bucket at the same index stays full.
 func refusal(buckets []rolecall.Bucket, waits []time.Duration) error {
 	longest := slices.Max(waits)
 	if longest <= 0 {
@@ -126,7 +135,7 @@ func refusal(buckets []rolecall.Bucket, waits []time.Duration) error {
 	return rolecall.ErrTooManyAttempts.After(longest)
 }
 
-// Uncount refunds an attempt that was counted and not evaluated.
+// Uncount subtracts an attempt that was counted, but was not evaluated.
 func (l *Limiter) Uncount(ctx context.Context, counted []rolecall.Counted) error {
 	return l.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		tx.UncountAttempt(counted)
@@ -134,9 +143,10 @@ func (l *Limiter) Uncount(ctx context.Context, counted []rolecall.Counted) error
 	})
 }
 
-// CountIn counts an attempt in the bucket within the transaction. Above the limit of the
-// bucket, it returns the error full with the time to wait. The error rolls the
-// transaction back, so refused attempts are not counted.
+// CountIn adds one to the bucket in the transaction tx. Above the limit of the bucket, it
+// returns the error full with the time to wait. The caller must return this error from
+// the transaction. The transaction is then rolled back, so a refused attempt is not
+// counted.
 func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, l.now())
 	if err == nil && counted[0].Count > bucket.Limit {
@@ -145,8 +155,8 @@ func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.E
 	return err
 }
 
-// Wait returns how long one of the buckets stays full, according to the cache of
-// this process.
+// Wait returns the longest time for which one of the buckets stays full, or 0 if no
+// bucket is full. It knows only the full buckets in the cache of this process.
 func (l *Limiter) Wait(buckets []rolecall.Bucket) time.Duration {
 	var wait time.Duration
 	for _, bucket := range buckets {
@@ -163,8 +173,9 @@ func (l *Limiter) wait(bucket rolecall.Bucket) time.Duration {
 	return full.until.Sub(l.now())
 }
 
-// NetworkOf returns the source under which an address is counted: an IPv4 address,
-// or the /64 of an IPv6 address, because one customer usually gets a /64.
+// NetworkOf returns the network under which a client address is counted as a source. For
+// an IPv4 address, this is the address. For an IPv6 address, it is the /64 prefix,
+// because one customer usually gets a whole /64. NetworkOf returns other texts unchanged.
 func NetworkOf(source string) string {
 	address, err := netip.ParseAddr(source)
 	if err != nil {
