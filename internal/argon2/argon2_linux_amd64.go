@@ -10,14 +10,15 @@ import (
 
 const (
 	argon2id = 2
-	slices   = 4   // number of slices of a pass; all lanes finish a slice before the next slice begins
-	words    = 128 // of a block
+	slices   = 4   // slices of a pass; each lane finishes a slice before any lane begins the next slice
+	words    = 128 // number of 64-bit words in a block
 )
 
 type block [words]uint64
 
 // IDKey derives a key of length bytes from the password and the salt with Argon2id (RFC
-// 9106). The number of lanes is threads. The lanes are computed one after the other.
+// 9106). The argument threads is the number of lanes. With AVX2, IDKey computes the lanes
+// one after the other.
 func IDKey(password, salt []byte, passes, memoryKiB uint32, threads uint8, length uint32) []byte {
 	if !cpu.X86.HasAVX2 {
 		return argon2.IDKey(password, salt, passes, memoryKiB, threads, length)
@@ -40,11 +41,11 @@ func IDKey(password, salt []byte, passes, memoryKiB uint32, threads uint8, lengt
 	return h.key(length)
 }
 
-// hash is one computation of Argon2id. Names and formulas are those of RFC 9106, section
-// 3.2.
+// hash is one computation of Argon2id. The names and the formulas are those of RFC 9106,
+// section 3.2.
 type hash struct {
 	blocks                       []block
-	passes, lanes, lane, segment uint32 // lane and segment are lengths in blocks
+	passes, lanes, lane, segment uint32 // lane is the length of a lane, and segment the length of a slice of a lane, in blocks
 }
 
 // begin sets the first two blocks of each lane.
@@ -57,7 +58,7 @@ func (h *hash) begin(password, salt []byte, memoryKiB, length uint32) {
 	in = append(in, password...)
 	in = le.AppendUint32(in, uint32(len(salt)))
 	in = append(in, salt...)
-	in = le.AppendUint64(in, 0) // no secret, no associated data
+	in = le.AppendUint64(in, 0) // the lengths of the secret and of the associated data, which Rolecall does not use
 	h0 := blake2b.Sum512(in)
 	var first [8 * words]byte
 	for lane := range h.lanes {
@@ -72,9 +73,9 @@ func (h *hash) begin(password, salt []byte, memoryKiB, length uint32) {
 	}
 }
 
-// fill computes the blocks of one lane in one slice.
+// fill computes the blocks of one slice of one lane.
 func (h *hash) fill(pass, slice, lane uint32) {
-	independent := pass == 0 && slice < slices/2 // the block references are independent of the password
+	independent := pass == 0 && slice < slices/2 // Argon2id chooses the referenced blocks independently of the password in the first half of the first pass
 	var addresses, in, zero block
 	in = block{uint64(pass), uint64(lane), uint64(slice), uint64(len(h.blocks)), uint64(h.passes), argon2id}
 	next := func() {
@@ -110,8 +111,8 @@ func (h *hash) fill(pass, slice, lane uint32) {
 	}
 }
 
-// reference returns the index of the block that block i of the segment refers to
-// (section 3.4).
+// reference returns the index of the block with which the previous block is mixed to
+// compute block i of the slice (RFC 9106, section 3.4).
 func (h *hash) reference(random uint64, pass, slice, lane, i uint32) uint32 {
 	from := uint32(random>>32) % h.lanes
 	if pass == 0 && slice == 0 {
@@ -133,7 +134,8 @@ func (h *hash) reference(random uint64, pass, slice, lane, i uint32) uint32 {
 	return from*h.lane + uint32((uint64(start)+z)%uint64(h.lane))
 }
 
-// key returns the hash of the last blocks of all lanes.
+// key returns the result: a hash of length bytes of the XOR of the last blocks of all
+// lanes.
 func (h *hash) key(length uint32) []byte {
 	var last block
 	for lane := range h.lanes {
@@ -150,7 +152,8 @@ func (h *hash) key(length uint32) []byte {
 	return key
 }
 
-// variableHash is H' of section 3.3: a hash of any length.
+// variableHash is the function H' of RFC 9106, section 3.3. It fills out with a hash of
+// in.
 func variableHash(out, in []byte) {
 	in = append(binary.LittleEndian.AppendUint32(nil, uint32(len(out))), in...)
 	for len(out) > blake2b.Size {
@@ -160,13 +163,13 @@ func variableHash(out, in []byte) {
 	}
 	last, err := blake2b.New(len(out), nil)
 	if err != nil {
-		panic(err) // the size is from 1 to blake2b.Size
+		panic(err) // New fails only if the size is not from 1 to blake2b.Size
 	}
-	_, _ = last.Write(in) // never fails
+	_, _ = last.Write(in) // a hash never returns an error
 	last.Sum(out[:0])
 }
 
-// mix sets out to out ⊕ G(a, b) (section 3.5).
+// mix sets out to out ⊕ G(a, b), with the function G of RFC 9106, section 3.5.
 //
 //go:noescape
 func mix(out, a, b *block)

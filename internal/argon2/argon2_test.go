@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The vector is from the reference implementation.
+// The expected key is from the tests of the reference implementation.
 func TestIDKeyOfTheReference(t *testing.T) {
 	got := IDKey([]byte("password"), []byte("somesalt"), 2, 65536, 1, 32)
 	if want := "09316115d5cf24ed5a15a31a3ba326e5cf32edc24702987c02b6566f61913cf7"; hex.EncodeToString(got) != want {
@@ -33,7 +33,8 @@ func TestIDKeyEqualsTheKeyOfXCrypto(t *testing.T) {
 	})
 }
 
-// Concurrent hashes of different sizes reuse each other's memory.
+// Concurrent computations with different memory sizes take and return blocks of the same
+// memory pool.
 func TestIDKeyAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 8 {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room is the memory for hashes. It stays mapped while any hash is computed, so that
-// consecutive hashes under load can use it again. It is not in Go's heap, where each hash
-// would start a garbage collection.
+// room is the memory in which hashes are computed. While at least one hash is being
+// computed, freed memory stays mapped, so that the next hash can use it. The memory is
+// outside of Go's heap, where each hash would start a garbage collection.
 var room memory
 
 type memory struct {
@@ -18,7 +18,8 @@ type memory struct {
 	free  [][]byte
 }
 
-// take returns memory for n blocks. The content of the memory is undefined.
+// take returns memory for n blocks. The blocks can contain the data of earlier hashes.
+// Call give to return them.
 func (m *memory) take(n int) ([]block, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -27,7 +28,7 @@ func (m *memory) take(n int) ([]block, error) {
 	if last := len(m.free) - 1; last >= 0 {
 		mapped, m.free = m.free[last], m.free[:last]
 		if len(mapped) != size {
-			_ = unix.Munmap(mapped) // it is a mapping, so it can be unmapped
+			_ = unix.Munmap(mapped) // mapped is a whole mapping, so Munmap does not fail
 			mapped = nil
 		}
 	}
@@ -36,14 +37,14 @@ func (m *memory) take(n int) ([]block, error) {
 		if mapped, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
 			return nil, err
 		}
-		_ = unix.Madvise(mapped, unix.MADV_HUGEPAGE) // an error is ignored: without huge pages, a hash is only a little slower
+		_ = unix.Madvise(mapped, unix.MADV_HUGEPAGE) // the error is ignored, because a hash without huge pages is only a little slower
 	}
 	m.taken++
 	return unsafe.Slice((*block)(unsafe.Pointer(&mapped[0])), n), nil
 }
 
-// give returns the blocks of a take for reuse. It unmaps all memory if no other hash is
-// in progress.
+// give accepts the blocks that take has returned, so that the next hash can use them. If
+// no other hash is being computed, give unmaps all memory.
 func (m *memory) give(blocks []block) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
