@@ -10,7 +10,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// begin is the creation time of the first user. Each further user is created one second later.
+// begin is the creation time of the roles. The first user is created one second later,
+// and each further user another second later.
 const begin rolecall.Time = 1_735_689_600_000_000
 
 var firstNames = []string{
@@ -18,14 +19,16 @@ var firstNames = []string{
 	"Frances", "Dennis", "Margaret", "Niklaus", "Sofia", "José", "Zoë", "Søren",
 }
 
-// lastSyllables give 8,000 last names of three syllables.
+// lastSyllables are the syllables of last names. A last name has three of them, so there
+// are 8,000 last names.
 var lastSyllables = []string{
 	"ba", "ber", "cor", "da", "el", "fen", "gra", "hol", "in", "ka",
 	"lo", "mar", "nis", "or", "pe", "ros", "sten", "ta", "vin", "zel",
 }
 
-// people generates the users of one tenant. A user depends only on the seed, the name of the tenant
-// and the number of the user.
+// people generates the users of one tenant. Each user depends only on the options, the
+// name of the tenant and the number of the user. So the same seed always gives the same
+// users.
 type people struct {
 	*Options
 	key   uint64
@@ -56,7 +59,8 @@ func newRole(random *rand.Rand, i int) rolecall.Role {
 	}
 }
 
-// person returns the user with the number i, from 0, and the user's assignments.
+// person returns the user with the number i and the user's assignments. The numbers begin
+// with 0.
 func (p *people) person(i int) (rolecall.User, []rolecall.Assignment) {
 	random := rand.New(rand.NewPCG(p.key, uint64(i)+1))
 	at := begin.Add(time.Duration(i+1) * time.Second)
@@ -88,9 +92,9 @@ func newLastName(random *rand.Rand) string {
 	return string(name[0]-'a'+'A') + name[1:]
 }
 
-// held returns the assignments of a user. The first Holders users have the first role. The first
-// user has the number of roles that Assignments gives. Every tenth user has one more role. Half of
-// these additional roles are limited to the department of the user.
+// held returns the assignments of the user with the number i. The first p.Holders users
+// have the first role. The first user has p.Assignments roles. Every tenth user has one
+// more role, which is limited to the user's department in half of the cases.
 func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.Assignment {
 	var held []rolecall.Assignment
 	hold := func(role int, reach rolecall.Reach) {
@@ -116,8 +120,8 @@ func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.
 	return held
 }
 
-// newID returns an id with the timestamp. Its other bits are random. The ids of a tenant do not
-// collide, because either the timestamps or the random bits differ.
+// newID returns a UUID of version 7 with the timestamp at. All other bits are random. Two
+// ids of a tenant differ, because their timestamps or their random bits differ.
 func newID[T any](random *rand.Rand, at rolecall.Time) (id rolecall.ID[T]) {
 	binary.BigEndian.PutUint64(id[:8], uint64(at/1000)<<16|random.Uint64N(1<<12))
 	binary.BigEndian.PutUint64(id[8:], random.Uint64())

@@ -1,5 +1,5 @@
-// Package seed fills new tenants with sample users, for load tests. It writes rows
-// in bulk instead of calling the service for each user.
+// Package seed fills new tenants with sample users, for load tests. It writes many rows
+// in each transaction, and does not call the service for each user.
 package seed
 
 import (
@@ -21,15 +21,16 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Owner is the address of the owner of every tenant.
+// Owner is the email address of the owner of every sample tenant.
 const Owner = "owner@seed.example"
 
 const (
-	writers = 8   // transactions at once
-	chunk   = 250 // users, or roles, in a transaction
+	writers = 8   // maximum number of transactions at the same time
+	chunk   = 250 // maximum number of users, roles or sessions in a transaction
 )
 
-// Options says what to create. The tags are the flags of the command.
+// Options has the numbers of objects to create. The tags of the members define the flags
+// of the command.
 type Options struct {
 	Name        string `arg:"" default:"load" help:"Name of the tenant, or with --tenants the prefix of their names: NAME-1, NAME-2 and so on. Default: ${default}"`
 	Tenants     int    `default:"1" placeholder:"N" help:"Number of tenants. Default: ${default}"`
@@ -42,7 +43,8 @@ type Options struct {
 	Seed        uint64 `default:"1" placeholder:"N" help:"Seed of the random data. The same seed gives the same users. Default: ${default}"`
 }
 
-// Validate returns an error if the numbers contradict each other.
+// Validate returns an error if a number is out of its range, or if the name of a tenant
+// would be invalid.
 func (o *Options) Validate() error {
 	switch {
 	case o.Tenants < 1 || o.Departments < 1:
@@ -57,7 +59,8 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// TenantName returns the name of the tenant with this number, from 1.
+// TenantName returns the name of the tenant with the number. The numbers begin with 1. A
+// single tenant has the name o.Name without a number.
 func (o *Options) TenantName(number int) string {
 	if o.Tenants == 1 {
 		return o.Name
@@ -65,13 +68,14 @@ func (o *Options) TenantName(number int) string {
 	return fmt.Sprintf("%s-%d", o.Name, number)
 }
 
-// Fill creates the tenants with their roles and users. The owner and the first users of each tenant
-// get the password with this hash. If sessions is not nil, Fill signs in all of these users. For
-// each session, it writes one line with the tenant, the user id and the session token to sessions.
-// It writes the progress to stderr.
+// Fill creates the tenants with their roles and users. The argument hash is the hash of a
+// password. The owner and the first o.Passwords users of each tenant get this password.
+// If sessions is not nil, Fill creates a session for each user with a password. For each
+// session, it writes a line to sessions with the name of the tenant, the id of the user
+// and the session token. It writes its progress to stderr.
 func Fill(ctx context.Context, db store.Database, options access.Options, o *Options, hash string, sessions, stderr io.Writer) error {
-	// The service hashes random passwords, which are replaced immediately. Cheap parameters save
-	// time.
+	// The service hashes a random password for each owner. Fill replaces it immediately,
+	// so a cheap hash is enough.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, writers, writers)
 	s := &seeder{Options: o, store: store.New(db, nil), directory: directory.New(access.New(db, options)), hash: hash, sessions: sessions}
 	if err := s.requireNew(ctx); err != nil {
@@ -87,18 +91,18 @@ func Fill(ctx context.Context, db store.Database, options access.Options, o *Opt
 	return tenants.Wait()
 }
 
-// seeder fills the tenants of one run.
+// seeder contains what Fill needs to create the tenants.
 type seeder struct {
 	*Options
 	store     *store.Store
 	directory *directory.Service
-	hash      string    // of the password
-	sessions  io.Writer // nil to create no sessions
+	hash      string    // hash of the password of the users
+	sessions  io.Writer // nil: create no sessions
 	bar       *progress.Bar
 }
 
-// requireNew returns an error if the first or the last tenant already exists. Each other tenant is
-// checked when it is created.
+// requireNew returns an error if the first or the last tenant already exists. For every
+// other tenant, fill returns this error when it creates the tenant.
 func (s *seeder) requireNew(ctx context.Context) error {
 	for _, name := range []string{s.TenantName(1), s.TenantName(s.Tenants)} {
 		tenant, err := s.directory.Tenant(ctx, name)
@@ -116,7 +120,7 @@ func errExists(tenant string) error {
 	return rolecall.ErrTenantExists.With(fmt.Sprintf("Tenant %s already exists. Sample users are only added to new tenants. Choose another NAME.", tenant))
 }
 
-// fill creates a tenant with its roles and users.
+// fill creates the tenant with the name, and its roles, users and sessions.
 func (s *seeder) fill(ctx context.Context, name string) error {
 	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: Owner, Name: "Owner of " + name}}
 	tenant, owner, err := s.directory.CreateTenantWithPassword(ctx, draft, secret.RandomPassword())
@@ -151,7 +155,7 @@ func (s *seeder) fill(ctx context.Context, name string) error {
 	return s.signIn(ctx, tenant, signedIn)
 }
 
-// prepare gives the owner the password and writes the roles.
+// prepare sets the password of the owner and writes the roles.
 func (s *seeder) prepare(ctx context.Context, tenant rolecall.TenantID, owner rolecall.UserID, roles []rolecall.Role) error {
 	write := func(fn func(*store.Tx)) error {
 		return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
@@ -178,7 +182,8 @@ func insertRoles(tx *store.Tx, roles []rolecall.Role) {
 	}
 }
 
-// write stores the users with the numbers in the range, and their assignments.
+// write stores the users whose numbers are at least from and less than to, with their
+// assignments and passwords.
 func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *people, from, to int) error {
 	users := make([]rolecall.User, 0, to-from)
 	var assignments []rolecall.Assignment
@@ -197,7 +202,7 @@ func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *pe
 	})
 }
 
-// signIn creates a session for each user and writes its token.
+// signIn creates a session for each user and writes its line to s.sessions.
 func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rolecall.UserID) error {
 	for part := range slices.Chunk(users, chunk) {
 		var lines bytes.Buffer
@@ -216,7 +221,7 @@ func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rol
 		}); err != nil {
 			return err
 		}
-		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // one write, so that concurrent writes for other tenants do not mix with these lines
+		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // one call of Write, so that the lines of other tenants do not mix with these lines
 			return err
 		}
 	}

@@ -78,8 +78,7 @@ func TestTheSameSeedMakesTheSamePeople(t *testing.T) {
 	}
 }
 
-// The service treats the users of a filled tenant like other users: it lists them, and they can
-// sign in if they have a password.
+// The service lists the users of a filled tenant, and users with a password can sign in.
 func TestASeededTenantServes(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
 	if err != nil {
