@@ -16,21 +16,21 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// person is a user of the demo.
+// person is a user of the demo, except the owner.
 type person struct {
 	number     int
 	user       rolecall.User
 	invitation secret.Token
 	password   string
-	call       access.Caller // the caller of later requests; zero before the first sign-in
+	call       access.Caller // the user as a caller; zero until appoint has assigned a staff role to the user
 	signIn     signin.SignIn
 	signIns    int
 }
 
-// source returns the source address of the user's nth sign-in.
+// source returns the client address of the user's nth sign-in.
 func (p *person) source(n int) string { return sources[(p.number+4*n)%len(sources)] }
 
-// attempt returns the request context of the user's next sign-in.
+// attempt returns the request of the user's next sign-in.
 func (h *history) attempt(p *person) access.Anonymous {
 	return access.Anonymous{
 		Tenant: h.tenant, TenantName: Tenant, Source: p.source(p.signIns),
@@ -38,8 +38,8 @@ func (h *history) attempt(p *person) access.Anonymous {
 	}
 }
 
-// departmentOf returns the index of the user's department. It spreads the first names, so that
-// departments do not have users with the same ones.
+// departmentOf returns the index of the department of the user with the number i. It puts
+// users with the same first name into four different departments, and not all into one.
 func departmentOf(i int) int { return (i + i/len(departments)) % len(departments) }
 
 func department(i int) *string { return &departments[departmentOf(i)] }
@@ -51,7 +51,8 @@ func nameOf(i int) string {
 	return firstNames[i%len(firstNames)] + " " + lastNames[i%len(lastNames)]
 }
 
-// hire creates a user and invites them, unless isForgotten.
+// hire creates the user with the number i. It also invites the user, unless
+// isForgotten(i) is true.
 func (h *history) hire(ctx context.Context, i int) error {
 	email := strings.ReplaceAll(rolecall.Fold(nameOf(i)), " ", ".") + "@demo.example"
 	draft := rolecall.UserDraft{
@@ -71,7 +72,7 @@ func (h *history) hire(ctx context.Context, i int) error {
 	return nil
 }
 
-// accept accepts the user's invitation.
+// accept accepts the invitation of the user, with a random password.
 func (h *history) accept(ctx context.Context, i int) (err error) {
 	p := h.people[i]
 	p.password = secret.RandomPassword()
@@ -86,19 +87,19 @@ func (h *history) signIn(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// work sends a request in the session of the last sign-in.
+// work sends a request in the session of the user's last sign-in.
 func (h *history) work(ctx context.Context, i int) error {
 	_, err := h.signin.Authenticate(ctx, h.tenant, []secret.Token{h.people[i].signIn.Token}, true)
 	return err
 }
 
-// mistype sends a wrong password twice.
+// mistype tries to sign in twice with a wrong password.
 func (h *history) mistype(ctx context.Context, i int) error {
 	return h.fail(ctx, i, 2, h.people[i].source(0))
 }
 
-// lockOut sends wrong passwords from several sources, until the limit refuses sign-ins from unknown
-// browsers.
+// lockOut tries to sign in with wrong passwords from several sources, until the account
+// has reached its limit. After that, the user can sign in only from known browsers.
 func (h *history) lockOut(ctx context.Context, i int) error {
 	return h.fail(ctx, i, 10, sources[:10]...)
 }
@@ -115,7 +116,7 @@ func (h *history) fail(ctx context.Context, i, times int, sources ...string) err
 	return h.access.Refusals.Flush(ctx)
 }
 
-// addFactor enrolls an authenticator app for a user who has just signed in.
+// addFactor enrolls an authenticator app for a user who has signed in shortly before.
 func (h *history) addFactor(ctx context.Context, i int) error {
 	p := h.people[i]
 	call := access.Caller{Principal: p.signIn.Principal, Source: p.signIn.Principal.Session.Source}
@@ -131,14 +132,14 @@ func (h *history) addFactor(ctx context.Context, i int) error {
 	return err
 }
 
-// makeSupportAgent makes the user a support agent of their department. The department lead assigns
-// the role.
+// makeSupportAgent assigns the role of a support agent within the user's department. The
+// lead of the department assigns it.
 func (h *history) makeSupportAgent(ctx context.Context, i int) error {
 	return h.delegate(ctx, i, supportAgent, rolecall.AssignmentDraft{Departments: []string{*department(i)}})
 }
 
-// makeApprover makes the user an approver of their department for a limited time. The department
-// lead assigns the role.
+// makeApprover assigns the role of an invoice approver within the user's department for a
+// limited time. The lead of the department assigns it.
 func (h *history) makeApprover(ctx context.Context, i int) error {
 	until := h.end.Add([]time.Duration{26 * time.Hour, 5 * day, 12 * day, 40 * day, 200 * day}[i%5])
 	if i%4 == 2 { // the assignment expires soon or has expired
@@ -151,14 +152,15 @@ func (h *history) openDirectory(ctx context.Context, i int) error {
 	return h.assign(ctx, h.byPartner(i), i, directoryReader, rolecall.AssignmentDraft{})
 }
 
-// makeAuditor makes the user an auditor for 90 days.
+// makeAuditor assigns the role of an auditor for 90 days.
 func (h *history) makeAuditor(ctx context.Context, i int) error {
 	until := h.clock.Add(90 * day)
 	return h.assign(ctx, h.owner, i, auditor, rolecall.AssignmentDraft{ExpiresAt: &until})
 }
 
-// delegate assigns the role as the lead of the user's department. If the user is the lead, the owner
-// assigns it, because users cannot assign roles to themselves.
+// delegate lets the lead of the user's department assign the role to the user. If the
+// user is the lead, the owner assigns the role, because users cannot assign roles to
+// themselves.
 func (h *history) delegate(ctx context.Context, i int, role string, draft rolecall.AssignmentDraft) error {
 	by := h.byLead(i)
 	if by.User.ID == h.people[i].user.ID {
@@ -183,7 +185,7 @@ func (h *history) changeFloor(ctx context.Context, i int) error {
 	return err
 }
 
-// closeDirectory removes the role that openDirectory has assigned.
+// closeDirectory removes the role that openDirectory has assigned to the user.
 func (h *history) closeDirectory(ctx context.Context, i int) error {
 	return h.directory.UnassignRole(ctx, h.byPartner(i), rolecall.HolderOf(h.people[i].user.ID), h.roles[directoryReader])
 }
@@ -220,13 +222,15 @@ func (h *history) makeRoles(ctx context.Context) error {
 	return err
 }
 
-// extendSupport lets support agents see sessions and end them.
+// extendSupport adds the permissions to end sessions and to read events to the role of
+// support agents.
 func (h *history) extendSupport(ctx context.Context) error {
 	_, err := h.directory.UpdateRole(ctx, h.owner, h.roles[supportAgent], rolecall.RolePatch{Permissions: rolecall.Some(supports)}, nil)
 	return err
 }
 
-// makePrograms creates the service accounts, each with one token, and suspends one of the accounts.
+// makePrograms creates the service accounts, with one API token each. It suspends one of
+// them.
 func (h *history) makePrograms(ctx context.Context) error {
 	for _, program := range programs {
 		account, err := h.directory.CreateServiceAccount(ctx, h.owner, keyOf(program.Name), program.ServiceAccountDraft)
@@ -254,7 +258,7 @@ func (h *history) makePrograms(ctx context.Context) error {
 	return nil
 }
 
-// usePrograms sends a request with the token of each active service account.
+// usePrograms sends a request with the API token of each active service account.
 func (h *history) usePrograms(ctx context.Context) error {
 	for i, token := range h.tokens {
 		if _, err := h.signin.AuthenticateBearer(ctx, h.tenant, string(token), sources[i]); err != nil {
@@ -264,7 +268,8 @@ func (h *history) usePrograms(ctx context.Context) error {
 	return nil
 }
 
-// keyOf returns the idempotency key of a create request. Each key is used only once.
+// keyOf returns the idempotency key of the request that creates the object with the name.
+// No two requests of the demo use the same key.
 func keyOf(name string) idempotency.Key {
 	return idempotency.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// personCount is the number of users of the demo without its owner: one for each combination of a first
-// and a last name.
+// personCount is the number of users of the demo without the owner and the deleted users.
+// There is one user for each combination of a first and a last name.
 var personCount = len(firstNames) * len(lastNames)
 
-// age is how long ago the demo's tenant was created.
+// age is the time since the creation of the demo's tenant.
 const age = 300 * 24 * time.Hour
 
 var (
@@ -23,11 +23,11 @@ var (
 		"Hopper", "Turing", "Johnson", "Dijkstra", "Liskov", "Knuth", "Perlman", "Hoare",
 		"Allen", "Ritchie", "Hamilton", "Wirth", "Kowalewska", "García", "Björk",
 	}
-	// leavers are the deleted users, the last deleted one first.
+	// leavers are the names of the deleted users. The user who was deleted last is the first.
 	leavers     = []string{"Inês Duarte", "Bruno Weber", "Léa Fontaine", "Omar Haddad", "Yuki Tanaka", "Nora Lindgren"}
 	departments = []string{"Sales", "Support", "Engineering", "Finance", "Marketing", "Operations", "People", "Legal"}
 
-	// clients and sources are the browsers and addresses of sign-ins.
+	// clients and sources are the browsers and the client addresses of sign-ins.
 	clients = []string{
 		"Firefox on Windows", "Chrome on macOS", "Safari on iPhone", "Edge on Windows", "Chrome on Android", "Safari on macOS", "Firefox on Linux",
 	}
@@ -37,7 +37,7 @@ var (
 	reasons = []string{"Parental leave", "Laptop reported as stolen", "On sabbatical until spring", "Contract ended", "Asked for by Legal", "Away for a long time"}
 )
 
-// The keys of the demo's roles.
+// The keys of the roles that makeRoles creates.
 const (
 	supportAgent    = "support-agent"
 	peoplePartner   = "people-partner"
@@ -54,7 +54,7 @@ var (
 	roleDrafts = []rolecall.RoleDraft{
 		{
 			Key: text(supportAgent), Name: "Support agent", Description: "Finds users, sends invitations and suspends accounts.",
-			Permissions: supports[:5], // extendSupport adds the rest
+			Permissions: supports[:5], // extendSupport adds the other two
 		},
 		{
 			Key: text(peoplePartner), Name: "People partner", Description: "Creates, changes and deletes users, and assigns roles.",
@@ -82,8 +82,9 @@ var (
 			Permissions: approves,
 		},
 	}
-	// staff maps the numbers of users to the keys of their roles. The history has actions of these
-	// users. A department lead has the role only within the own department.
+	// staff maps the numbers of some users to the keys of their roles. These users make
+	// most of the changes in the history. A department lead has the role only within
+	// their own department.
 	staff = map[int]string{
 		16: departmentLead, 17: departmentLead, 18: departmentLead, 19: departmentLead, 20: departmentLead, 21: departmentLead, 22: departmentLead, 23: departmentLead,
 		25: supportAgent, 33: supportAgent, 30: peoplePartner, 38: peoplePartner, officer: securityOfficer, 50: "administrator",
@@ -99,8 +100,8 @@ var programs = []struct {
 	role        string
 	token       string
 	permissions []string
-	left        time.Duration // until the token expires
-	endedFor    string        // why it was suspended; empty: it is active
+	left        time.Duration // time until the token expires
+	endedFor    string        // reason of the suspension; empty: the account is active
 }{
 	{rolecall.ServiceAccountDraft{Name: "Shop", Description: "Checks who can approve an invoice."}, auditor, "Production", []string{"users.name:read", "shop/invoices:read"}, 160 * day, ""},
 	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads the departments of all users every night."}, directoryReader, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},

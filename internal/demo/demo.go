@@ -1,6 +1,7 @@
-// Package demo fills a database with one tenant that has sample users and their history. It also
-// explains how to sign in. It calls the methods of the service with a simulated clock, so that the
-// events are the same as in a real history.
+// Package demo fills a database with one tenant that has sample users and their history.
+// It also returns the address and the password to sign in with. It calls the methods of
+// the service with a simulated clock, so that the store contains the same events as after
+// a real history.
 package demo
 
 import (
@@ -19,30 +20,31 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// The demo's tenant, and the address of its owner.
+// The name of the demo's tenant, and the email address of its owner.
 const (
 	Tenant = "demo"
 	Email  = "ada.lovelace@demo.example"
 )
 
-// Access has the data to sign in to the demo.
+// Access has the data with which a person signs in to the demo.
 type Access struct {
 	Address  string `json:"address"`
 	Tenant   string `json:"tenant"`
 	Email    string `json:"email"`
 	Password string `json:"password"`
-	Mailbox  string `json:"mailbox"` // the folder
+	Mailbox  string `json:"mailbox"` // the directory to which mails are written
 	Curl     string `json:"curl"`
 }
 
-// Prepare creates the demo's tenant unless it exists, gives its owner a new password,
-// and returns how to sign in at the base URL. It returns an error if the database holds
-// other tenants, because sample users must not be mixed with real ones.
+// Prepare creates the tenant of the demo if it does not exist, and sets a new random
+// password for its owner. It returns the data to sign in at the URL base. It returns an
+// error if the database has other tenants, because sample users must not be mixed with
+// real ones.
 func Prepare(ctx context.Context, db store.Database, options access.Options, base, mailbox string) (Access, error) {
 	if err := requireOwnDatabase(ctx, db, options); err != nil {
 		return Access{}, err
 	}
-	options.DivertMail = func(rolecall.Mail) {} // the setup sends no mail
+	options.DivertMail = func(rolecall.Mail) {} // Prepare sends no mail
 	if err := Seed(ctx, db, options); err != nil {
 		return Access{}, err
 	}
@@ -68,7 +70,7 @@ func requireOwnDatabase(ctx context.Context, db store.Database, options access.O
 	return nil
 }
 
-// Lines returns the access as text.
+// Lines returns a text for the terminal that explains how to sign in, as lines.
 func (a Access) Lines() []string {
 	return []string{
 		fmt.Sprintf("Rolecall demo with %d sample users in %d departments, reachable from this machine only", personCount+1, len(departments)),
@@ -86,8 +88,8 @@ func (a Access) Lines() []string {
 	}
 }
 
-// Seed creates the tenant of the demo unless it exists. It then creates the history, unless the
-// tenant already has users other than its owner.
+// Seed creates the tenant of the demo if it does not exist. It then creates the sample
+// users and their history, unless the tenant already has users other than its owner.
 func Seed(ctx context.Context, db store.Database, options access.Options) error {
 	end := rolecall.TimeOf(time.Now())
 	clock := end.Add(-age)
@@ -105,7 +107,8 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 			return err
 		}
 	}
-	// These hashes protect random passwords that are not stored, so they may be cheap.
+	// The hashes of the sample users protect random passwords that are not stored
+	// anywhere, so cheap hashes are enough.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0)
 	return store.New(db, nil).Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		people, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), Limit: 2})

@@ -17,7 +17,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// The demo has at least one example of each kind of data that the console shows.
+// The demo must have at least one example of each kind of data that the console shows.
 func TestTheDemoHasDataOfEachKind(t *testing.T) {
 	db, options := open(t)
 	if err := Seed(t.Context(), db, options); err != nil {
@@ -40,7 +40,7 @@ func TestTheDemoHasDataOfEachKind(t *testing.T) {
 	}
 }
 
-// open returns an empty database and the options of services on it.
+// open returns an empty database, and options for services that use it.
 func open(t *testing.T) (*sqlite.Database, access.Options) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
@@ -83,7 +83,8 @@ func TestTheDemoMailsNothingBeforeARequest(t *testing.T) {
 	}
 }
 
-// countShown counts the objects that the owner can list, by kind.
+// countShown counts the objects that the owner of the demo can list, by the kinds that
+// TestTheDemoHasDataOfEachKind names.
 func countShown(ctx context.Context, db store.Database, options access.Options) (map[string]int, error) {
 	seen := map[string]int{}
 	s := node.New(db, options)
@@ -140,7 +141,7 @@ func countShown(ctx context.Context, db store.Database, options access.Options) 
 	return seen, err
 }
 
-// usersOf returns the users of the demo, and its owner as a caller.
+// usersOf returns the users of the demo, and the owner of the demo as a caller.
 func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (call access.Caller, users []rolecall.User, err error) {
 	err = store.New(db, nil).View(ctx, tenant.ID, func(tx *store.Tx) error {
 		owner, _, err := tx.UserByEmail(rolecall.EmailKey(Email))

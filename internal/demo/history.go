@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// history creates the history of the demo, from its beginning to the current time.
+// history creates the users of the demo and their past changes, in the order of time.
 type history struct {
 	access    *access.Service
 	directory *directory.Service
@@ -26,14 +26,14 @@ type history struct {
 	clock     *rolecall.Time
 	end       rolecall.Time
 	actions   []action
-	roles     map[string]rolecall.RoleID // by key
-	people    map[int]*person            // by number
+	roles     map[string]rolecall.RoleID // ids of the roles by key
+	people    map[int]*person            // users by number
 	tokens    []secret.Token             // API tokens of the service accounts
 
 	lastMail rolecall.Mail
 }
 
-// action is a change at a given time.
+// action is a change of the history and the time at which it happens.
 type action struct {
 	at rolecall.Time
 	do func(context.Context) error
@@ -41,7 +41,7 @@ type action struct {
 
 const day = 24 * time.Hour
 
-// run plans all actions and executes them in the order of their times.
+// run schedules all actions, and then executes them in the order of their times.
 func (h *history) run(ctx context.Context) error {
 	h.roles, h.people = map[string]rolecall.RoleID{}, map[int]*person{}
 	h.schedule(h.joined(0).Add(-time.Hour), h.makeRoles)
@@ -70,8 +70,9 @@ func (h *history) schedule(at rolecall.Time, do func(context.Context) error) {
 	h.actions = append(h.actions, action{at, do})
 }
 
-// joined returns the time at which the user was created. Users are created one after the other, the
-// last few in the last days.
+// joined returns the time at which the user with the number i is created. Most users are
+// created 30 hours apart. The last pendingCount users are created in the last days, 7
+// hours apart.
 func (h *history) joined(i int) rolecall.Time {
 	if last := personCount - i; last <= pendingCount {
 		return h.end.Add(-time.Duration(last) * 7 * time.Hour)
@@ -79,20 +80,23 @@ func (h *history) joined(i int) rolecall.Time {
 	return h.end.Add(-age + day + time.Duration(i)*30*time.Hour)
 }
 
-// pendingCount is the number of users who have not accepted their invitations yet. The invitations of
-// the first of them have expired.
+// pendingCount is the number of the last users. They have not accepted their invitations.
+// The invitations of the first of them have expired.
 const pendingCount = 12
 
-// isPending reports whether the user has not accepted an invitation.
+// isPending reports whether the user with the number i has never had a password, because
+// they have not accepted their invitation or were not invited.
 func isPending(i int) bool { return personCount-i <= pendingCount || isForgotten(i) }
 
-// isForgotten reports whether the user was not invited.
+// isForgotten reports whether the user with the number i is not invited.
 func isForgotten(i int) bool { return i%60 == 35 }
 
-// isSuspended reports whether the user is suspended.
+// isSuspended reports whether the user with the number i is suspended at the end of the
+// history.
 func isSuspended(i int) bool { return i%17 == 3 && staff[i] == "" }
 
-// plan schedules the actions on the user. They depend on the user's number.
+// plan schedules the actions on the user with the number i, and of this user. The number
+// decides which actions these are.
 func (h *history) plan(i int) {
 	joined := h.joined(i)
 	ago := h.end.Sub(joined)
@@ -129,8 +133,8 @@ func (h *history) plan(i int) {
 	later(ago-20*time.Minute, i%75 == 64, h.lockOut)
 }
 
-// planLeaver schedules the actions on a user who is deleted at the given time. The last of these users
-// is also erased.
+// planLeaver schedules the actions on a user who is deleted at the given time. The last
+// of the leavers is also erased.
 func (h *history) planLeaver(i int, deleted rolecall.Time) {
 	of := func(do func(context.Context, int) error) func(context.Context) error {
 		return func(ctx context.Context) error { return do(ctx, i) }
@@ -144,14 +148,14 @@ func (h *history) planLeaver(i int, deleted rolecall.Time) {
 	}
 }
 
-// planStaff schedules the role assignments of the staff.
+// planStaff schedules the assignments of roles to the users of staff.
 func (h *history) planStaff() {
 	for _, i := range slices.Sorted(maps.Keys(staff)) {
 		h.schedule(h.joined(i).Add(2*day), func(ctx context.Context) error { return h.appoint(ctx, i) })
 	}
 }
 
-// appoint assigns the role of a member of the staff.
+// appoint assigns the role in staff to the user with the number i.
 func (h *history) appoint(ctx context.Context, i int) error {
 	p, draft := h.people[i], rolecall.AssignmentDraft{}
 	if staff[i] == departmentLead {
@@ -162,7 +166,8 @@ func (h *history) appoint(ctx context.Context, i int) error {
 	return err
 }
 
-// by returns a caller for the member of the staff, or the owner until that user has a role.
+// by returns the user with the number i as a caller. It returns the owner until appoint
+// has assigned a staff role to this user.
 func (h *history) by(i int) access.Caller {
 	if p := h.people[i]; p != nil && p.call.Principal != nil {
 		return p.call
@@ -170,7 +175,8 @@ func (h *history) by(i int) access.Caller {
 	return h.owner
 }
 
-// byPartner, byAgent and byLead return the member of the staff who manages the user.
+// byPartner, byAgent and byLead return the caller for a change of the user with the
+// number i: a people partner, a support agent, or the lead of the user's department.
 func (h *history) byPartner(i int) access.Caller { return h.by([]int{30, 38}[i%2]) }
 
 func (h *history) byAgent(i int) access.Caller { return h.by([]int{25, 33}[i%2]) }
