@@ -342,8 +342,9 @@ scenario("a removed role is back after one click, and the message covers nothing
   await page.getByText("was removed from").waitFor();
   assert.ok(!page.url().includes("undo"), page.url());
   assert.equal((await call(page, "GET", `/users/${active}/roles`)).body.items.length, 0);
+  await page.keyboard.press("End");
+  await page.waitForFunction(() => scrollY + innerHeight >= document.documentElement.scrollHeight - 1);
   const covered = await page.evaluate(() => {
-    scrollTo(0, document.documentElement.scrollHeight);
     const toast = document.querySelector(".toast").getBoundingClientRect();
     return [...document.querySelectorAll("main a, main button, main input")].filter((e) => {
       const box = e.getBoundingClientRect();
