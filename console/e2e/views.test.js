@@ -41,7 +41,7 @@ scenario("a view keeps filters, order and columns under a name", async (page) =>
   await signIn(page);
   await page.goto("/console/demo/users");
   await page.getByLabel("Department").fill("Sal");
-  await page.getByText("Users in departments that begin with what you entered: Sales.").waitFor();
+  await page.getByText("Showing users in the departments that begin with your input: Sales.").waitFor();
   await page.locator("summary", { hasText: "Columns" }).click();
   await page.getByRole("link", { name: "Show roles" }).click();
   await page.getByRole("columnheader", { name: "Roles" }).waitFor();
