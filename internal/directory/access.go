@@ -49,7 +49,7 @@ func (a *Access) id() rolecall.AnyID {
 // Access returns a page of the users and service accounts that have a permission through an
 // unexpired assignment. Users come first, and only those whose roles the caller may read.
 // Service accounts follow if the caller may read them. A page can have fewer items than the
-// limit although other pages follow. Access returns ErrPermissionDenied.
+// limit although other pages follow. Access can fail with ErrPermissionDenied.
 func (s *Service) Access(ctx context.Context, c access.Caller, l AccessListing) (page rolecall.Page[Access], err error) {
 	if err := authz.ListAccess.Authorize(c.Principal); err != nil {
 		return page, err

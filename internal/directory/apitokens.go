@@ -20,8 +20,8 @@ type APIToken struct {
 	Secret secret.Token
 }
 
-// Tokens returns a page of the holder's API tokens, sorted by id. It returns ErrNotFound
-// and ErrPermissionDenied.
+// Tokens returns a page of the holder's API tokens, sorted by id. Tokens can fail with
+// ErrNotFound or ErrPermissionDenied.
 func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
 	policy := policyFor(h, authz.ReadUserTokens, authz.ReadServiceAccounts)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -124,7 +124,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 }
 
 // RevokeToken revokes a token of the holder. It also deletes the mailed links that were
-// requested with this token. RevokeToken returns ErrNotFound, ErrPermissionDenied and
+// requested with this token. RevokeToken can fail with ErrNotFound, ErrPermissionDenied or
 // ErrBeyondOwnPermissions.
 func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.Holder, id rolecall.APITokenID) error {
 	policy := policyFor(h, authz.RevokeUserToken, authz.RevokeServiceAccountToken)

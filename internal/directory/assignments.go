@@ -14,8 +14,8 @@ import (
 )
 
 // Assignments returns the holder's assignments in two lists: the unexpired ones, sorted by
-// the id of their role, and the expired ones, the most recently expired first. It returns
-// ErrNotFound and ErrPermissionDenied.
+// the id of their role, and the expired ones, the most recently expired first. Assignments
+// can fail with ErrNotFound or ErrPermissionDenied.
 func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
 	policy := policyFor(h, authz.ReadUserRoles, authz.ReadServiceAccounts)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -48,9 +48,9 @@ func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []
 
 // AssignRole assigns the role to the holder, or replaces the holder's assignment of this
 // role. The result created is true if the holder had no unexpired assignment of the role.
-// AssignRole returns ErrValidation, ErrPermissionDenied and ErrBeyondOwnPermissions. It
-// returns ErrNotFound if the holder or the role does not exist. It returns ErrLastOwner if
-// the new assignment has a reach or an expiry, and the tenant would be left without an
+// AssignRole can fail with ErrValidation, ErrPermissionDenied or ErrBeyondOwnPermissions.
+// It returns ErrNotFound if the holder or the role does not exist. It returns ErrLastOwner
+// if the new assignment has a reach or an expiry, and the tenant would be left without an
 // owner.
 func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
 	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole)
@@ -72,9 +72,9 @@ func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Ho
 }
 
 // UnassignRole removes the holder's assignment of the role. It returns ErrNotFound if the
-// holder, the role or the assignment does not exist. It also returns ErrPermissionDenied
-// and ErrBeyondOwnPermissions. It returns ErrLastOwner if the tenant would be left without
-// an owner.
+// holder, the role or the assignment does not exist. UnassignRole can also fail with
+// ErrPermissionDenied or ErrBeyondOwnPermissions. It returns ErrLastOwner if the tenant
+// would be left without an owner.
 func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID) error {
 	policy := policyFor(h, authz.UnassignRole, authz.UnassignServiceAccountRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {

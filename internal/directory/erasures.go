@@ -15,8 +15,8 @@ import (
 // been deleted before. Events about the user keep their type and time. The first
 // transaction removes the user. Further transactions erase the data in other rows, in
 // batches. If a batch fails, EraseUser still returns nil, and a background task completes
-// the erasure. EraseUser returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions
-// and ErrLastOwner.
+// the erasure. EraseUser can fail with ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions or ErrLastOwner.
 func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err

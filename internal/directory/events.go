@@ -21,7 +21,7 @@ type EventListing struct {
 }
 
 // Events returns a page of the tenant's events, newest first. It removes from each event
-// the values that the caller may not read now. Events returns ErrPermissionDenied.
+// the values that the caller may not read now. Events can fail with ErrPermissionDenied.
 func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (rolecall.Page[rolecall.Event], error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return rolecall.Page[rolecall.Event]{}, err
@@ -30,8 +30,8 @@ func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (
 }
 
 // UserEvents returns a page of the events about the user, newest first. With a session,
-// users need no permission to read the events about themselves. UserEvents returns
-// ErrNotFound and ErrPermissionDenied.
+// users need no permission to read the events about themselves. UserEvents can fail with
+// ErrNotFound or ErrPermissionDenied.
 func (s *Service) UserEvents(ctx context.Context, c access.Caller, id rolecall.UserID, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
 	if err := authz.ReadUserEvents.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err

@@ -121,7 +121,7 @@ var eventColumns = []string{
 }
 
 // ExportEvents returns a table of all events that Events lists for l. It ignores After and
-// Limit of l. ExportEvents returns ErrPermissionDenied.
+// Limit of l. ExportEvents can fail with ErrPermissionDenied.
 func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventListing) (*rolecall.Table, error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return nil, err

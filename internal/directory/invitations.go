@@ -14,9 +14,9 @@ import (
 
 // InviteUser creates an invitation of the user and mails it, once for each idempotency key.
 // The new invitation replaces an older one. The reader of the mail can sign in as the user.
-// Therefore, the caller must be able to assign all roles of the user. InviteUser returns
-// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
-// ErrTooManyMails, ErrKeyReused, ErrKeyInProgress and ErrTooManyKeys. It returns
+// Therefore, the caller must be able to assign all roles of the user. InviteUser can fail
+// with ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
+// ErrTooManyMails, ErrKeyReused, ErrKeyInProgress or ErrTooManyKeys. It returns
 // ErrUnauthenticated if the caller's session or token was revoked during the request.
 func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
 	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
@@ -74,8 +74,8 @@ type InvitationListing struct {
 }
 
 // Invitations returns a page of the unexpired invitations of users, in the order in which
-// the users were created. It lists only users whom the caller may invite. Invitations
-// returns ErrPermissionDenied.
+// the users were created. It lists only users whom the caller may invite. Invitations can
+// fail with ErrPermissionDenied.
 func (s *Service) Invitations(ctx context.Context, c access.Caller, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
 	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {
 		return page, err
@@ -88,8 +88,8 @@ func (s *Service) Invitations(ctx context.Context, c access.Caller, l Invitation
 }
 
 // WithdrawInvitation deletes the user's invitation. If the user has no invitation, it
-// changes nothing and returns nil. It returns ErrNotFound, ErrPermissionDenied and
-// ErrBeyondOwnPermissions.
+// changes nothing and returns nil. WithdrawInvitation can fail with ErrNotFound,
+// ErrPermissionDenied or ErrBeyondOwnPermissions.
 func (s *Service) WithdrawInvitation(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.WithdrawInvitation.AuthorizeFor(c.Principal, id); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 )
 
 // CreateTenantWithPassword creates a tenant in one transaction, with the built-in roles and
-// an active first owner. The owner signs in with the password. CreateTenantWithPassword
-// returns ErrTenantExists, ErrValidation and ErrBusy.
+// an active first owner. The owner signs in with the password. CreateTenantWithPassword can
+// fail with ErrTenantExists, ErrValidation or ErrBusy.
 func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
 	now := s.now()
 	tenant, user := draft.Tenant(now), draft.Owner.User(now)
@@ -112,7 +112,8 @@ func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID
 	return keys, err
 }
 
-// RevokeOperatorKey revokes the operator key with the id. It returns ErrNotFound.
+// RevokeOperatorKey revokes the operator key with the id. RevokeOperatorKey can fail with
+// ErrNotFound.
 func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
 	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)

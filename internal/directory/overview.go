@@ -77,8 +77,8 @@ type FactorSummary struct {
 	RecoveryCodes int // number of unused codes
 }
 
-// Overview returns the overview of the user with the parts that the caller may read. It
-// returns ErrNotFound and ErrPermissionDenied.
+// Overview returns the overview of the user with the parts that the caller may read.
+// Overview can fail with ErrNotFound or ErrPermissionDenied.
 func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.UserID) (o Overview, err error) {
 	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return o, err

@@ -25,7 +25,8 @@ type RoleListing struct {
 	Count      bool
 }
 
-// Roles returns a page of the roles that l selects. It returns ErrPermissionDenied.
+// Roles returns a page of the roles that l selects. Roles can fail with
+// ErrPermissionDenied.
 func (s *Service) Roles(ctx context.Context, c access.Caller, l RoleListing) (page rolecall.Page[rolecall.Role], err error) {
 	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return page, err
@@ -37,7 +38,7 @@ func (s *Service) Roles(ctx context.Context, c access.Caller, l RoleListing) (pa
 	return page, err
 }
 
-// Role returns the role with the id. It returns ErrNotFound and ErrPermissionDenied.
+// Role returns the role with the id. Role can fail with ErrNotFound or ErrPermissionDenied.
 func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID) (role rolecall.Role, err error) {
 	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return role, err
@@ -67,9 +68,9 @@ func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.Ro
 }
 
 // CreateRole creates a role, once for each idempotency key. The caller must be able to
-// assign the new role. CreateRole returns ErrPermissionDenied, ErrValidation,
+// assign the new role. CreateRole can fail with ErrPermissionDenied, ErrValidation,
 // ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, ErrKeyReused,
-// ErrKeyInProgress and ErrTooManyKeys.
+// ErrKeyInProgress or ErrTooManyKeys.
 func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.RoleDraft) (created idempotency.Created[rolecall.Role], err error) {
 	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
@@ -97,8 +98,9 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 
 // UpdateRole applies the patch to the stored role. After a concurrent change, it applies
 // the patch to the new version. The caller must be able to assign the role as it is before
-// and after the change. UpdateRole returns ErrPermissionDenied, ErrValidation, ErrNotFound,
-// ErrBeyondOwnPermissions, ErrPreconditionFailed, ErrSystemRole and ErrRoleNameTaken.
+// and after the change. UpdateRole can fail with ErrPermissionDenied, ErrValidation,
+// ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed, ErrSystemRole or
+// ErrRoleNameTaken.
 func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.RoleID, patch rolecall.RolePatch, match Match[rolecall.Role]) (role rolecall.Role, err error) {
 	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
 		return role, err
@@ -141,8 +143,8 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 // returns ErrRoleInUse, unless force is true. With force, it also removes all assignments
 // of the role, and writes an event for each unexpired one. A role that access.BatchSize or
 // more users or service accounts hold disappears with its permissions at once, and a
-// background task removes the remaining assignments. DeleteRole also returns
-// ErrPermissionDenied, ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed and
+// background task removes the remaining assignments. DeleteRole can also fail with
+// ErrPermissionDenied, ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed or
 // ErrSystemRole.
 func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ServiceAccounts returns a page of the service accounts that q selects. It returns
-// ErrPermissionDenied.
+// ServiceAccounts returns a page of the service accounts that q selects. ServiceAccounts
+// can fail with ErrPermissionDenied.
 func (s *Service) ServiceAccounts(ctx context.Context, c access.Caller, q rolecall.ServiceAccountQuery) (page rolecall.Page[rolecall.ServiceAccount], err error) {
 	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return page, err
@@ -25,8 +25,8 @@ func (s *Service) ServiceAccounts(ctx context.Context, c access.Caller, q roleca
 	return page, err
 }
 
-// ServiceAccount returns the service account with the id. It returns ErrNotFound and
-// ErrPermissionDenied.
+// ServiceAccount returns the service account with the id. ServiceAccount can fail with
+// ErrNotFound or ErrPermissionDenied.
 func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID) (account rolecall.ServiceAccount, err error) {
 	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return account, err
@@ -39,8 +39,9 @@ func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id roleca
 }
 
 // CreateServiceAccount creates a service account without roles and tokens, once for each
-// idempotency key. It returns ErrPermissionDenied, ErrValidation, ErrAccountNameTaken,
-// ErrTooManyAccounts, ErrKeyReused, ErrKeyInProgress and ErrTooManyKeys.
+// idempotency key. CreateServiceAccount can fail with ErrPermissionDenied, ErrValidation,
+// ErrAccountNameTaken, ErrTooManyAccounts, ErrKeyReused, ErrKeyInProgress or
+// ErrTooManyKeys.
 func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.ServiceAccountDraft) (created idempotency.Created[rolecall.ServiceAccount], err error) {
 	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
 		return created, err
@@ -74,8 +75,9 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 }
 
 // UpdateServiceAccount applies the patch to the stored account. After a concurrent change,
-// it applies the patch to the new version. It returns ErrPermissionDenied, ErrValidation,
-// ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
+// it applies the patch to the new version. UpdateServiceAccount can fail with
+// ErrPermissionDenied, ErrValidation, ErrNotFound, ErrPreconditionFailed or
+// ErrAccountNameTaken.
 func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, patch rolecall.ServiceAccountPatch, match Match[rolecall.ServiceAccount]) (account rolecall.ServiceAccount, err error) {
 	if err := authz.UpdateServiceAccount.Authorize(c.Principal); err != nil {
 		return account, err
@@ -111,8 +113,8 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id 
 }
 
 // DeleteServiceAccount deletes the service account with its tokens and its role
-// assignments. It returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and
-// ErrPreconditionFailed.
+// assignments. DeleteServiceAccount can fail with ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions or ErrPreconditionFailed.
 func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) error {
 	if err := authz.DeleteServiceAccount.Authorize(c.Principal); err != nil {
 		return err
@@ -164,15 +166,17 @@ func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz
 }
 
 // SuspendServiceAccount suspends the account, so that its tokens do not work until it is
-// resumed. It returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
+// resumed. SuspendServiceAccount can fail with ErrNotFound, ErrPermissionDenied or
+// ErrBeyondOwnPermissions.
 func (s *Service) SuspendServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
 	return s.changeAccountStatus(ctx, c, authz.SuspendServiceAccount, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		return s.protectedAccount(tx, c, authz.SuspendServiceAccount, id, nil)
 	})
 }
 
-// ResumeServiceAccount resumes a suspended account, so that its tokens work again. It
-// returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
+// ResumeServiceAccount resumes a suspended account, so that its tokens work again.
+// ResumeServiceAccount can fail with ErrNotFound, ErrPermissionDenied or
+// ErrBeyondOwnPermissions.
 func (s *Service) ResumeServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
 	return s.changeAccountStatus(ctx, c, authz.ResumeServiceAccount, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		account, _, err := s.authorizedAccount(tx, c, authz.ResumeServiceAccount, id)

@@ -10,8 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CurrentTenant returns the caller's tenant, read from the store and not from a cache. It
-// returns ErrPermissionDenied.
+// CurrentTenant returns the caller's tenant, read from the store and not from a cache.
+// CurrentTenant can fail with ErrPermissionDenied.
 func (s *Service) CurrentTenant(ctx context.Context, c access.Caller) (rolecall.Tenant, error) {
 	if err := authz.ReadTenant.Authorize(c.Principal); err != nil {
 		return rolecall.Tenant{}, err
@@ -19,8 +19,8 @@ func (s *Service) CurrentTenant(ctx context.Context, c access.Caller) (rolecall.
 	return s.access.TenantNamed(ctx, c.Tenant.Name)
 }
 
-// UpdateTenant applies the patch to the caller's tenant. It returns
-// ErrPermissionDenied, ErrValidation and ErrPreconditionFailed.
+// UpdateTenant applies the patch to the caller's tenant. UpdateTenant can fail with
+// ErrPermissionDenied, ErrValidation or ErrPreconditionFailed.
 func (s *Service) UpdateTenant(ctx context.Context, c access.Caller, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (tenant rolecall.Tenant, err error) {
 	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
 		return tenant, err

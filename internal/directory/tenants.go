@@ -35,8 +35,8 @@ type keptTenant struct {
 
 // CreateTenant creates a tenant in one transaction, once for each idempotency key. The
 // tenant has the built-in roles and an owner, who is invited by mail. If the key was used
-// before, the result has no token. CreateTenant returns ErrPermissionDenied, ErrValidation,
-// ErrTenantExists, ErrKeyReused, ErrKeyInProgress and ErrTooManyKeys.
+// before, the result has no token. CreateTenant can fail with ErrPermissionDenied,
+// ErrValidation, ErrTenantExists, ErrKeyReused, ErrKeyInProgress or ErrTooManyKeys.
 func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[CreatedTenant], err error) {
 	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
@@ -140,7 +140,7 @@ func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status r
 }
 
 // OperatedTenant returns the tenant with the name, which can be a deleted tenant that can
-// still be restored. It returns ErrNotFound.
+// still be restored. OperatedTenant can fail with ErrNotFound.
 func (s *Service) OperatedTenant(ctx context.Context, c access.Caller, name string) (rolecall.Tenant, error) {
 	living, err := s.operated(ctx, c, name)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -151,8 +151,8 @@ func (s *Service) OperatedTenant(ctx context.Context, c access.Caller, name stri
 	return living.Tenant, err
 }
 
-// UpdateOperatedTenant applies the patch to the tenant with the name. It returns
-// ErrNotFound, ErrValidation and ErrPreconditionFailed.
+// UpdateOperatedTenant applies the patch to the tenant with the name. UpdateOperatedTenant
+// can fail with ErrNotFound, ErrValidation or ErrPreconditionFailed.
 func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, error) {
 	if err := patch.Check().Err(); err != nil {
 		return rolecall.Tenant{}, err
@@ -198,12 +198,12 @@ func (s *Service) inside(ctx context.Context, c access.Caller, name string, none
 var noDeletedTenant = rolecall.ErrNotFound.With("No tenant with this name can be restored. A tenant can be restored for 24 hours after it was deleted.")
 
 // SuspendTenant suspends the tenant: its sessions and sign-ins are rejected until the
-// tenant is resumed. No data is deleted. SuspendTenant returns ErrNotFound.
+// tenant is resumed. No data is deleted. SuspendTenant can fail with ErrNotFound.
 func (s *Service) SuspendTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
 	return s.setTenantStatus(ctx, c, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended, reason)
 }
 
-// ResumeTenant makes a suspended tenant active. It returns ErrNotFound.
+// ResumeTenant makes a suspended tenant active. ResumeTenant can fail with ErrNotFound.
 func (s *Service) ResumeTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
 	return s.setTenantStatus(ctx, c, name, rolecall.TenantActive, rolecall.EventTenantResumed, reason)
 }
@@ -237,7 +237,7 @@ func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name str
 
 // DeleteTenant deletes the tenant, which is unknown to all requests from then on. The
 // tenant can be restored for 24 hours. After that, a background task deletes its rows. Its
-// name cannot be used again for 30 days. DeleteTenant returns ErrNotFound and
+// name cannot be used again for 30 days. DeleteTenant can fail with ErrNotFound or
 // ErrPreconditionFailed.
 func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string, match Match[rolecall.Tenant]) error {
 	c, err := s.operated(ctx, c, name)

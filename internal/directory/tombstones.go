@@ -19,7 +19,7 @@ type DeletedListing struct {
 }
 
 // DeletedUsers returns a page of the deleted users that the caller may restore, the most
-// recently deleted first. Their status is rolecall.UserDeleted. DeletedUsers returns
+// recently deleted first. Their status is rolecall.UserDeleted. DeletedUsers can fail with
 // ErrPermissionDenied.
 func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedListing) (page rolecall.Page[rolecall.Tombstone], err error) {
 	if err := authz.ListDeletedUsers.Authorize(c.Principal); err != nil {
@@ -38,8 +38,8 @@ func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedLi
 }
 
 // DeletedUser returns the deleted user with the id if the caller may restore the user. The
-// status is the one that the user had before the deletion. DeletedUser returns ErrNotFound
-// and ErrPermissionDenied.
+// status is the one that the user had before the deletion. DeletedUser can fail with
+// ErrNotFound or ErrPermissionDenied.
 func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
 	if err := authz.ListDeletedUsers.AuthorizeFor(c.Principal, id); err != nil {
 		return tombstone, err
@@ -71,8 +71,8 @@ type Restored struct {
 
 // RestoreUser restores a user who was deleted less than 30 days ago, with those of the
 // user's roles that the caller may assign. A user who was active becomes pending, because
-// the password was deleted. RestoreUser returns ErrNotFound, ErrPermissionDenied,
-// ErrEmailTaken and ErrExternalIDTaken.
+// the password was deleted. RestoreUser can fail with ErrNotFound, ErrPermissionDenied,
+// ErrEmailTaken or ErrExternalIDTaken.
 func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.UserID) (restored Restored, err error) {
 	if err := authz.RestoreUser.AuthorizeFor(c.Principal, id); err != nil {
 		return restored, err

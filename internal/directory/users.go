@@ -40,9 +40,9 @@ type UserPage struct {
 
 // Users returns a page of the users that are visible to the caller. A filter or sort order
 // omits users for whom the caller may not read the member that it uses. A search uses only
-// the names and addresses that the caller may read. Users returns ErrPermissionDenied. It
-// returns ErrFieldNotReadable if a filter, sort order or search uses a member that the
-// caller may not read for any user.
+// the names and addresses that the caller may read. Users can fail with
+// ErrPermissionDenied. It returns ErrFieldNotReadable if a filter, sort order or search
+// uses a member that the caller may not read for any user.
 func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (UserPage, error) {
 	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -235,10 +235,11 @@ func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID)
 }
 
 // CreateUser creates a pending user, once for each idempotency key. If the draft requests
-// it, CreateUser also mails an invitation to the user. It returns ErrPermissionDenied,
-// ErrValidation, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, ErrKeyReused,
-// ErrKeyInProgress and ErrTooManyKeys. With an invitation, it also returns ErrTooManyMails,
-// and ErrUnauthenticated if the caller's session or token was revoked during the request.
+// it, CreateUser also mails an invitation to the user. CreateUser can fail with
+// ErrPermissionDenied, ErrValidation, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken,
+// ErrKeyReused, ErrKeyInProgress or ErrTooManyKeys. With an invitation, it also returns
+// ErrTooManyMails, and ErrUnauthenticated if the caller's session or token was revoked
+// during the request.
 func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.UserDraft) (created idempotency.Created[rolecall.User], err error) {
 	if err := authz.CreateUser.Authorize(c.Principal); err != nil {
 		return created, err
@@ -286,8 +287,8 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 }
 
 // UpdateUser applies the patch to the stored user. After a concurrent change, it applies
-// the patch to the new version. UpdateUser returns ErrNotFound, ErrPermissionDenied,
-// ErrValidation, ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
+// the patch to the new version. UpdateUser can fail with ErrNotFound, ErrPermissionDenied,
+// ErrValidation, ErrPreconditionFailed, ErrOutsideReach or ErrExternalIDTaken.
 func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
 	if err := authz.UpdateUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -336,8 +337,9 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 }
 
 // DeleteUser deletes the user and ends the user's sessions. Another user can then have the
-// email address. The user can be restored for 30 days. DeleteUser returns ErrNotFound,
-// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrPreconditionFailed and ErrLastOwner.
+// email address. The user can be restored for 30 days. DeleteUser can fail with
+// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrPreconditionFailed or
+// ErrLastOwner.
 func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.UserID, match Match[rolecall.User]) error {
 	if err := authz.DeleteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -393,7 +395,8 @@ func checkLastOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.As
 }
 
 // SuspendUser ends the user's sessions and prevents new sign-ins until the user is resumed.
-// It returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and ErrLastOwner.
+// SuspendUser can fail with ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions or
+// ErrLastOwner.
 func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := authz.SuspendUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -420,7 +423,7 @@ func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.
 }
 
 // ResumeUser resumes a suspended user, who can then sign in again. A user without a
-// password becomes pending. ResumeUser returns ErrNotFound, ErrPermissionDenied and
+// password becomes pending. ResumeUser can fail with ErrNotFound, ErrPermissionDenied or
 // ErrBeyondOwnPermissions. It changes nothing if the user is not suspended.
 func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := authz.ResumeUser.AuthorizeFor(c.Principal, id); err != nil {

@@ -85,8 +85,8 @@ func revokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID,
 
 // ownPassword verifies the password of the caller. It returns the stored hash, and the
 // counters of this attempt. If the password is wrong, it records a failed sign-in and
-// returns ErrValidation with a field error at the JSON Pointer pointer. It also returns
-// ErrTooManyAttempts and ErrBusy.
+// returns ErrValidation with a field error at the JSON Pointer pointer. ownPassword can
+// also fail with ErrTooManyAttempts or ErrBusy.
 func (s *Service) ownPassword(ctx context.Context, c access.Caller, pointer, password string) (hash string, counted []rolecall.Counted, err error) {
 	if counted, err = s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
 		return "", nil, err
@@ -111,9 +111,9 @@ func wrongOwn(pointer string) error {
 	return rolecall.FieldErrors{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
 }
 
-// ChangePassword changes the caller's password and ends their other sessions. It returns
-// a new known-device token, because the change makes all earlier known-device tokens of
-// the user invalid. It returns ErrValidation, ErrTooManyAttempts and ErrBusy.
+// ChangePassword changes the caller's password and ends their other sessions. It returns a
+// new known-device token, because the change makes all earlier known-device tokens of the
+// user invalid. ChangePassword can fail with ErrValidation, ErrTooManyAttempts or ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, password string) (device string, err error) {
 	if err := s.access.CheckNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
 		return "", err

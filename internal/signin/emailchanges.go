@@ -142,8 +142,8 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 
 // ChangeEmail sets the new address of the user after the user has opened the confirmation
 // link. A token works once. ChangeEmail ends the user's other sessions, notifies the old
-// address, and creates no session. It returns ErrEmailChangeInvalid, ErrEmailTaken,
-// ErrUserSuspended and ErrTenantSuspended.
+// address, and creates no session. ChangeEmail can fail with ErrEmailChangeInvalid,
+// ErrEmailTaken, ErrUserSuspended or ErrTenantSuspended.
 func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token secret.Token) error {
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		_, _, err := s.changing(tx, a.Tenant, token)

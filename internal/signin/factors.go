@@ -225,10 +225,10 @@ func (s *Service) removeFactor(ctx context.Context, c access.Caller, method role
 }
 
 // ResetFactors removes all second factors of a user who has lost them, ends the user's
-// sessions, and notifies the user. Afterwards, the password alone is enough to sign in.
-// So the caller must hold all permissions of this user. ResetFactors returns ErrNotFound,
-// ErrPermissionDenied and ErrBeyondOwnPermissions. If callers reset their own factors, it
-// can also return ErrFactorDemanded and ErrSessionRequired.
+// sessions, and notifies the user. Afterwards, the password alone is enough to sign in. So
+// the caller must hold all permissions of this user. ResetFactors can fail with
+// ErrNotFound, ErrPermissionDenied or ErrBeyondOwnPermissions. If callers reset their own
+// factors, it can also return ErrFactorDemanded and ErrSessionRequired.
 func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.ResetFactors.AuthorizeFor(c.Principal, id); err != nil {
 		return err

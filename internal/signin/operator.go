@@ -15,8 +15,8 @@ var errUserChanged = rolecall.ErrPreconditionFailed.With("The user was changed a
 
 // SetPassword sets the password of the user with the email address, ends the user's
 // sessions, and revokes the user's API tokens. A pending user becomes active. SetPassword
-// returns ErrNotFound, ErrValidation and ErrBusy. If another request changes the user at
-// the same time, it returns ErrPreconditionFailed.
+// can fail with ErrNotFound, ErrValidation or ErrBusy. If another request changes the user
+// at the same time, it returns ErrPreconditionFailed.
 func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
 	tenant, err := s.access.TenantNamed(ctx, tenantName)
 	if err != nil {
@@ -55,10 +55,10 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	})
 }
 
-// SetEmail changes the user's email address to newEmail and ends all sessions of the
-// user. It notifies the old address, unless the two addresses differ only in spelling.
-// SetEmail returns ErrNotFound, ErrValidation and ErrEmailTaken. If another request
-// changes the user at the same time, it returns ErrPreconditionFailed.
+// SetEmail changes the user's email address to newEmail and ends all sessions of the user.
+// It notifies the old address, unless the two addresses differ only in spelling. SetEmail
+// can fail with ErrNotFound, ErrValidation or ErrEmailTaken. If another request changes the
+// user at the same time, it returns ErrPreconditionFailed.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err

@@ -25,9 +25,9 @@ const (
 // defaultPasskeyName is the name of a passkey that a user enrolls during sign-in.
 const defaultPasskeyName = "Passkey"
 
-// PasskeyCreationOptions returns the options with which a browser creates a passkey for
-// the caller: the member publicKey of the argument of navigator.credentials.create, as
-// JSON. It returns ErrPasskeysUnavailable and ErrTooManyPasskeys.
+// PasskeyCreationOptions returns the options with which a browser creates a passkey for the
+// caller: the member publicKey of the argument of navigator.credentials.create, as JSON.
+// PasskeyCreationOptions can fail with ErrPasskeysUnavailable or ErrTooManyPasskeys.
 func (s *Service) PasskeyCreationOptions(ctx context.Context, c access.Caller) ([]byte, error) {
 	if s.passkeys == nil {
 		return nil, rolecall.ErrPasskeysUnavailable
@@ -179,9 +179,9 @@ func (s *Service) isChallenge(purpose string, c access.Caller, token secret.Toke
 }
 
 // PasskeySignInOptions returns the options with which a user signs in with a passkey
-// instead of a password: the member publicKey of the argument of
-// navigator.credentials.get, as JSON. It stores nothing, and works in the same way for
-// unknown tenants. It returns ErrPasskeysUnavailable.
+// instead of a password: the member publicKey of the argument of navigator.credentials.get,
+// as JSON. It stores nothing, and works in the same way for unknown tenants.
+// PasskeySignInOptions can fail with ErrPasskeysUnavailable.
 func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 	if s.passkeys == nil {
 		return nil, rolecall.ErrPasskeysUnavailable

@@ -203,8 +203,8 @@ func (s *Service) FactorChallenge(ctx context.Context, c access.Caller) (*Challe
 }
 
 // verifyOwnFactor verifies the second factor of a signed-in user. It counts the attempt
-// separately from the attempts of sign-ins. Call the returned function to mark the proof
-// as used. verifyOwnFactor returns ErrWrongCode and ErrTooManyAttempts.
+// separately from the attempts of sign-ins. Call the returned function to mark the proof as
+// used. verifyOwnFactor can fail with ErrWrongCode or ErrTooManyAttempts.
 func (s *Service) verifyOwnFactor(ctx context.Context, c access.Caller, p Proof) (consume func(*store.Tx) error, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {

@@ -115,8 +115,9 @@ func (q *pendingSignIn) webauthnUser(tenant *rolecall.Tenant) *passkey.User {
 }
 
 // loadChallenge loads the challenge with the token. It returns ErrChallengeInvalid if the
-// challenge is unknown, expired or used, or if the user has added the first or removed
-// the last second factor since. It also returns ErrTenantSuspended and ErrUserSuspended.
+// challenge is unknown, expired or used, or if the user has added the first or removed the
+// last second factor since. loadChallenge can also fail with ErrTenantSuspended or
+// ErrUserSuspended.
 func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token secret.Token) (q pendingSignIn, err error) {
 	var stored rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
@@ -148,10 +149,10 @@ func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token 
 	return q, nil
 }
 
-// CompleteSignIn finishes a sign-in after the password was verified. The proof is a
-// second factor of the user. If the user has none, the proof is the first code of a new
-// authenticator app, or a new passkey, and CompleteSignIn enrolls it. It returns
-// ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts, ErrUserSuspended and
+// CompleteSignIn finishes a sign-in after the password was verified. The proof is a second
+// factor of the user. If the user has none, the proof is the first code of a new
+// authenticator app, or a new passkey, and CompleteSignIn enrolls it. CompleteSignIn can
+// fail with ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts, ErrUserSuspended or
 // ErrTenantSuspended.
 func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challenge secret.Token, p Proof) (SignIn, error) {
 	q, err := s.loadChallenge(ctx, &a, challenge)
@@ -224,7 +225,7 @@ type Enrolment struct {
 
 // BeginEnrolment returns the data to enroll a second factor during a sign-in, after the
 // password was verified. The client then sends the first code or the new passkey to
-// CompleteSignIn. BeginEnrolment returns ErrChallengeInvalid, ErrUserSuspended and
+// CompleteSignIn. BeginEnrolment can fail with ErrChallengeInvalid, ErrUserSuspended or
 // ErrTenantSuspended.
 func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challenge secret.Token) (e Enrolment, err error) {
 	q, err := s.loadChallenge(ctx, &a, challenge)

@@ -14,9 +14,9 @@ import (
 // through the session operations of the user.
 const revoked = "revoked"
 
-// UserSessions returns a page of the user's live sessions, newest first. It returns
-// ErrNotFound and ErrPermissionDenied. Callers with a session need no permission to list
-// their own sessions.
+// UserSessions returns a page of the user's live sessions, newest first. UserSessions can
+// fail with ErrNotFound or ErrPermissionDenied. Callers with a session need no permission
+// to list their own sessions.
 func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Session], err error) {
 	if err := authz.ReadSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err
@@ -39,8 +39,8 @@ func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall
 }
 
 // UsersWithoutFactor counts the users who have a live session that was started without a
-// second factor. These users are signed out if the tenant begins to require a second
-// factor of all users. UsersWithoutFactor returns ErrPermissionDenied.
+// second factor. These users are signed out if the tenant begins to require a second factor
+// of all users. UsersWithoutFactor can fail with ErrPermissionDenied.
 func (s *Service) UsersWithoutFactor(ctx context.Context, c access.Caller) (total rolecall.Total, err error) {
 	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
 		return total, err
@@ -52,9 +52,9 @@ func (s *Service) UsersWithoutFactor(ctx context.Context, c access.Caller) (tota
 	return total, err
 }
 
-// EndUserSession ends one live session of the user and makes the mailed links invalid
-// that were requested in it. Callers with a session need no permission to end their own
-// sessions. EndUserSession returns ErrNotFound, ErrPermissionDenied and
+// EndUserSession ends one live session of the user and makes the mailed links invalid that
+// were requested in it. Callers with a session need no permission to end their own
+// sessions. EndUserSession can fail with ErrNotFound, ErrPermissionDenied or
 // ErrBeyondOwnPermissions.
 func (s *Service) EndUserSession(ctx context.Context, c access.Caller, id rolecall.UserID, session rolecall.SessionID) error {
 	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
