@@ -44,8 +44,8 @@ const (
 )
 
 // UserQuery selects and sorts users. The store does not check permissions. Before the
-// query, the service reduces Within to the users for whom the caller may read every member
-// that a filter or the sort order uses.
+// query, the service reduces Within to the users whose filtered and sorted members the
+// caller may read.
 type UserQuery struct {
 	Within     Reach   // only users of these departments
 	EmailKey   string  // only the user with this address, if set

@@ -319,8 +319,8 @@ func NormalPermissions(permissions []Permission) []Permission {
 	return slices.Compact(sorted)
 }
 
-// Reach is the set of users for whom a permission or an assignment applies: all users of
-// the tenant, the users of some departments, or no users. Departments are the same if their
+// Reach is the set of users that a permission or an assignment applies to: all users of the
+// tenant, the users of some departments, or no users. Departments are the same if their
 // folded names are equal. The zero Reach contains no users.
 type Reach struct {
 	all         bool

@@ -114,8 +114,8 @@ func (s TenantSettings) For(assignments []Assignment, now Time) TenantSettings {
 	return s
 }
 
-// RequireFactor reports whether the settings require a second factor: of all users, or of
-// the user for whom For returned the settings.
+// RequireFactor reports whether the settings require a second factor of all users. For
+// settings that For returned for a user, it reports whether that user needs one.
 func (s TenantSettings) RequireFactor() bool {
 	return s.ofGuarded || s.SecondFactor.Required == SecondFactorOfAll
 }

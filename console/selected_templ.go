@@ -632,8 +632,8 @@ func roleChoice(s selectedView) templ.Component {
 	})
 }
 
-// selectedOutcome shows the number of users for whom the action succeeded. For all others,
-// it shows why the action failed.
+// selectedOutcome shows how many users the action changed. For all others, it shows why
+// they were not changed.
 func selectedOutcome(s selectedView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

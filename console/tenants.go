@@ -27,7 +27,7 @@ func (v *pageContext) readSessions() {
 	}
 }
 
-// authenticate sets the principal to the caller whom the session tokens identify. If the
+// authenticate identifies the caller by the session tokens, and sets the principal. If the
 // console session has ended, it tries the session of the API.
 func (v *pageContext) authenticate(tenant rolecall.Tenant) (err error) {
 	v.call.Principal, err = v.console.signin.Authenticate(v.ctx, tenant, v.sessions, true)

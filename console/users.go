@@ -255,7 +255,7 @@ type selectedView struct {
 	refused     []refusedUser
 }
 
-// refusedUser is a selected user for whom the action failed, and the error.
+// refusedUser is a selected user that the action did not change, with the error.
 type refusedUser struct {
 	id  rolecall.UserID
 	why *rolecall.Error
@@ -380,8 +380,8 @@ func (s selectedView) back() string {
 	return s.frame.path("/users")
 }
 
-// again returns the address of the confirmation page for the users for whom the action
-// failed.
+// again returns the address of the confirmation page for the users that the action did not
+// change.
 func (s selectedView) again() string {
 	query := url.Values{"return": {s.returnTail()}}
 	for _, r := range s.refused {

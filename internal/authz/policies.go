@@ -180,8 +180,8 @@ func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	return nil
 }
 
-// isOwnToken returns ErrPermissionDenied if the subject, for whom a token is created, is
-// not the principal's own user.
+// isOwnToken returns ErrPermissionDenied if the owner of the new token, the subject, is not
+// the principal's own user.
 func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID {
 		return rolecall.ErrPermissionDenied.With("Users can create API tokens only for themselves. Use your own ID in the path.")

@@ -162,8 +162,8 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	return nil
 }
 
-// reach returns the users for whom the principal holds the permission of the policy. If the
-// policy has no permission, reach returns Nowhere. Without this case, the wildcard *:*
+// reach returns the users that the policy's permission applies to, if the principal has it.
+// If the policy has no permission, reach returns Nowhere. Without this case, the wildcard *:*
 // would cover the empty permission.
 func (o *Policy) reach(p *Principal) rolecall.Reach {
 	if o.permission == (rolecall.Permission{}) {

@@ -168,7 +168,7 @@ func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
-// Reach returns the users for whom the principal holds the permission. For a permission of
+// Reach returns the users that the principal's permission applies to. For a permission of
 // Rolecall that is not about users, such as tenant:update, the result is Everywhere or
 // Nowhere. For roles:read, the result has the users whose assignments the principal may
 // read. If it is not empty, the principal may also read all roles.
@@ -239,8 +239,8 @@ func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads
 // Updates returns the users whose member m the principal may change.
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
-// Visible returns the users that are visible to the principal. These are the users for whom
-// the principal holds any permission on users, except users:restore. The principal's own
+// Visible returns the users that are visible to the principal: those that any of the
+// principal's permissions on users applies to, except users:restore. The principal's own
 // user is always visible too, but need not be in the result.
 func (p *Principal) Visible() rolecall.Reach { return p.visible }
 

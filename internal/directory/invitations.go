@@ -74,7 +74,7 @@ type InvitationListing struct {
 }
 
 // Invitations returns a page of the unexpired invitations of users, in the order in which
-// the users were created. It lists only users whom the caller may invite. Invitations can
+// the users were created. It lists only users that the caller may invite. Invitations can
 // fail with ErrPermissionDenied.
 func (s *Service) Invitations(ctx context.Context, c access.Caller, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
 	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {

@@ -30,8 +30,8 @@ type UserListing struct {
 
 // UserPage is a page of users. RestrictedBy has the members that the filters, the sort
 // order or the search use, and that the caller may read for only some of the visible users.
-// A filter, sort order or search does not use such a member of users for whom the caller
-// may not read it.
+// Filters, sort orders and searches ignore the values of these members that the caller may
+// not read.
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers
@@ -39,7 +39,7 @@ type UserPage struct {
 }
 
 // Users returns a page of the users that are visible to the caller. A filter or sort order
-// omits users for whom the caller may not read the member that it uses. A search uses only
+// omits the users whose value the caller may not read. A search uses only
 // the names and addresses that the caller may read. Users can fail with
 // ErrPermissionDenied. It returns ErrFieldNotReadable if a filter, sort order or search
 // uses a member that the caller may not read for any user.

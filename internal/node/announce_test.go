@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// subject is the user on whom one case acts. The user has a role and a session.
+// subject is the user that one case changes. The user has a role and a session.
 type subject struct {
 	name  string
 	user  rolecall.User

@@ -28,8 +28,7 @@ func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(st
 	return d.Database.Update(ctx, tenant, fn)
 }
 
-// talkedAbout creates a user about whom there are more events than one step of an erasure
-// handles.
+// talkedAbout creates a user with more events than one step of an erasure handles.
 func (f *fixture) talkedAbout(name string) rolecall.User {
 	f.Helper()
 	user := f.user(name)

@@ -63,7 +63,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 	}})
 }
 
-// invited returns the user whom the invitation with this token is for. It returns
+// invited returns the user of the invitation with this token. It returns
 // ErrInvitationInvalid if the token is unknown or expired, or if the user who created the
 // invitation is no longer allowed to invite this user. It returns ErrUserSuspended if the
 // invited user is suspended.

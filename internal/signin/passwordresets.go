@@ -198,7 +198,7 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 	})
 }
 
-// resetting returns the user for whom the token can reset the password. It returns
+// resetting returns the user whose password the token can reset. It returns
 // ErrPasswordResetInvalid if the token is unknown or expired, or if the address to which
 // it was mailed is no longer the user's address. It returns ErrUserSuspended if the user
 // is suspended.

@@ -377,8 +377,8 @@ func accessAgreesWithModel(f *fixture) {
 	})
 }
 
-// comparesAccess fails the case unless the lists of q have exactly the right holders:
-// those for whom one of the given assignments has the permission of q.
+// comparesAccess fails the case unless the lists of q have exactly the right holders: those
+// that have the permission of q by one of the given assignments.
 func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rolecall.User, accounts []rolecall.ServiceAccount, given []rolecall.Assignment) {
 	giving := map[rolecall.AnyID][]rolecall.RoleID{}
 	for _, a := range given {
