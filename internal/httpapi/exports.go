@@ -38,7 +38,7 @@ var exportOperations = []*operation.Operation{
 }
 
 // aboutExports is the part of the description that all exports share.
-const aboutExports = "The first row has the names of the columns. A cell that begins with =, +, -, @, a tab or a carriage return gets an apostrophe before it, so that spreadsheets do not calculate it. The file is read in pages: it can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503."
+const aboutExports = "The first row has the names of the columns. A cell that begins with =, +, -, @, a tab or a carriage return gets an apostrophe before it, so that spreadsheets do not calculate it. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503."
 
 type exportUsersRequest struct {
 	userFilters

@@ -153,8 +153,8 @@ func (s *Server) listAccess(ctx context.Context, c access.Caller, in *listAccess
 
 // accessBody is a user or a service account that has a permission.
 type accessBody struct {
-	User           *userBody           `json:"user" nullable:"true" doc:"The user, with the members that the caller may read. Null for a service account."`
-	ServiceAccount *serviceAccountBody `json:"serviceAccount" nullable:"true" doc:"The service account. Null for a user."`
+	User           *userBody           `json:"user" nullable:"true" doc:"The user who has the permission, with the members that the caller may read. Null for a service account."`
+	ServiceAccount *serviceAccountBody `json:"serviceAccount" nullable:"true" doc:"The service account that has the permission. Null for a user."`
 	Grants         []accessGrant       `json:"grants" doc:"The role assignments that give the permission."`
 }
 
