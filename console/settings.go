@@ -370,10 +370,14 @@ func inSettingWords(err error) error {
 			faults[i].Detail = msg("settings.out-of-bounds", "Least", least, "Most", most)
 		case fault.Pointer == "/"+fieldBrandColor:
 			faults[i].Detail = msg("settings.color-format")
-		case strings.Contains(fault.Detail, "sessionIdleSeconds"):
+		case name == "sessionIdleSeconds" && fault.Code == "conflict":
 			faults[i].Detail = msg("settings.idle-too-long")
-		case strings.Contains(fault.Detail, "passwordMinimum"):
+		case strings.Contains(fault.Detail, "sessionIdleSeconds"):
+			faults[i].Detail = msg("settings.idle-conflict")
+		case name == "passwordMinimum" && fault.Code == "conflict":
 			faults[i].Detail = msg("settings.password-too-short")
+		case strings.Contains(fault.Detail, "passwordMinimum"):
+			faults[i].Detail = msg("settings.password-conflict")
 		}
 	}
 	return known.WithFieldErrors(faults...)

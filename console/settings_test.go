@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -110,6 +111,33 @@ func TestWhatIsWrongWithASettingIsSaidInItsUnit(t *testing.T) {
 		form := url.Values{"was-" + c.name: {"none"}, c.name: {typed}, "was-settings/secondFactor/roles": {""}}
 		if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, c.fault) || strings.Contains(a.body, "<b>of") {
 			t.Errorf("%q: %d %s", typed, a.StatusCode, a.body)
+		}
+	}
+}
+
+func TestAConflictOfSettingsIsDescribedAtTheFieldThatHasIt(t *testing.T) {
+	day, short := int64(86400), int64(8)
+	idle := 2 * day
+	for name, c := range map[string]struct {
+		old   rolecall.TenantSettings
+		patch rolecall.SettingsPatch
+		want  rolecall.FieldError
+	}{
+		"session length": {
+			rolecall.TenantSettings{SessionIdle: &idle},
+			rolecall.SettingsPatch{Numbers: map[string]*int64{"sessionAbsoluteSeconds": &day}},
+			rolecall.FieldError{Pointer: "/settings/sessionAbsoluteSeconds", Detail: msg("settings.idle-conflict")},
+		},
+		"second factor": {
+			rolecall.TenantSettings{PasswordMin: &short, SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}},
+			rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some(new(string(rolecall.SecondFactorOfNobody)))}},
+			rolecall.FieldError{Pointer: "/settings/secondFactor/required", Detail: msg("settings.password-conflict")},
+		},
+	} {
+		faults := (&rolecall.TenantPatch{Settings: c.patch}).CheckOn(c.old)
+		shown, _ := errors.AsType[*rolecall.Error](inSettingWords(faults.Err()))
+		if shown == nil || len(shown.FieldErrors) != 1 || shown.FieldErrors[0].Pointer != c.want.Pointer || shown.FieldErrors[0].Detail != c.want.Detail {
+			t.Errorf("%s: %+v", name, shown)
 		}
 	}
 }
