@@ -89,8 +89,8 @@ func KindOf(err error) Kind {
 // internal/httpapi documents at /problems/{code}.
 var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "An internal error occurred. Repeat the request. If it fails again, send the request ID to the operator."}
-	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The member errors describes each invalid value."}
-	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A field is invalid. The member errors describes each invalid value."}
+	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The errors list of this response describes each invalid value."}
+	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "At least one field is invalid. The errors list of this response describes each invalid value."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation is not valid. Its link may be incomplete or expired, or it was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request a new one."}
@@ -100,7 +100,7 @@ var (
 	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password was accepted, but a second factor is also required. Send it with the challenge of this response to POST /auths/login/second-factor."}
 	ErrEnrolmentRequired    = &Error{Kind: Unauthenticated, Code: "second-factor-enrolment-required", Detail: "The password was accepted, but this tenant requires a second factor, and you have not enrolled one. Send the challenge of this response to POST /auths/login/enrolment."}
 	ErrWrongCode            = &Error{Kind: Unauthenticated, Code: "wrong-code", Detail: "This second factor is wrong, or was used before. Use the next code of the app, or another method."}
-	ErrChallengeInvalid     = &Error{Kind: Unauthenticated, Code: "challenge-invalid", Detail: "This challenge has expired, was used, or failed too often. Sign in again with the password."}
+	ErrChallengeInvalid     = &Error{Kind: Unauthenticated, Code: "challenge-invalid", Detail: "This challenge is unknown, used or expired, or it failed too often. Sign in again with the password."}
 	ErrPasskeyRefused       = &Error{Kind: Unauthenticated, Code: "passkey-refused", Detail: "This passkey was not accepted, or the sign-in took too long. Try again, or sign in with the password."}
 	ErrTenantSuspended      = &Error{Kind: Forbidden, Code: "tenant-suspended", Detail: "This tenant is suspended. An operator of the service can resume it."}
 	ErrUserSuspended        = &Error{Kind: Forbidden, Code: "user-suspended", Detail: "This user is suspended. An administrator of the tenant can resume the user."}
@@ -119,7 +119,7 @@ var (
 	ErrAccountNameTaken     = &Error{Kind: Conflict, Code: "service-account-name-taken", Detail: "Another service account of this tenant has this name. Use another name."}
 	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts have this role. Remove the role from them first. Or repeat the request with ?force=true, which removes the role from all of them and deletes it."}
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This is a system role. It cannot be changed or deleted. Create another role instead."}
-	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active owner without an expiry and without a reach. Add another owner first."}
+	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active user who has the owner role for all users and without an expiry. Assign this role to another user first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."}
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "Recovery codes need a second factor, and you have not enrolled one. Add one first."}
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}

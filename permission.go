@@ -284,7 +284,7 @@ func (p Permission) Opens() string {
 	case p.Action == "read":
 		return "read one member: " + p.Field
 	case p == UsersEmail:
-		return "update one member: email, which is confirmed at the new address"
+		return "update one member: email, after the user confirms the new address"
 	case p.Action == "update":
 		return "update one member: " + p.Field
 	}

@@ -113,6 +113,9 @@ func TestWhoMayOnlyReadServiceAccountsIsOfferedNothingElse(t *testing.T) {
 	if !strings.Contains(page.body, "You need service-accounts:update to assign roles") {
 		t.Errorf("%s", page.body)
 	}
+	if a := f.get(home+"/tokens", cookie); !strings.Contains(a.body, "You need service-accounts:update to create tokens for this service account.") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
 	f.hire("none@example.com", "Nora None", []string{"users:read"})
 	if a := f.get("/console/acme/service-accounts", f.signIn("acme", "none@example.com")); a.StatusCode != http.StatusForbidden || strings.Contains(a.body, `data-keys="g m"`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)

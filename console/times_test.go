@@ -99,7 +99,7 @@ func TestFormsAreReadInTheirZone(t *testing.T) {
 		{"Europe/Berlin", "Europe/Berlin", "2199-01-01T00:30", "2198-12-31T23:30:00.000000Z"},
 		{"Europe/Berlin", "America/New_York", "2199-07-01T12:00", "2199-07-01T16:00:00.000000Z"}, // the time zone of the browser has changed
 		{"Europe/Berlin", "UTC", "2199-07-01T12:00", "2199-07-01T12:00:00.000000Z"},
-		{"Europe/Berlin", "Europe/Nowhere", "2199-07-01T12:00", "Must be checked again, because the server doesn't know the time zone Europe/Nowhere."},
+		{"Europe/Berlin", "Europe/Nowhere", "2199-07-01T12:00", "Must be checked: the server doesn't know the time zone Europe/Nowhere, so it now reads this time in the time zone below."},
 		{"Europe/Berlin", "Europe/Berlin", repeated, strings.Replace(repeated, "T02:30", "T00:30:00.000000Z", 1)},
 		{"Europe/Berlin", "Europe/Berlin", skipped, "Must be another time, because the clocks in Europe/Berlin skip this one."},
 		{"America/New_York", "America/New_York", skipped, strings.Replace(skipped, "T02:30", "T06:30:00.000000Z", 1)}, // in this time zone, clocks change earlier

@@ -48,8 +48,9 @@ func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 	}
 }
 
-// Programs with cheap password hashes are for the black-box tests. No file that builds a
-// release may name the tag.
+// The build tag cheap_hashes builds programs with cheap password hashes. They are only for
+// the black-box tests, so no other file may name the tag, such as a file that builds
+// releases.
 func TestOnlyBlackBoxTestsBuildWithCheapHashes(t *testing.T) {
 	may := map[string]bool{
 		"internal/secret/cost.go": true, "internal/secret/cost_cheap.go": true, "cmd/rolecall/serve.go": true,

@@ -150,7 +150,7 @@ func (tn *tenant) acts() []func(*rand.Rand) {
 }
 
 // createUsers creates a user, one time in three by parallel duplicates of one request.
-// It sometimes repeats the request, and deletes some users.
+// Afterwards, it sometimes deletes the user, and sometimes sends the same request again.
 func (tn *tenant) createUsers(random *rand.Rand) {
 	c := tn.newCreation("")
 	var users sync.WaitGroup

@@ -33,8 +33,8 @@ const PasswordMax = 1024
 // are removed too.
 //
 // The predictable words are the forbidden words, the name of this service, and the words
-// of the known texts. The known texts are data of the user that others know, such as the
-// name and the address.
+// of the known texts. The known texts are data of the user and of the tenant that others
+// know, such as their names and the address.
 func CheckPassword(password string, minimum int, forbidden Words, known ...string) (code, detail string) {
 	if !utf8.ValidString(password) {
 		return "encoding", "must be valid UTF-8"

@@ -42,8 +42,8 @@ const (
 )
 
 // translate returns the error of package rolecall for err. If err is an error of
-// PostgreSQL, its code decides. Otherwise, if ctx has ended, translate returns the cause
-// of that. Otherwise, if the connection is closed, the network has failed, and translate
+// PostgreSQL, translatePgError translates it, even if ctx has ended. Otherwise, if ctx has
+// ended, translate returns the cause of that. Otherwise, if the connection is closed, the network has failed, and translate
 // returns ErrUnavailable.
 func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 	if err == nil {
