@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// readPasswordRules reads the files of leaked passwords and forbidden words into the options. The
-// file of leaked passwords stays open. The returned function closes it.
+// readPasswordRules sets o.Forbidden and o.Breached from the files that the flags name. The file of
+// leaked passwords stays open for later lookups. The caller must close it with closeFile.
 func (g *globals) readPasswordRules(o *access.Options) (closeFile func() error, err error) {
 	closeFile = func() error { return nil }
 	if g.Forbidden != "" {
@@ -67,8 +67,8 @@ type breachedBuild struct {
 	Partial bool   `help:"Accept a folder with missing range files."`
 }
 
-// Run writes the file. It replaces an existing file only at the end, so programs that read the old
-// file are not affected.
+// Run builds the file of leaked passwords. It writes a temporary file and renames it at the end, so
+// nodes that have the old file open are not affected.
 func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
 	info, err := os.Stat(c.Source)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
 	}{"built", w.Hashes}, fmt.Sprintf("Wrote %d leaked passwords to %s. Set --breached-passwords %[2]s on every node.", w.Hashes, c.File))
 }
 
-// addList copies a list.
+// addList copies the source, a sorted list of leaked passwords, to w.
 func (c *breachedBuild) addList(ctx context.Context, p *program, w *secret.BreachedWriter, size int64) (err error) {
 	list, err := os.Open(c.Source)
 	if err != nil {
@@ -128,7 +128,8 @@ func (c *breachedBuild) addList(ctx context.Context, p *program, w *secret.Breac
 	return err
 }
 
-// addRanges copies the range files in their order.
+// addRanges copies the range files of the source folder to w, in ascending order. Each range file
+// has the hashes that begin with the same five hexadecimal digits.
 func (c *breachedBuild) addRanges(ctx context.Context, p *program, w *secret.BreachedWriter) error {
 	there, err := rangeFiles(c.Source)
 	if err != nil {
@@ -165,15 +166,15 @@ func (c *breachedBuild) addRanges(ctx context.Context, p *program, w *secret.Bre
 	return nil
 }
 
-// rangePrefix formats the number of a range.
+// rangePrefix is the format of the five hexadecimal digits in the name of a range file.
 const rangePrefix = "%05X"
 
 func (c *breachedBuild) rangeFile(number int) string {
 	return filepath.Join(c.Source, fmt.Sprintf(rangePrefix+".txt", number))
 }
 
-// rangeFiles returns which range files the folder has, by their numbers. It does not keep their
-// names, because a folder can have a million of them.
+// rangeFiles reports for each of the 2^20 range numbers whether the folder has its file. It does
+// not keep the names, because there can be a million.
 func rangeFiles(path string) (there []bool, err error) {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -197,7 +198,7 @@ func rangeFiles(path string) (there []bool, err error) {
 	}
 }
 
-// untilDone is a reader that returns an error after the context has ended.
+// untilDone reads from r until ctx ends. After that, Read returns the error of ctx.
 type untilDone struct {
 	ctx context.Context
 	r   io.Reader

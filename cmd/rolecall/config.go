@@ -11,15 +11,15 @@ import (
 	"github.com/rolecall/rolecall/internal/ratelimit"
 )
 
-// The default files. The demo has separate ones, so that its data never mix with real data.
+// The default files. The demo has its own files, so its data never mixes with real data.
 var (
 	defaultDatabase = filepath.Join("rolecall-data", "rolecall.db")
 	demoDatabase    = filepath.Join("rolecall-data", "demo.db")
 	demoMailbox     = filepath.Join("rolecall-data", "demo-mail")
 )
 
-// commandLine has all commands and flags. The flags with a group can also be set by environment
-// variables.
+// commandLine has all commands and flags. Only flags with a group tag can also be set by
+// environment variables.
 type commandLine struct {
 	globals `group:"Global flags:"`
 
@@ -48,7 +48,7 @@ type globals struct {
 	Version kong.VersionFlag `help:"Print the version, as rolecall version does."`
 }
 
-// serveCommand configures the server.
+// serveCommand has the flags of rolecall serve.
 type serveCommand struct {
 	Listen         string        `group:"Addresses and TLS:" default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on, such as :8080, or fd:3 for a socket passed as file descriptor 3. Default: ${default}"`
 	PublicURL      string        `group:"Addresses and TLS:" name:"public-url" placeholder:"URL" help:"URL that clients use, such as https://id.example.com. A path in it is the base path of all routes. Default: none"`
@@ -83,8 +83,8 @@ type attemptFlags struct {
 	Source           int `default:"100" placeholder:"N" help:"Failed sign-ins from one client address to all accounts per 10 minutes. Default: ${default}"`
 }
 
-// Validate returns an error for a limit that allows no sign-in. Zero could also be mistaken for
-// unlimited.
+// Validate returns an error if a limit is less than 1. Such a limit would block all sign-ins, and
+// zero could be mistaken for unlimited.
 func (f *attemptFlags) Validate() error {
 	if f.AccountAndSource < 1 || f.Account < 1 || f.Source < 1 {
 		return fmt.Errorf("--attempts-per-… must be at least 1")
@@ -98,7 +98,7 @@ type resetFlags struct {
 	Source  int `default:"30" placeholder:"N" help:"Requests for password resets from one client address per 10 minutes. Default: ${default}"`
 }
 
-// Validate returns an error for a limit that allows no password reset.
+// Validate returns an error if a limit is less than 1, because it would block all password resets.
 func (f *resetFlags) Validate() error {
 	if f.Account < 1 || f.Source < 1 {
 		return fmt.Errorf("--resets-per-… must be at least 1")
@@ -106,10 +106,11 @@ func (f *resetFlags) Validate() error {
 	return nil
 }
 
-// mailLimit is the maximum number of links that a tenant may mail to other people per hour.
+// mailLimit is the maximum number of invitations, password links and address changes that a tenant
+// can mail to other people per hour.
 type mailLimit int
 
-// Validate returns an error for a limit that allows no invitation.
+// Validate returns an error if the limit is less than 1, because it would block all invitations.
 func (l mailLimit) Validate() error {
 	if l < 1 {
 		return fmt.Errorf("--mail-limit must be at least 1")
@@ -117,7 +118,6 @@ func (l mailLimit) Validate() error {
 	return nil
 }
 
-// limits returns the limits in the form that the service needs.
 func (c *serveCommand) limits() ratelimit.Limits {
 	return ratelimit.Limits{
 		AccountAndSource: c.Attempts.AccountAndSource, Account: c.Attempts.Account, Source: c.Attempts.Source,
@@ -125,8 +125,7 @@ func (c *serveCommand) limits() ratelimit.Limits {
 	}
 }
 
-// isPostgres reports whether a database is a PostgreSQL URL. Everything else is the path of a
-// SQLite file.
+// isPostgres reports whether the database setting is a PostgreSQL URL.
 func isPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/outbox"
 )
 
-// mailboxFrom is the sender address of mail that is not sent to a mail server.
+// mailboxFrom is the default sender address of mail that --mailbox writes to a folder.
 const mailboxFrom = "rolecall@localhost"
 
 func (s *settings) readMail() (err error) {
@@ -53,8 +53,9 @@ func (s *settings) readSMTP() (err error) {
 	return nil
 }
 
-// mailer returns the mailer, or nil if neither a mail server nor a mailbox is set. A mailbox prints
-// to out. Without a public URL, its links begin with the address of the listener.
+// mailer returns the mailer that the settings describe. It returns nil if neither a mail server nor
+// a mailbox folder is set. Mail that goes to a mailbox folder is also printed to out. If no public
+// URL is set, the links in mail begin with the address of the listener.
 func (s *settings) mailer(out io.Writer, address net.Addr) (outbox.Mailer, error) {
 	public := "http://" + address.String()
 	if s.TLSCert != "" {

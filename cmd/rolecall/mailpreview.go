@@ -21,7 +21,8 @@ type mailPreview struct {
 	MailTemplates string            `group:"Mail:" placeholder:"FOLDER" help:"Folder with your own mail templates, as for rolecall serve. Default: built-in templates"`
 }
 
-// Validate returns an error for an unknown mail, and if the preview would overwrite templates.
+// Validate returns an error if the kind of mail is unknown, or if the preview would overwrite the
+// templates.
 func (c *mailPreview) Validate() error {
 	switch kinds := mail.Kinds(); {
 	case c.Kind != "" && !slices.Contains(kinds, c.Kind):
@@ -32,7 +33,8 @@ func (c *mailPreview) Validate() error {
 	return nil
 }
 
-// previewRow is the output for a rendered mail: its content, or the files that have it.
+// previewRow is the output for one rendered mail: either its content, or the paths of the files
+// that contain it.
 type previewRow struct {
 	Kind     rolecall.MailKind `json:"kind"`
 	Subject  string            `json:"subject"`
@@ -75,7 +77,8 @@ func (c *mailPreview) Run(p *program) error {
 	return p.print(rows, lines...)
 }
 
-// write writes the mail to two files, and replaces its content in the row by their paths.
+// write writes the mail to a text file and an HTML file. In the row, it replaces the content with
+// the paths of these files.
 func (c *mailPreview) write(row *previewRow, text string) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return err

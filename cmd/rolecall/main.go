@@ -1,5 +1,5 @@
-// Command rolecall is the server, and the command line for its operators. Its package has the
-// commands, the settings, the wiring, and the serving process from its start to its end.
+// Command rolecall is the server and the command line for its operators. The package defines the
+// commands and settings, connects the other packages, and starts and stops the server.
 package main
 
 import (

@@ -47,9 +47,9 @@ type process struct {
 	command *exec.Cmd
 	address string        // host:port
 	began   time.Time     // when the process was started
-	stdout  *bufio.Reader // the output of the process
-	log     chan logLine  // the log after "serving"; closed at its end
-	before  []logLine     // the log before that, except noMail and noKeyFile
+	stdout  *bufio.Reader // the standard output of the process
+	log     chan logLine  // the log lines after "serving", without requests; closed at the end of the log
+	before  []logLine     // the log lines before "serving", except the warnings noMail and noKeyFile
 
 	noKeyFile bool // the process logged that the instance key is in the database
 }
@@ -131,7 +131,7 @@ func (s *process) readLog(stderr io.Reader) {
 	}
 }
 
-// waitLog returns the next log line with the message.
+// waitLog waits for the next log line with the message, and returns that line.
 func (s *process) waitLog(message string) logLine {
 	s.t.Helper()
 	for {
@@ -149,7 +149,7 @@ func (s *process) waitLog(message string) logLine {
 	}
 }
 
-// stop sends the signal and returns the exit error, if any.
+// stop sends the signal and waits until the process has ended. It returns the exit error, if any.
 func (s *process) stop(signal os.Signal) error {
 	s.t.Helper()
 	if err := s.command.Process.Signal(signal); err != nil {
@@ -164,6 +164,6 @@ func (s *process) get(path string) *http.Response {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = answer.Body.Close() }) // nothing is written through it
+	s.t.Cleanup(func() { _ = answer.Body.Close() }) // a response is only read, so this error loses no data
 	return answer
 }

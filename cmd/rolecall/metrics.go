@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// registerWatch adds the metrics that show how soon this process learns of changes by other
-// processes.
+// registerWatch adds the metrics that show whether this process is notified of changes by other
+// processes, and how late it can see them.
 func registerWatch(registry prometheus.Registerer, a *access.Service) {
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -33,14 +33,14 @@ func registerWatch(registry prometheus.Registerer, a *access.Service) {
 	)
 }
 
-// registerPasswords adds the metric of computed password hashes.
+// registerPasswords adds the metric that counts computed password hashes.
 func registerPasswords(registry prometheus.Registerer, p *secret.Passwords) {
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "rolecall_password_hashes_total", Help: "Password hashes computed.",
 	}, func() float64 { return float64(p.Hashed()) }))
 }
 
-// waitingLimit is how long a scrape waits for the store to count mail.
+// waitingLimit is the maximum time that a scrape waits for the database to count the waiting mail.
 const waitingLimit = time.Second
 
 // registerMail adds the metrics of sent, failed, dropped, given-up and waiting mail.

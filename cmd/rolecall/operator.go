@@ -30,7 +30,9 @@ type migrateCommand struct {
 	Distribute bool   `help:"Distribute the tables of a database that already has tenants over the nodes of its Citus cluster. Requests wait or fail until this is done."`
 }
 
-// Run brings the schema up to date.
+// Run creates or updates the schema, and creates the instance key if it is missing and no key file
+// is set. With --grant-to it also grants a role access to the tables. With --distribute it also
+// distributes the tables over a Citus cluster.
 func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	switch {
 	case isPostgres(p.Database):
@@ -66,13 +68,13 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	return p.print(done{"migrated"}, "The schema is up to date.")
 }
 
-// distributed is the result of a migration that distributes the tables.
+// distributed is the JSON output of migrate --distribute.
 type distributed struct {
 	Done     string `json:"done"`
 	LockedMS int64  `json:"lockedMilliseconds"`
 }
 
-// done is the result of a command that has no other output.
+// done is the JSON output of a command that only reports its success.
 type done struct {
 	Done string `json:"done"`
 }
@@ -158,7 +160,7 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// tenantName is the argument of commands that need only the name of a tenant.
+// tenantName is the argument that commands embed to select a tenant by its name.
 type tenantName struct {
 	Name string `arg:"" help:"Name of the tenant."`
 }
@@ -244,7 +246,7 @@ type userCommands struct {
 	SetEmail    userSetEmail    `cmd:"" help:"Set a user's email address and end their sessions."`
 }
 
-// userName identifies a user.
+// userName has the flags that identify a user.
 type userName struct {
 	Tenant string `required:"" placeholder:"NAME" help:"Name of the tenant."`
 	Email  string `required:"" placeholder:"EMAIL" help:"Current email address of the user."`
@@ -279,7 +281,7 @@ type userSetEmail struct {
 	NewEmail string `required:"" placeholder:"EMAIL" help:"New email address."`
 }
 
-// Run changes the address.
+// Run changes the email address of the user.
 func (c *userSetEmail) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(n *node.Node) error {
 		if err := n.SignIn.SetEmail(ctx, c.Tenant, c.Email, c.NewEmail); err != nil {
@@ -337,12 +339,13 @@ func readVersion() version {
 	return result
 }
 
-// longestInput is the maximum length of the input that is read as a password, in bytes.
+// longestInput is the maximum number of bytes that a command reads from standard input for a
+// password or a confirmation.
 const longestInput = 8 << 10
 
-// password returns the password that a command sets. If stdin is true, it reads the password from
-// standard input, without one trailing newline. Otherwise it generates a password. The result
-// generated is empty unless the password was generated and must be printed.
+// password returns the password that a command sets. If stdin is true, password reads it from
+// standard input and removes one trailing newline. Otherwise, password generates it and also
+// returns it as generated, so that the command can print it.
 func (p *program) password(stdin bool) (password, generated string, err error) {
 	if !stdin {
 		generated = secret.RandomPassword()
@@ -359,10 +362,12 @@ func (p *program) password(stdin bool) (password, generated string, err error) {
 	return line, "", nil
 }
 
-// errNotConfirmed is the error of a command whose prompt was not confirmed.
+// errNotConfirmed is the error of a command if the user does not type the requested word, or
+// interrupts the command.
 var errNotConfirmed = errors.New("not confirmed: nothing was changed")
 
-// confirm prints the warning, and returns nil if the user types the word on the terminal.
+// confirm prints the warning and waits until the user types a line. It returns nil if the line is
+// the word. It returns an error if standard input is not a terminal.
 func (p *program) confirm(ctx context.Context, warning, word string) error {
 	if file, ok := p.stdin.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		return errors.New("this command needs confirmation, but standard input is not a terminal: run it again with --yes")
@@ -383,8 +388,8 @@ func (p *program) confirm(ctx context.Context, warning, word string) error {
 	return errNotConfirmed
 }
 
-// shownOnce returns the output line for a generated password. The password is not stored in plain
-// text, so it cannot be shown again.
+// shownOnce returns the output line with a generated password, or nothing if no password was
+// generated. The password cannot be shown again, because only its hash is stored.
 func shownOnce(generated string) []string {
 	if generated == "" {
 		return nil

@@ -28,7 +28,7 @@ type operatorKeyCreate struct {
 type operatorKeyRow struct {
 	ID         rolecall.OperatorKeyID `json:"id"`
 	Name       string                 `json:"name"`
-	Tenants    []string               `json:"tenants"` // null: all
+	Tenants    []string               `json:"tenants"` // null: all tenants
 	CreatedAt  rolecall.Time          `json:"createdAt"`
 	ExpiresAt  rolecall.Time          `json:"expiresAt"`
 	LastUsedAt *rolecall.Time         `json:"lastUsedAt"` // null: never
@@ -43,7 +43,7 @@ func newOperatorKeyRow(k rolecall.OperatorKey) operatorKeyRow {
 	return row
 }
 
-// line returns the key as text.
+// line returns the key as one line of text.
 func (r *operatorKeyRow) line() string {
 	tenants, used := "all tenants", "never used"
 	if r.Tenants != nil {
@@ -109,10 +109,11 @@ func (c *operatorKeyRevoke) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// days is a duration that can be given in days: 90d.
+// days is a duration flag. In addition to the units of time.ParseDuration, it accepts days, such as
+// 90d.
 type days time.Duration
 
-// UnmarshalText reads the duration (encoding.TextUnmarshaler).
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (d *days) UnmarshalText(text []byte) error {
 	if whole, ok := strings.CutSuffix(string(text), "d"); ok {
 		n, err := strconv.ParseUint(whole, 10, 16)

@@ -19,15 +19,15 @@ const (
 	exitUsage   = 2 // the command line is wrong
 )
 
-// program holds the input and output of a command.
+// program holds the global flags, the input and the output of a command.
 type program struct {
 	globals
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// runCommand runs the command in args and returns the exit code. Missing settings come from the
-// environment (ROLECALL_…). The end of ctx stops the command in an orderly way.
+// runCommand runs the command in args and returns the exit code. Settings that are not in args come
+// from the ROLECALL_… environment variables. If ctx ends, the command stops in an orderly way.
 func runCommand(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	var helped bool
@@ -63,13 +63,13 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	return 0
 }
 
-// isSetting reports whether an environment variable can set the flag. Only settings of the instance
-// can be set this way. They have a group in the help. The other flags select the action and its
-// target. A variable such as ROLECALL_YES or ROLECALL_EMAIL that was set for another purpose must
-// not affect them.
+// isSetting reports whether an environment variable can set the flag. This is true for the flags
+// that configure the instance, which have a group in the help. The other flags, such as --yes and
+// --email, select the action and its target. A variable that was set for another purpose must not
+// change them.
 func isSetting(flag *kong.Flag) bool { return flag.Group != nil }
 
-// variable returns the environment variable for a setting.
+// variable returns the name of the environment variable that sets the flag.
 func variable(flag string) string {
 	return "ROLECALL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -81,7 +81,8 @@ func describeFlag(value *kong.Value) string {
 	return fmt.Sprintf("%s ($%s)", value.Help, variable(value.Name))
 }
 
-// report writes the error of a command in one line, and returns the exit code.
+// report writes the error of a command to stderr in one line, as text or as JSON. It returns the
+// exit code.
 func report(stderr io.Writer, asJSON bool, err error, code int) int {
 	sentence := explain(err)
 	if !asJSON {
@@ -121,7 +122,8 @@ func explain(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// results returns the writer for intermediate output. JSON output has the final result only.
+// results returns the writer for output other than the final result, such as the mail of the demo.
+// With --json it discards this output, so that standard output has only the result.
 func (p *program) results() io.Writer {
 	if p.JSON {
 		return io.Discard
@@ -129,7 +131,8 @@ func (p *program) results() io.Writer {
 	return p.stdout
 }
 
-// print writes a result: as JSON if the JSON flag is set, otherwise as the lines.
+// print writes the result of a command to standard output. If --json is set, it writes result as
+// JSON. Otherwise, it writes the lines.
 func (p *program) print(result any, lines ...string) error {
 	if p.JSON {
 		encoder := json.NewEncoder(p.stdout)

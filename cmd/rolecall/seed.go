@@ -58,7 +58,7 @@ func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
 // report prints what was created, and how to sign in.
 func (c *seedCommand) report(p *program, generated string) error {
 	result := struct {
-		Tenants  []string `json:"tenants"` // the first and the last
+		Tenants  []string `json:"tenants"` // the names of the first and the last tenant
 		Users    int      `json:"users"`
 		Email    string   `json:"email"`
 		Password string   `json:"password,omitempty"`

@@ -27,7 +27,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Run serves until ctx ends. Then it responds to the requests that it has received, and returns.
+// Run serves until ctx ends and the drain time has passed. Before it returns, it responds to all
+// requests that it has received.
 func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	settings, err := c.settings(&p.globals)
 	if err != nil {
@@ -36,7 +37,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if c.Demo && p.Database == "" {
 		p.Database = demoDatabase
 	}
-	listener, err := listen(ctx, "--listen", c.Listen) // before other steps, because it changes nothing and can fail
+	listener, err := listen(ctx, "--listen", c.Listen) // first, so that an address in use is reported before the database is changed
 	if err != nil {
 		return err
 	}
@@ -61,14 +62,14 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	return serve(ctx, p, settings, db, listener, operators)
 }
 
-// ballast is memory that is never accessed. It takes no physical memory, but the garbage collector
-// counts it as live. The live heap is otherwise so small that the garbage collector runs every few
-// milliseconds. The ballast saves 13 of 136 thousand instructions of a request that is answered
-// from memory (ADR 0022).
+// ballast is the size of a block of memory that is never accessed. The block takes no physical
+// memory, but the garbage collector counts it as live. Without the block, the live heap is so small
+// that the garbage collector runs every few milliseconds. The block saves 13 of the 136 thousand
+// instructions that a request answered from memory took before (ADR 0022).
 const ballast = 16 << 20
 
-// serve serves requests on the listener. If the operators listener is not nil, it serves operators
-// on that listener.
+// serve serves requests on listener until ctx ends. If operators is not nil, serve accepts operator
+// keys only on that listener.
 func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *httpserver.Listener) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	logger := newLogger(p.stderr, settings.LogFormat)
@@ -146,8 +147,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 // operatorConnections is the connection limit of a separate listener for operators.
 const operatorConnections = 64
 
-// newServers returns the server of the listener. If operators is not nil, newServers also returns
-// the server of that listener.
+// newServers returns a server for listener and, if operators is not nil, one for operators.
 func newServers(site *web.Site, handler http.Handler, listener, operators *httpserver.Listener, drain time.Duration, logger *slog.Logger) []*httpserver.Server {
 	limit := httpserver.MaxConnections()
 	servers := []*httpserver.Server{{HTTP: site.Server(handler), Listener: listener, Limit: limit, Drain: drain, OnStop: site.Drain, Logger: logger}}
@@ -157,7 +157,8 @@ func newServers(site *web.Site, handler http.Handler, listener, operators *https
 	return servers
 }
 
-// serveAll serves until ctx ends, or one of the servers fails.
+// serveAll runs the servers until ctx ends. If one of them fails, serveAll stops the others. It
+// returns the errors of all servers.
 func serveAll(ctx context.Context, servers []*httpserver.Server) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -173,7 +174,7 @@ func serveAll(ctx context.Context, servers []*httpserver.Server) error {
 	return errors.Join(failures...)
 }
 
-// listen returns a listener on the address of the flag.
+// listen returns a listener on the address. Its error names the flag that has the address.
 func listen(ctx context.Context, flag, address string) (*httpserver.Listener, error) {
 	listener, err := httpserver.Listen(ctx, address)
 	if err != nil {
@@ -192,8 +193,8 @@ func logWarnings(logger *slog.Logger, warnings []string) {
 	}
 }
 
-// serveMetrics serves the registry on a separate listener, and returns a function that stops it. It
-// does nothing if the address is empty.
+// serveMetrics serves the metrics of the registry on a separate listener, and returns a function
+// that closes this listener. If the address is empty, it serves no metrics.
 func serveMetrics(ctx context.Context, address string, registry *prometheus.Registry, logger *slog.Logger) (stop func() error, err error) {
 	if address == "" {
 		return func() error { return nil }, nil
@@ -224,7 +225,8 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, nil))
 }
 
-// ignoreClosed returns nil for an error that means that something is already closed.
+// ignoreClosed returns nil if err means that a file or listener is already closed. Otherwise, it
+// returns err.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
 		return nil

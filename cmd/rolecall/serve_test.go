@@ -57,8 +57,8 @@ func createTenant(t *testing.T, folder string, args ...string) {
 	run(t, folder, ownerPassword+"\n", append(create, args...)...)
 }
 
-// writeKeys writes a key file with one key of 32 equal bytes for each fill, and returns
-// the flag that names it.
+// writeKeys writes a key file and returns the flag that names it. For each byte in fills, the file
+// has a key that consists of 32 such bytes.
 func writeKeys(t *testing.T, folder string, fills ...byte) []string {
 	t.Helper()
 	var content string
@@ -105,7 +105,7 @@ func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
 	}
 }
 
-// readUntilCurl returns the output of the process up to the curl line.
+// readUntilCurl returns the output of the process up to and including the curl line.
 func readUntilCurl(t *testing.T, s *process) string {
 	t.Helper()
 	var printed string

@@ -46,9 +46,9 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 	return s, nil
 }
 
-// checkPlainHTTP adds a warning if other machines can reach the address without TLS. It adds none
-// with an https public URL or a trusted proxy, because these settings show that a proxy in front of
-// Rolecall uses TLS.
+// checkPlainHTTP adds a warning if other machines can reach the address without TLS. It adds no
+// warning if an https public URL or a trusted proxy is set, because a proxy in front of Rolecall
+// then uses TLS.
 func (s *settings) checkPlainHTTP() {
 	isProxied := s.publicURL != nil && s.publicURL.Scheme == "https" || len(s.trustedProxies) > 0
 	isAddress := s.Listen != "" && !strings.HasPrefix(s.Listen, "fd:")
@@ -57,8 +57,8 @@ func (s *settings) checkPlainHTTP() {
 	}
 }
 
-// checkKeyFile warns if all users of the machine can read or change the file. readKeyFile reports
-// a file that cannot be read.
+// checkKeyFile adds a warning if all users of the machine can read or change the key file. It
+// ignores a file that does not exist, because readKeyFile returns an error for it.
 func (s *settings) checkKeyFile(file string) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o006 != 0 {
 		s.warn("--secret-key-file " + file + ": every user of this machine can read or change the instance keys: run chmod 600 on the file")
@@ -137,8 +137,8 @@ func (s *settings) readTLS() error {
 	return nil
 }
 
-// readOrigins returns an error for an origin that is not spelled as browsers spell it, because it
-// would never match.
+// readOrigins checks the allowed origins. It returns an error if an origin is not spelled as
+// browsers send it, because such an origin would never match a request.
 func (s *settings) readOrigins() error {
 	for _, origin := range s.AllowOrigin {
 		u, err := url.Parse(origin)
@@ -153,9 +153,8 @@ func (s *settings) readOrigins() error {
 	return nil
 }
 
-// checkSites adds a warning for origins on another site than the public URL, because browsers
-// neither store nor send the session cookie there. Rolecall has no list of public suffixes. So it
-// is certain of a different site only if the hosts have fewer than two labels in common.
+// checkSites adds a warning for each allowed origin that is on another site than the public URL.
+// Browsers neither store nor send the session cookie for requests from another site.
 func (s *settings) checkSites() {
 	if s.publicURL == nil {
 		return
@@ -177,7 +176,9 @@ func (s *settings) checkSites() {
 // scheme and registrable domain, without the port.
 func isOtherSite(a, b *url.URL) bool { return a.Scheme != b.Scheme || !isSameDomain(a, b) }
 
-// isSameDomain reports whether the hosts of the URLs can have the same registrable domain.
+// isSameDomain reports whether the hosts of the URLs can have the same registrable domain. Rolecall
+// has no list of public suffixes, so isSameDomain returns true if the hosts are equal or have at
+// least their last two labels in common.
 func isSameDomain(a, b *url.URL) bool {
 	hostA, hostB := strings.ToLower(a.Hostname()), strings.ToLower(b.Hostname())
 	if hostA == hostB {
@@ -194,10 +195,10 @@ func isSameDomain(a, b *url.URL) bool {
 	return common >= 2
 }
 
-// hostName matches a host name in lower case, and an IPv4 address.
+// hostName matches a host name in lower case or an IPv4 address.
 var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
-// isHost reports whether an origin can have this host.
+// isHost reports whether the host is spelled as browsers spell it in an origin.
 func isHost(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return hostName.MatchString(host) || err == nil && address.Is6() && address.String() == host
@@ -224,8 +225,8 @@ func (s *settings) readCookieDomain() error {
 	return nil
 }
 
-// readHostPrefix returns an error if browsers would drop the cookie: with the prefix, it must be
-// Secure and have no domain (RFC 6265bis, 4.1.3.2).
+// readHostPrefix returns an error if browsers would reject the session cookie. A cookie with the
+// prefix __Host- must be Secure and must not have a domain (RFC 6265bis, 4.1.3.2).
 func (s *settings) readHostPrefix() error {
 	switch {
 	case !s.HostPrefix:
@@ -238,8 +239,9 @@ func (s *settings) readHostPrefix() error {
 	return nil
 }
 
-// readPasskeys creates the WebAuthn relying party for the domain and the origins within it. A
-// public host that is an IP address is not a domain. Without a domain, passkeys are disabled.
+// readPasskeys creates the WebAuthn relying party for the passkey domain and for the origins on
+// that domain. If there is no domain, passkeys are disabled. A public host that is an IP address is
+// not a domain.
 func (s *settings) readPasskeys() error {
 	domain, origins := s.PasskeyDomain, s.AllowOrigin
 	if s.publicURL != nil {
@@ -262,7 +264,7 @@ func isWithin(origin, domain string) bool {
 	return err == nil && (strings.EqualFold(u.Hostname(), domain) || strings.HasSuffix(strings.ToLower(u.Hostname()), "."+domain))
 }
 
-// readProxies parses networks and single addresses.
+// readProxies parses --trusted-proxies, which has networks and single addresses.
 func (s *settings) readProxies() error {
 	for _, text := range s.TrustedProxies {
 		network, err := netip.ParsePrefix(text)
@@ -281,7 +283,8 @@ func (s *settings) readProxies() error {
 	return nil
 }
 
-// readSecurityContact returns an error for a URI that security.txt must not have (RFC 9116, 2.5.3).
+// readSecurityContact returns an error unless the contact is an https:, mailto: or tel: URI, the
+// schemes that RFC 9116 (2.5.3) shows for security.txt.
 func (s *settings) readSecurityContact() error {
 	if s.SecurityURI == "" {
 		return nil
@@ -295,7 +298,8 @@ func (s *settings) readSecurityContact() error {
 	return nil
 }
 
-// isLoopback reports whether the address, a host and a port, is only reachable from this machine.
+// isLoopback reports whether the address, in the form host:port, can be reached only from this
+// machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

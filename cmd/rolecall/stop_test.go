@@ -18,7 +18,7 @@ import (
 	"github.com/rolecall/rolecall/client"
 )
 
-// While the process stops, clients send requests without pause, on kept connections and on new
+// While the process stops, clients send requests without pause, on reused connections and on new
 // ones. Only new connections may be refused. Each request on an accepted connection must get a
 // response.
 func TestStopFailsNoRequest(t *testing.T) {
@@ -64,8 +64,8 @@ func TestStopFailsNoRequest(t *testing.T) {
 	}
 }
 
-// postOnce sends a POST request without a session, which the server refuses. net/http does not
-// retry it, because POST is not idempotent.
+// postOnce sends a POST request without a session, and checks that the response is a 401. net/http
+// does not repeat the request, because POST is not idempotent.
 func postOnce(ctx context.Context, transport *http.Transport, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/users", strings.NewReader(`{"email":"a@b.example","name":"Nobody"}`))
 	if err != nil {

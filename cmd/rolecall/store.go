@@ -21,7 +21,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// queuedHashes is the maximum number of waiting password hashes per core: about a second of work.
+// queuedHashes is the maximum number of password hashes per core that wait to be computed. They
+// take about a second.
 const queuedHashes = 50
 
 // openDatabase is a database and the function that closes it.
@@ -30,7 +31,8 @@ type openDatabase struct {
 	close func() error
 }
 
-// open opens the database of the flags. If migrate is set, it first creates or updates the schema.
+// open opens the database that the flags name. If migrate is true, it first creates or updates the
+// schema.
 func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error) {
 	if !isPostgres(g.Database) {
 		return g.openFile(ctx, migrate)
@@ -62,7 +64,7 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, er
 	return &openDatabase{s, s.Close}, nil
 }
 
-// direct returns the URL for work that a connection pooler does not support.
+// direct returns the URL for work that a connection pooler does not support, such as migrations.
 func (g *globals) direct() string {
 	if g.DirectDatabase != "" {
 		return g.DirectDatabase
@@ -70,11 +72,15 @@ func (g *globals) direct() string {
 	return g.Database
 }
 
-// makeKey creates a random key for a new instance, unless the flags name a key file. If the
-// database has tenants or fingerprints but no key, the keys of the instance are in a file that the
-// flags do not name. A new key could not decrypt the existing data, so makeKey creates no key in
-// this case. The first key has no creation time. If two processes create it at the same time, one
-// insert fails, and that process uses the key of the other.
+// makeKey creates a random key in the database of a new instance. It does nothing if the flags name
+// a key file.
+//
+// If the database has tenants or key fingerprints but no key, the keys of the instance are in a
+// file that the flags do not name. A new key could not decrypt the existing data, so makeKey
+// creates no key.
+//
+// If two processes create the first key at the same time, both keys have the creation time 0, which
+// is also their id. So one insert fails, and that process uses the key of the other.
 func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	if g.SecretKeyFile != "" {
 		return nil
@@ -107,7 +113,7 @@ func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 }
 
 // loadKeys returns the keys of the instance from the key file, or from the database if no file is
-// set. It returns an error if the data of the instance was encrypted with other keys only.
+// set. It returns errOtherKeys if the instance has used keys before, but none of these.
 func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
 	keys, err := g.readKeys(ctx, db)
 	if err != nil {
@@ -134,12 +140,11 @@ func (g *globals) readKeys(ctx context.Context, db store.Database) (*secret.Keys
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
 
-// errOtherKeys is returned if none of the keys can decrypt the secrets of the instance.
+// errOtherKeys is returned if the instance has used other keys before, but none of the given keys.
 var errOtherKeys = errors.New("none of the given keys was used with this database before, so they cannot decrypt its secrets: set --secret-key-file to the key file of this instance (if the keys are lost, see docs/operations.md)")
 
-// verifyKeys returns an error if the instance has used other keys before, but none of the given
-// keys. It records the keys of a new instance. It also records new keys if one of the given keys
-// was used before.
+// verifyKeys returns errOtherKeys if the instance has used other keys before, but none of the given
+// keys. Otherwise, it records the fingerprints of the keys that are new to the instance.
 func verifyKeys(ctx context.Context, db store.Database, keys *secret.Keys) error {
 	all := store.New(db, nil)
 	var known [][]byte
@@ -198,12 +203,13 @@ func newPasswords() *secret.Passwords {
 	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)
 }
 
-// operate opens the database, runs fn with a node on it, and closes the database.
+// operate opens the database, calls fn with a node that uses it, and closes the database.
 func (p *program) operate(ctx context.Context, fn func(*node.Node) error) error {
 	return p.opened(ctx, func(db store.Database, options access.Options) error { return fn(node.New(db, options)) })
 }
 
-// opened opens the database, runs fn with it and the options of its nodes, and closes the database.
+// opened opens the database, calls fn with it and with the options for a node, and closes the
+// database.
 func (p *program) opened(ctx context.Context, fn func(store.Database, access.Options) error) error {
 	db, err := p.open(ctx, false)
 	if err != nil {
@@ -216,7 +222,8 @@ func (p *program) opened(ctx context.Context, fn func(store.Database, access.Opt
 	return errors.Join(fn(db, options), closeFiles(), db.close())
 }
 
-// options returns the options of a node on the database, and a function that closes its files.
+// options returns the options for a node that uses the database. closeFiles closes the files that
+// these options read.
 func (g *globals) options(ctx context.Context, db store.Database, logger *slog.Logger) (o access.Options, closeFiles func() error, err error) {
 	o = access.Options{Passwords: newPasswords(), Logger: logger}
 	if o.Keys, err = g.loadKeys(ctx, db); err != nil {

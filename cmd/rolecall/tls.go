@@ -37,8 +37,8 @@ func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificat
 	return c, nil
 }
 
-// config returns the TLS configuration with the certificate. For TLS 1.2 it allows only suites with
-// authenticated encryption: no CBC.
+// config returns the TLS configuration with the certificate. For TLS 1.2, it allows only cipher
+// suites with authenticated encryption, so none with CBC.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.forHandshake, CipherSuites: []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -47,9 +47,9 @@ func (c *certificate) config() *tls.Config {
 	}}
 }
 
-// forHandshake returns the certificate in the files. If the files cannot be loaded, it returns the
-// previous certificate. This happens, for example, while only one of the two files has been
-// replaced.
+// forHandshake returns the certificate that the files contain. If the files cannot be loaded, it
+// returns the previous certificate. This happens, for example, while only one of the two files has
+// been replaced.
 func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return c.current, nil
 }
 
-// stateOf returns the state of the files, which is zero for a missing file.
+// stateOf returns the states of the two files. The state of a missing file is zero.
 func stateOf(certFile, keyFile string) [2]fileState {
 	var states [2]fileState
 	for i, file := range []string{certFile, keyFile} {

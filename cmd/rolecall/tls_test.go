@@ -64,8 +64,8 @@ func replace(t *testing.T, file string, content []byte) {
 	}
 }
 
-// serialServed opens a new connection and returns the serial number of the certificate of the
-// server. The pool must contain a certificate that verifies it.
+// serialServed opens a new connection and returns the serial number of the server's certificate.
+// The certificate must be valid for the pool.
 func serialServed(t *testing.T, address string, trusting *x509.CertPool) int64 {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: trusting})
@@ -110,7 +110,7 @@ func TestRenewedCertificateIsServedWithoutARestart(t *testing.T) {
 	s.waitLog("serving the changed certificate")
 }
 
-// serveTLS starts the program with a certificate.
+// serveTLS starts the program with a new certificate, and returns the process and the certificate.
 func serveTLS(t *testing.T) (*process, keyPair) {
 	t.Helper()
 	folder := newTenant(t)
