@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// breachedRun runs rolecall breached-passwords build with the arguments. It returns what the
-// command printed and its exit code.
+// breachedRun runs rolecall breached-passwords build with the arguments. It returns the output of the
+// command and the exit code.
 func breachedRun(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
 	var out bytes.Buffer
