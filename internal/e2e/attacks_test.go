@@ -44,9 +44,9 @@ type victim struct {
 	cookie            bool   // whether the attacker's requests include the session cookie
 }
 
-// attack runs a script in the attacker's page. The request in line must be the only one that
-// reaches the program. The program must refuse it if it could change something, and it must not
-// affect the victim.
+// attack runs a script in the attacker's page. Exactly one request must reach the program: the
+// one in line, "METHOD /path". If the request is a POST, the program must refuse it. The victim
+// must still be signed in afterwards.
 func (v *victim) attack(t *testing.T, what, line string, run func(script string), script string) {
 	t.Helper()
 	v.tab.Visit(t, v.attacker)
@@ -127,9 +127,10 @@ return new Promise(resolve => {
 	v.attack(t, "loading as a script", "GET /auths/session", func(script string) { t.Helper(); expect(t, v.tab, "a script", "refused", script) }, script)
 }
 
-// testTossing lets a sibling host set cookies with the name of the session cookie.
-// Without --host-cookie-prefix, browsers do not prevent this. So the test checks that the
-// attacker cannot make a signed-in user act with the attacker's session.
+// testTossing lets a sibling host set cookies with the name of the session cookie. Browsers
+// prevent such cookies only if the program runs with --host-cookie-prefix. Here it does not,
+// so the test checks that the attacker's cookie cannot make a signed-in user act with the
+// attacker's session.
 func testTossing(t *testing.T, f *reverseProxy, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)
@@ -154,8 +155,8 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id)
 	expect(t, tab, "after it", "200 Olga Owner", whoAmI)
 }
 
-// testTossingAtThePrefix lets a sibling host set cookies where the session cookie has
-// the prefix.
+// testTossingAtThePrefix lets a sibling host set cookies while the program runs with
+// --host-cookie-prefix. These cookies must have no effect.
 func testTossingAtThePrefix(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
 	f := newReverseProxy(t)
@@ -185,7 +186,8 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id))
 		browser.Cookie{Name: "session", Domain: ".example.test", Path: "/", Secure: true})
 }
 
-// attackersToken returns the live session of another user of the tenant.
+// attackersToken creates a second user in the tenant, signs the user in, and returns the
+// session token.
 func attackersToken(t *testing.T, p *program) string {
 	t.Helper()
 	c := client.New("http://"+p.Address, "acme", nil)

@@ -37,7 +37,7 @@ func TestPasskeysInABrowser(t *testing.T) {
 	})
 }
 
-// ceremonies are the scripts of the guide.
+// ceremonies defines the JavaScript functions that create and use a passkey, as in the guide.
 const ceremonies = `
 const {parseCreationOptionsFromJSON: forCreation, parseRequestOptionsFromJSON: forRequest} = PublicKeyCredential
 const create = async options => (await navigator.credentials.create({publicKey: forCreation.call(PublicKeyCredential, options)})).toJSON()
@@ -45,8 +45,9 @@ const get = async options => (await navigator.credentials.get({publicKey: forReq
 const says = answer => answer.status + ' ' + (answer.json?.code ?? '')
 `
 
-// testPasskeysInABrowser creates a passkey in a page and signs in with it, as a second factor
-// and without a password. It returns the tab.
+// testPasskeysInABrowser creates a passkey in a page. It signs in with the passkey as a second
+// factor, and then with the passkey alone. It returns the browser tab, whose authenticator
+// still has the passkey.
 func testPasskeysInABrowser(t *testing.T, b *browser.Browser, page, service string) *browser.Tab {
 	run := func(tab *browser.Tab, what, want, script string) {
 		t.Helper()
@@ -90,9 +91,9 @@ return says(await call(service, 'POST /auths/passkeys/sign-in', {passkey: await 
 	return tab
 }
 
-// testStolenAnswer uses the authenticator on a page of a sibling host whose origin is not
-// allowed. The authenticator answers, because the domain is the same. The service rejects the
-// answer, because it contains the origin of the page.
+// testStolenAnswer gets a passkey signature on a page of a sibling host whose origin is not
+// allowed. The authenticator signs, because both hosts belong to the passkey's domain. The
+// service must reject the signature, because the signed data contains the origin of that page.
 func testStolenAnswer(t *testing.T, tab *browser.Tab, app, blog, service string) {
 	tab.Visit(t, app)
 	options := tab.Run(t, fmt.Sprintf(`return JSON.stringify((await call(%q, 'POST /auths/passkeys/sign-in-options')).json.publicKey)`, service))

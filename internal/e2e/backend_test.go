@@ -10,9 +10,9 @@ import (
 	"github.com/rolecall/rolecall/client"
 )
 
-// backEnd is the back end of an application. It signs its users in at the program and
-// keeps their sessions itself. The browser gets a separate cookie, which may have the
-// prefix __Host-.
+// backEnd is the back end of an application. It signs users in to Rolecall and keeps their
+// Rolecall sessions on the server. The browser gets only the application's own cookie,
+// backEndCookie.
 type backEnd struct {
 	http.ServeMux
 	program  *program
@@ -22,7 +22,7 @@ type backEnd struct {
 
 const backEndCookie = "__Host-shop"
 
-// newBackEnd returns the back end with the cross-origin protection of the standard library.
+// newBackEnd returns the handler of the back end, wrapped in http.CrossOriginProtection.
 func newBackEnd(p *program) http.Handler {
 	b := &backEnd{program: p, sessions: map[string]*client.Client{}}
 	b.HandleFunc("/", page)
@@ -32,10 +32,11 @@ func newBackEnd(p *program) http.Handler {
 	return http.NewCrossOriginProtection().Handler(b)
 }
 
-// onBehalf is a transport that names the source of the back end's requests.
+// onBehalf is an HTTP transport of the back end. It sends the browser's address as
+// X-Forwarded-For.
 type onBehalf struct{ source string }
 
-// RoundTrip sends the request with the address of the browser.
+// RoundTrip adds X-Forwarded-For to the request and sends it.
 func (o onBehalf) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("X-Forwarded-For", o.source)
@@ -70,7 +71,8 @@ func setBackEndCookie(w http.ResponseWriter, value string, maxAge int) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// session returns the client of the signed-in user, or nil.
+// session returns the Rolecall client of the user to whom the request's cookie belongs, or nil
+// if no user is signed in.
 func (b *backEnd) session(r *http.Request) *client.Client {
 	cookie, err := r.Cookie(backEndCookie)
 	if err != nil {

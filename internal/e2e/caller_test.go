@@ -20,7 +20,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// caller sends requests to a tenant as a user or a program, with or without a session.
+// caller sends requests to a tenant. It authenticates with a session token or a bearer token,
+// or sends no credentials.
 type caller struct {
 	world  *world
 	tenant string
@@ -35,12 +36,12 @@ type caller struct {
 // anonymous returns a caller of the same tenant without a session.
 func (c *caller) anonymous() *caller { return &caller{world: c.world, tenant: c.tenant} }
 
-// with returns the caller with another session token.
+// with returns a caller for the same user with another session token.
 func (c *caller) with(token string) *caller {
 	return &caller{world: c.world, tenant: c.tenant, token: token, id: c.id, email: c.email}
 }
 
-// in returns the caller with the header of another tenant.
+// in returns a copy of the caller that sends its requests to another tenant.
 func (c *caller) in(tenant string) *caller {
 	there := *c
 	there.tenant = tenant
@@ -52,12 +53,13 @@ var keys atomic.Uint64
 // newKey returns an idempotency key that was not used before.
 func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
 
-// creating are the paths of the operations that take an idempotency key.
+// creating matches the paths of the POST operations that accept an idempotency key.
 var creating = regexp.MustCompile(`^/(users|roles|service-accounts|operator/tenants|auths/passkeys)$|/(invitations|tokens)$|^/users/[^/]+/(password-resets|email-changes)$`)
 
-// request returns the request "METHOD /path" with the usual headers: the tenant, the
-// session, a content type, and a new idempotency key for a creation. A header line "name:
-// value" replaces one of these, "+name: value" adds a second line, and "-name" removes one.
+// request returns the request for line ("METHOD /path") with the usual headers: the tenant,
+// the credentials, the content type, and a new idempotency key if the operation creates
+// something. In header, "name: value" replaces a header, "+name: value" adds a second line,
+// and "-name" removes the header.
 func (c *caller) request(t testing.TB, line, body string, header ...string) *http.Request {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")
@@ -96,7 +98,7 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 	return r
 }
 
-// atOnce sends n requests at the same time, and counts the answers by status.
+// atOnce calls send n times at once. It returns the number of responses for each status.
 func atOnce(t *testing.T, n int, send func(i int) (*answer, error)) map[int]int {
 	t.Helper()
 	statuses := map[int]int{}
@@ -118,7 +120,8 @@ func atOnce(t *testing.T, n int, send func(i int) (*answer, error)) map[int]int 
 	return statuses
 }
 
-// do sends a request and returns the response, which the transport has checked.
+// do sends a request and returns the response. It fails the test if the request fails or if
+// the response breaks the OpenAPI document.
 func (c *caller) do(t testing.TB, line, body string, header ...string) *answer {
 	t.Helper()
 	a, err := c.try(t, line, body, header...)
@@ -128,14 +131,15 @@ func (c *caller) do(t testing.TB, line, body string, header ...string) *answer {
 	return a
 }
 
-// try is like do, for goroutines, which must not end a test.
+// try is like do, but returns errors instead of failing the test. Goroutines must use try,
+// because only the goroutine of the test may end it.
 func (c *caller) try(t testing.TB, line, body string, header ...string) (*answer, error) {
 	t.Helper()
 	return c.world.send(c.request(t, line, body, header...))
 }
 
-// send sends a request without changes. It kills a program that hangs, so that all later
-// tests fail at once.
+// send sends the request as it is. If no response arrives within answerLimit, send kills the
+// program, so that the remaining tests fail quickly.
 func (w *world) send(r *http.Request) (*answer, error) {
 	begun := time.Now()
 	response, err := w.client.Do(r)
@@ -152,7 +156,7 @@ func (w *world) send(r *http.Request) (*answer, error) {
 	return &answer{line: r.Method + " " + r.URL.RequestURI(), status: response.StatusCode, header: response.Header, body: body, cookies: response.Cookies()}, response.Body.Close()
 }
 
-// answer is a response.
+// answer is a response whose body has been read.
 type answer struct {
 	line    string
 	status  int
@@ -180,7 +184,7 @@ func (a *answer) refused(t testing.TB, status int, code string) *answer {
 	return a
 }
 
-// value returns the value at a JSON pointer, or nil without a value.
+// value returns the value at a JSON pointer of the body, or nil if the body has no such value.
 func (a *answer) value(pointer string) any {
 	if a.decoded == nil && json.Unmarshal(a.body, &a.decoded) != nil {
 		return nil
@@ -203,25 +207,25 @@ func (a *answer) value(pointer string) any {
 	return value
 }
 
-// text returns the string at a JSON pointer, or "".
+// text returns the string at a JSON pointer, or "" if no string is there.
 func (a *answer) text(pointer string) string {
 	text, _ := a.value(pointer).(string)
 	return text
 }
 
-// list returns the array at a JSON pointer, or nil.
+// list returns the array at a JSON pointer, or nil if no array is there.
 func (a *answer) list(pointer string) []any {
 	list, _ := a.value(pointer).([]any)
 	return list
 }
 
-// members returns the sorted names of the members at a JSON pointer.
+// members returns the sorted member names of the object at a JSON pointer.
 func (a *answer) members(pointer string) []string {
 	object, _ := a.value(pointer).(map[string]any)
 	return slices.Sorted(maps.Keys(object))
 }
 
-// texts returns the member of each item of a list.
+// texts returns the text of the given member in each item of a list response.
 func (a *answer) texts(member string) []string {
 	texts := []string{}
 	for i := range a.list("/items") {
@@ -230,7 +234,8 @@ func (a *answer) texts(member string) []string {
 	return texts
 }
 
-// faults returns the sorted field errors of a problem, each with its place and its code.
+// faults returns the field errors of a problem response, sorted. Each has the form "place
+// code", such as "/name length" or "header:if-match format".
 func (a *answer) faults() []string {
 	var faults []string
 	for i := range a.list("/errors") {
@@ -259,7 +264,7 @@ func (a *answer) session(t testing.TB) string {
 	return ""
 }
 
-// cookie returns the cookie of the name, or nil if the response sets no such cookie.
+// cookie returns the cookie with the name, or nil if the response does not set it.
 func (a *answer) cookie(name string) *http.Cookie {
 	for _, cookie := range a.cookies {
 		if cookie.Name == name {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// testCheck checks permissions as back ends and the auth hooks of proxies do.
+// testCheck tests the operations with which back ends and the auth hooks of proxies check a
+// user's permissions.
 func testCheck(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	c := w.holder(t, "checked", "Ops", "Sales", "users:read", "shop/invoices:approve", "shop/invoices.total:read", "roles:create")
@@ -63,7 +64,8 @@ func testCheck(t *testing.T, p *program) {
 	if got := c.do(t, "GET /auths/check?permission=users:read&department=Sales", "", header...).expect(t, 204).header["X-Auth-User"]; len(got) != 1 || got[0] != c.id {
 		t.Errorf("who it is, is taken from the request: %q", got)
 	}
-	// A check of a missing permission is not recorded as a refused request.
+	// If a permission check finds that the permission is missing, no event about a refused
+	// request is recorded.
 	plain := w.guest(t, "plain-checked", "")
 	plain.do(t, "GET /auths/check?permission=users:read", "").refused(t, 403, "permission-denied")
 	plain.do(t, "GET /users", "").refused(t, 403, "permission-denied")
@@ -72,8 +74,8 @@ func testCheck(t *testing.T, p *program) {
 	}
 }
 
-// awaitEvents returns the reasons of the events of a list, newest first, when the list
-// has n events. Refusals are recorded within two seconds.
+// awaitEvents waits until the list at path has at least n events. It returns their reasons,
+// newest first. Events about refusals can be recorded up to two seconds later.
 func awaitEvents(t *testing.T, c *caller, path string, n int) []string {
 	t.Helper()
 	var a *answer

@@ -73,7 +73,8 @@ func testParallelPatches(t *testing.T, w *world) {
 	}
 }
 
-// patchAtOnce sends patches that all differ, and counts the answers by status.
+// patchAtOnce sends n PATCH requests with different names at once. It returns the number of
+// responses for each status.
 func (w *world) patchAtOnce(t *testing.T, n int, path string, header ...string) map[int]int {
 	return atOnce(t, n, func(i int) (*answer, error) {
 		return w.owner.try(t, "PATCH "+path, fmt.Sprintf(`{"name":"Name %d %s"}`, i, newKey()), header...)

@@ -15,16 +15,17 @@ func testConfirm(t *testing.T, p *program) {
 	t.Run("every operation", func(t *testing.T) { testStepUp(t, p) })
 }
 
-// recentFor is how long a sign-in counts as recent in these tests, in seconds.
+// recentFor is the setting reauthenticationSeconds of these tests: for how many seconds after
+// a sign-in sensitive operations need no re-authentication.
 const recentFor = 2
 
 func confirmation(password string) string { return `{"password":` + quoted(password) + `}` }
 
-// probe is a request that every recently authenticated user may send. It changes nothing
-// for users without an authenticator app.
+// probe is a request that requires a recent sign-in and no permission. It changes nothing for
+// users without an authenticator app.
 const probe = "DELETE /auths/totp"
 
-// awaitStale waits until the caller's sign-in is no longer recent.
+// awaitStale waits until the program requires the caller to re-authenticate.
 func (c *caller) awaitStale(t *testing.T) {
 	t.Helper()
 	if !poll(func() bool { return c.do(t, probe, "").text("/code") == "reauthentication-required" }) {
@@ -32,8 +33,8 @@ func (c *caller) awaitStale(t *testing.T) {
 	}
 }
 
-// recently re-authenticates and sends a request at once. It repeats both if they took so
-// long that the re-authentication had expired.
+// recently re-authenticates and sends the request directly afterwards. On a slow machine, the
+// re-authentication can expire in between. Then recently tries both again.
 func (c *caller) recently(t *testing.T, line, body string) *answer {
 	t.Helper()
 	for range 10 {

@@ -8,7 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 )
 
-// credentialChanges are all the ways to change a user's credentials.
+// credentialChanges are the ways in which a user, an administrator or an operator can change a
+// user's credentials.
 var credentialChanges = []struct {
 	what   string
 	before func(*testing.T, *caller) (codes []string) // nil: no preparation; otherwise adds a factor and returns its recovery codes
@@ -57,8 +58,8 @@ func enrolled(t *testing.T, c *caller) []string {
 	return codes
 }
 
-// testCredentialChanges changes credentials of users. Their other sessions end, and they
-// are notified.
+// testCredentialChanges checks that each change of a user's credentials ends the user's other
+// sessions and notifies the user.
 func testCredentialChanges(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	for i, change := range credentialChanges {

@@ -15,14 +15,14 @@ import (
 	"github.com/rolecall/rolecall/internal/openapitest"
 )
 
-// document is the published contract.
+// document is the published OpenAPI document.
 type document struct {
 	spec       *openapi3.T
 	schemas    *openapitest.Schemas
 	operations []operation
 }
 
-// operation is one operation of the document.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	method, path, id string
 	item             *openapi3.PathItem
@@ -60,8 +60,8 @@ var loadDocument = sync.OnceValues(func() (*document, error) {
 	return d, nil
 })
 
-// find returns the operation of a request, or nil. HEAD is treated as GET. A template
-// does not match a path that the document contains literally.
+// find returns the operation for a request, or nil if the document has none. HEAD is treated
+// as GET. If the document contains the path literally, path templates are ignored.
 func (d *document) find(method, path string) *operation {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -88,7 +88,7 @@ func fits(template, path string) bool {
 	return true
 }
 
-// check returns an error if the document does not allow the response.
+// check returns an error if the OpenAPI document does not allow the response.
 func (op *operation) check(d *document, response *http.Response, body []byte) error {
 	described := op.spec.Responses.Status(response.StatusCode)
 	if described == nil {
@@ -114,7 +114,8 @@ func (op *operation) check(d *document, response *http.Response, body []byte) er
 	return nil
 }
 
-// undocumented returns the pointers of the members that the schema does not name.
+// undocumented returns the JSON pointers of the members in value that the schema does not
+// name. at is the pointer of value.
 func undocumented(schema *openapi3.Schema, value any, at string) (extra []string) {
 	switch value := value.(type) {
 	case []any:
@@ -144,22 +145,23 @@ func undocumented(schema *openapi3.Schema, value any, at string) (extra []string
 	return extra
 }
 
-// isOpen reports whether the schema is for an object of any members, such as the
-// values of an event.
+// isOpen reports whether the schema describes an object whose member names are not restricted,
+// such as the changed values in an event.
 func isOpen(schema *openapi3.Schema) bool {
 	return schema.Type.Is("object") && len(schema.Properties) == 0 && schema.AdditionalProperties.Schema == nil &&
 		len(schema.AllOf)+len(schema.AnyOf)+len(schema.OneOf) == 0
 }
 
-// describedByAny reports whether one of the schemas in allOf, anyOf and oneOf names the
-// member.
+// describedByAny reports whether a schema in allOf, anyOf or oneOf allows the member with its
+// value.
 func describedByAny(schema *openapi3.Schema, name string, value any, at string) bool {
 	return slices.ContainsFunc(slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf), func(part *openapi3.SchemaRef) bool {
 		return undocumented(part.Value, map[string]any{name: value}, at) == nil
 	})
 }
 
-// everywhere are the headers that any response may have and that no operation describes.
+// everywhere are the headers that every response may have, even if the document does not
+// describe them for the operation.
 var everywhere = []string{
 	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type",
 	"Cross-Origin-Resource-Policy", "Date", "Referrer-Policy", "X-Content-Type-Options", "X-Request-Id",

@@ -8,14 +8,15 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// suite is a group of scenarios. Each suite creates its own tenants, so that all can run in
-// parallel on one program.
+// suite is a group of tests. Each suite creates its own tenants, so that all suites can run in
+// parallel against one program.
 type suite struct {
 	name string
 	run  func(*testing.T, *program)
 }
 
-// suites are the groups that depend on the store: on its statements and transactions.
+// suites are the groups that depend on the SQL statements and transactions of the store. They
+// always run on all stores.
 var suites = []suite{
 	{"users", testUsers},
 	{"roles", testRoles},
@@ -37,8 +38,8 @@ var suites = []suite{
 	{"erase", testErase},
 }
 
-// rules are the groups about rules that are the same on each store. With -short, they run
-// on SQLite only.
+// rules are the groups about rules that do not depend on the store. With go test -short, they
+// run on SQLite only.
 var rules = []suite{
 	{"framing", testFraming},
 	{"json", testJSON},
@@ -60,10 +61,11 @@ var rules = []suite{
 	{"machines", testMachines},
 }
 
-// public is the public URL of the program. Requests arrive at another address.
+// public is the public URL of the program. The tests send their requests to another address.
 const public = "http://id.example.com"
 
-// stores are the databases to serve from, in the form of --database.
+// stores are the kinds of databases. The function database creates an empty database and
+// returns its value for --database.
 var stores = []struct {
 	name     string
 	database func(*testing.T) string
@@ -73,8 +75,8 @@ var stores = []struct {
 	{"citus", func(t *testing.T) string { return pgtest.CitusURL(t) }},
 }
 
-// onBothStores reports whether rules that do not depend on the store are tested as
-// thoroughly on PostgreSQL as on SQLite. This takes minutes.
+// onBothStores reports whether tests that do not depend on the store also run on PostgreSQL
+// and Citus. This takes minutes, so go test -short leaves them out.
 func onBothStores() bool { return !testing.Short() }
 
 func TestProgram(t *testing.T) {

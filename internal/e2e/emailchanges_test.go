@@ -14,8 +14,8 @@ const changeByLink = "POST /auths/email-changes/complete"
 
 func linkBody(token string) string { return `{"token":` + quoted(token) + `}` }
 
-// emailLink requests another address for a user. It returns the token of the link that is
-// mailed to the new address.
+// emailLink requests a change of a user's email address. It returns the token of the
+// confirmation link, which is mailed to the new address.
 func (w *world) emailLink(t testing.TB, by *caller, user, email string) string {
 	t.Helper()
 	by.do(t, "POST /users/"+user+"/email-changes", emailBody(email)).expect(t, 202)
@@ -72,8 +72,8 @@ func testEmailFlow(t *testing.T, w *world) {
 	s.check(t, events)
 }
 
-// testEmailOfAnEndedSession has the thief of a session request another address, before
-// the session is revoked or one of its tokens is used again.
+// testEmailOfAnEndedSession requests an email change in a stolen session. After the session
+// was revoked, the confirmation link is invalid. While the session is valid, the link works.
 func testEmailOfAnEndedSession(t *testing.T, w *world) {
 	c := w.member(t, "robbed", "")
 	confirm := func(token string) *answer { return w.anonymous().do(t, changeByLink, linkBody(token)) }
@@ -113,7 +113,8 @@ func testEmailRules(t *testing.T, w *world) {
 	c.do(t, send, emailBody(address("often"))).refused(t, 429, "too-many-attempts")
 }
 
-// testEmailEnumeration requests a change to an address that is free, and to one that is taken.
+// testEmailEnumeration requests a change to an unused address and to another user's address.
+// The responses must not reveal which address is in use.
 func testEmailEnumeration(t *testing.T, w *world) {
 	c := w.member(t, "curious", "")
 	w.user(t, "taken-already", "")
@@ -200,11 +201,12 @@ func testEmailsOfOthers(t *testing.T, w *world) {
 	w.mailTo(t, c.email, rolecall.MailEmailChanged)
 
 	send := "POST /users/" + c.id + "/email-changes"
-	// The clerk was authorized for the user with the roles of that time.
+	// The user gets a permission that the clerk does not have. So the clerk's earlier request
+	// is no longer valid.
 	token := w.emailLink(t, clerk, c.id, address("corrected-3"))
 	w.assign(t, c.id, w.role(t, "Buys by mail", "shop/a:b"), "")
 	w.anonymous().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
-	// A request of a clerk who was deleted since has no effect either.
+	// The earlier request of a clerk who has been deleted is not valid either.
 	other, leaving := w.member(t, "left-alone", "Sales"), w.holder(t, "leaving-clerk", "", "Sales", "users:read", "users.email:update")
 	token = w.emailLink(t, leaving, other.id, address("left-alone-2"))
 	w.owner.do(t, "DELETE /users/"+leaving.id, "").expect(t, 204)

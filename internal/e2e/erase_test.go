@@ -20,8 +20,8 @@ func testErase(t *testing.T, p *program) {
 	t.Run("parallel", func(t *testing.T) { testErasuresInParallel(t, newWorld(t, p)) })
 }
 
-// rows returns the content of all tables. For SQLite, it is the whole file after a vacuum,
-// without the remains in free space.
+// rows returns the content of all tables. For SQLite, it is a vacuumed copy of the database
+// file, because the file itself can contain deleted data in its free space.
 func (p *program) rows(t *testing.T) []byte {
 	t.Helper()
 	if strings.HasPrefix(p.Database, "postgres") {
@@ -38,8 +38,9 @@ func (p *program) rows(t *testing.T) []byte {
 	return rows
 }
 
-// erasable creates a user whose name is in all data about them. The user also acts, from
-// a separate address, so that traces remain.
+// erasable creates a user whose name is in every text about the user. The user also sends
+// requests from a separate address, so that the store contains the user as an actor and the
+// address.
 func (w *world) erasable(t *testing.T, name string, network byte) *caller {
 	t.Helper()
 	from := net.ParseIP(w.source).To4()
@@ -145,8 +146,8 @@ func testErasuresRefused(t *testing.T, w *world) {
 	})
 }
 
-// testErasuresInParallel erases, deletes and restores one user by many requests at once. An
-// erased user does not come back.
+// testErasuresInParallel sends many requests at once that erase, delete and restore one user.
+// The user must be erased exactly once and must not be restored after that.
 func testErasuresInParallel(t *testing.T, w *world) {
 	for round := range 5 {
 		id := w.user(t, fmt.Sprintf("torn-%d", round), "")

@@ -17,11 +17,12 @@ func testEvents(t *testing.T, p *program) {
 	t.Run("readers", func(t *testing.T) { testEventReaders(t, newWorld(t, p)) })
 }
 
-// count returns how many events the tenant has.
+// count returns the number of events in the tenant.
 func (w *world) count(t *testing.T) int { return len(w.owner.readAll(t, "/events?limit=200")) }
 
-// testEventsOfChanges makes every change once. Each causes one event with the actor, the
-// subject and the request. A request that changes nothing causes no event.
+// testEventsOfChanges sends changes of many kinds. Each change must cause exactly one event
+// with the actor, the subject and the request id. A request that changes nothing must cause no
+// event.
 func testEventsOfChanges(t *testing.T, w *world) {
 	user := w.user(t, "subject", "")
 	role := w.role(t, "Subject", "users:read")
@@ -87,7 +88,8 @@ func testEventsOfChanges(t *testing.T, w *world) {
 	s.check(t, w.owner.do(t, "GET /events?type=tenant.created", "").expect(t, 200))
 }
 
-// testEventsOfRefusals checks that refusals are recorded too, many of a kind as one event.
+// testEventsOfRefusals checks that refused requests are recorded as events, and that many
+// refusals of the same kind are combined into a few events.
 func testEventsOfRefusals(t *testing.T, w *world) {
 	c, victim := w.guest(t, "refused", ""), w.guest(t, "victim", "")
 	for range 20 {
@@ -180,8 +182,8 @@ func testEventLists(t *testing.T, w *world) {
 	})
 }
 
-// testEventValues reads values as users who may read some of the members. A reader of a
-// department no longer sees values of a user who has left it.
+// testEventValues checks that events contain only values that the reader may read. After a
+// user has left a department, readers of that department no longer see the user's values.
 func testEventValues(t *testing.T, w *world) {
 	user := w.owner.do(t, "POST /users", `{"email":"valued@canary.example","name":"First Name","department":"Sales"}`).expect(t, 201).text("/id")
 	w.owner.do(t, "PATCH /users/"+user, `{"name":"Second Name","metadata":{"k":"secret"}}`).expect(t, 200)
@@ -208,7 +210,8 @@ func testEventValues(t *testing.T, w *world) {
 	play(t, []scenario{gone})
 }
 
-// testEventReaders checks which callers may read the events about a user.
+// testEventReaders checks which callers may read the events about a user, and which members of
+// the events they see.
 func testEventReaders(t *testing.T, w *world) {
 	plain, other := w.guest(t, "plain", "Sales"), w.guest(t, "other", "Ops")
 	blind := w.holder(t, "blind", "", "", "events:read")

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// rows returns the rows of a CSV file, each as a map from the names of the columns.
+// rows returns the rows of a CSV response without the header row. Each row is a map from
+// column name to cell.
 func (a *answer) rows(t testing.TB) (rows []map[string]string) {
 	t.Helper()
 	if got := a.header.Get("Content-Type"); got != "text/csv; charset=utf-8" {
@@ -31,7 +32,7 @@ func (a *answer) rows(t testing.TB) (rows []map[string]string) {
 	return rows
 }
 
-// column returns the cells of a column.
+// column returns the cells of one column, from top to bottom.
 func column(rows []map[string]string, name string) (cells []string) {
 	for _, row := range rows {
 		cells = append(cells, row[name])
@@ -39,7 +40,8 @@ func column(rows []map[string]string, name string) (cells []string) {
 	return cells
 }
 
-// testExports compares exports with the lists.
+// testExports checks the CSV exports: they contain the rows of the corresponding lists,
+// formulas are neutralized, and each export is recorded as an event.
 func testExports(t *testing.T, p *program) {
 	t.Run("contain what the lists contain", func(t *testing.T) { testExportsAreTheLists(t, newWorld(t, p)) })
 	t.Run("neutralize formulas", func(t *testing.T) { testExportedFormulas(t, newWorld(t, p)) })

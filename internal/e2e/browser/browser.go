@@ -16,7 +16,8 @@ import (
 // Variable names the environment variable that holds the path of Chromium.
 const Variable = "ROLECALL_TEST_BROWSER"
 
-// limit is how long a test waits for the browser.
+// limit is the maximum time that a test waits for a response of the browser or for a page to
+// load.
 const limit = 30 * time.Second
 
 // Browser is a running Chromium. It resolves every host name to this machine, and does not
@@ -39,8 +40,8 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// Start starts the browser that Variable names. The browser ends with the test. Start skips
-// the test if Variable is empty.
+// Start starts the Chromium at the path in the environment variable Variable. If Variable is
+// empty, Start skips the test. When the test ends, the browser is closed.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := os.Getenv(Variable)
@@ -86,7 +87,8 @@ func pipe(t testing.TB) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// read passes each message to the caller that waits for it, until the browser ends.
+// read reads messages from the browser until the browser ends. It passes each response to the
+// call that waits for it, and reports each loaded page to the tab.
 func (b *Browser) read(from io.Reader) {
 	for lines := bufio.NewReader(from); ; {
 		line, err := lines.ReadBytes(0)
@@ -110,7 +112,8 @@ func (b *Browser) read(from io.Reader) {
 	}
 }
 
-// call sends a request and reads its result, unless result is nil.
+// call sends a request to the browser and decodes the response into result. If result is nil,
+// call ignores the response's data. An error response fails the test.
 func (b *Browser) call(t testing.TB, session, method string, params, result any) {
 	t.Helper()
 	answer := make(chan message, 1)

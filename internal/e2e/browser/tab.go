@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tab is one tab, with separate cookies.
+// Tab is a browser tab that shares no cookies with other tabs.
 type Tab struct {
 	browser *Browser
 	context string
@@ -23,7 +23,7 @@ type Cookie struct {
 	SameSite    string // Strict, Lax or None; empty if the cookie has none
 }
 
-// NewTab opens a tab that shares nothing with any other.
+// NewTab opens an empty tab. It shares no cookies or storage with other tabs.
 func (b *Browser) NewTab(t testing.TB) *Tab {
 	t.Helper()
 	var context struct{ BrowserContextID string }
@@ -60,8 +60,8 @@ func (tab *Tab) Leave(t testing.TB, script string) {
 	tab.awaitLoad(t)
 }
 
-// Run runs the body of an async function in the page and returns its result as text. An
-// exception fails the test.
+// Run runs script in the page, as the body of an async function. It returns the script's
+// result, converted to a string. An exception in the script fails the test.
 func (tab *Tab) Run(t testing.TB, script string) string {
 	t.Helper()
 	var result struct {
@@ -103,8 +103,9 @@ type Authenticator struct {
 	id  string
 }
 
-// AddAuthenticator gives the tab an authenticator that stores passkeys, as a phone or a
-// computer does, and responds at once. Other tabs cannot use it.
+// AddAuthenticator adds a virtual authenticator to the tab. The authenticator stores passkeys,
+// as a phone or a computer does, and responds without user interaction. Other tabs cannot use
+// it.
 func (tab *Tab) AddAuthenticator(t testing.TB) *Authenticator {
 	t.Helper()
 	tab.browser.call(t, tab.session, "WebAuthn.enable", nil, nil)
@@ -116,8 +117,8 @@ func (tab *Tab) AddAuthenticator(t testing.TB) *Authenticator {
 	return &Authenticator{tab, added.AuthenticatorID}
 }
 
-// Verify sets whether the authenticator can verify the user from now on, as with a
-// fingerprint.
+// Verify sets whether the authenticator's next user verifications succeed, as if the user had
+// the right fingerprint.
 func (a *Authenticator) Verify(t testing.TB, verified bool) {
 	t.Helper()
 	a.tab.browser.call(t, a.tab.session, "WebAuthn.setUserVerified", map[string]any{"authenticatorId": a.id, "isUserVerified": verified}, nil)
