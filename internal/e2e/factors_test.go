@@ -32,8 +32,9 @@ func testFactors(t *testing.T, p *program) {
 	t.Run("passkeys alone", func(t *testing.T) { testPasskeysAlone(t, newWorld(t, p), newWorld(t, p)) })
 }
 
-// code returns the code of an app a number of steps from now. Two consecutive codes are
-// valid at once, those of this step and of the next, because a clock may be ahead.
+// code returns the code that an authenticator app shows in a time step of 30 seconds. If steps
+// is 0, it is the current time step. The program also accepts the code of the next time step,
+// because the app's clock may be ahead.
 func code(t testing.TB, text string, steps int64) string {
 	t.Helper()
 	raw, err := base32.StdEncoding.DecodeString(text)
@@ -43,7 +44,8 @@ func code(t testing.TB, text string, steps int64) string {
 	return secret.TOTP(raw).Code(time.Now().Unix()/30 + steps)
 }
 
-// answerTo returns the body that answers a challenge with one of the methods.
+// answerTo returns the body that completes a sign-in: the challenge and the proof of the
+// second factor. way is "code", "recoveryCode" or "passkey".
 func answerTo(challenge, way, value string) string {
 	if way == "passkey" {
 		return fmt.Sprintf(`{"challenge":%s,"passkey":%s}`, quoted(challenge), value)
@@ -53,8 +55,8 @@ func answerTo(challenge, way, value string) string {
 
 const completes = "POST /auths/login/second-factor"
 
-// enrol gives the caller an authenticator app, and returns its secret and the
-// recovery codes. The code of this step is used.
+// enrol adds an authenticator app to the caller. It returns the app's secret and the recovery
+// codes. The app's code of the current time step is used up.
 func (c *caller) enrol(t testing.TB) (app string, codes []string) {
 	t.Helper()
 	app = c.do(t, "POST /auths/totp", "").expect(t, 200).text("/secret")
@@ -63,7 +65,7 @@ func (c *caller) enrol(t testing.TB) (app string, codes []string) {
 	return app, a.recoveryCodes(c.world)
 }
 
-// recoveryCodes returns the recovery codes that the answer shows.
+// recoveryCodes returns the recovery codes in the response, and calls keepSecret for them.
 func (a *answer) recoveryCodes(w *world) (codes []string) {
 	for i := range a.list("/recoveryCodes") {
 		codes = append(codes, a.text(fmt.Sprintf("/recoveryCodes/%d", i)))
@@ -72,14 +74,15 @@ func (a *answer) recoveryCodes(w *world) (codes []string) {
 	return codes
 }
 
-// keepSecret remembers texts that no log may hold.
+// keepSecret adds texts to those that must not appear in the program's log.
 func (w *world) keepSecret(texts ...string) {
 	w.program.tokensMu.Lock()
 	defer w.program.tokensMu.Unlock()
 	w.program.tokens = append(w.program.tokens, texts...)
 }
 
-// challenge signs in with the correct password and returns the challenge.
+// challenge signs in with the correct password. The sign-in must be refused with the error
+// code wanted and a challenge. challenge returns the response.
 func (w *world) challenge(t testing.TB, email, wanted string) *answer {
 	t.Helper()
 	a := w.anonymous().do(t, "POST /auths/login", credentials(email, password)).refused(t, 401, wanted)
@@ -90,13 +93,15 @@ func (w *world) challenge(t testing.TB, email, wanted string) *answer {
 	return a
 }
 
-// factorChallenge is challenge for a user with a second factor.
+// factorChallenge signs in a user who has a second factor. It returns the text of the
+// challenge.
 func (w *world) factorChallenge(t testing.TB, email string) string {
 	t.Helper()
 	return w.challenge(t, email, "second-factor-required").text("/challenge")
 }
 
-// noticed waits for a notice with this text.
+// noticed waits until the address gets a notice about changed credentials that contains the
+// text what.
 func (w *world) noticed(t testing.TB, email, what string) {
 	t.Helper()
 	_, err := w.program.mail.Await(email, func(m *mailtest.Message) bool {
@@ -234,8 +239,9 @@ func testRecoveryCodes(t *testing.T, w *world) {
 	}
 }
 
-// testFactorsInParallel sends fifty answers at once: to one challenge, and with one code to
-// as many challenges as the limits allow.
+// testFactorsInParallel completes sign-ins with fifty requests at once. It sends one correct
+// app code to one challenge, then one recovery code to five challenges, then a wrong code to
+// one challenge. A correct code must work once, and wrong codes must be limited.
 func testFactorsInParallel(t *testing.T, w *world) {
 	ada := w.member(t, "ada", "")
 	app, _ := ada.enrol(t)
@@ -318,14 +324,15 @@ func testFactorsOfOtherTenants(t *testing.T, w, other *world) {
 	w.anonymous().do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).expect(t, 200)
 }
 
-// demand sets the rule that says which users of the tenant need a second factor.
+// demand sets the tenant's rule about which users need a second factor.
 func (w *world) demand(t testing.TB, rule string) {
 	t.Helper()
 	w.owner.do(t, "PATCH /tenant", `{"settings":{"secondFactor":`+rule+`}}`).expect(t, 200)
 }
 
-// enrolment signs in with the correct password and begins the enrolment of a factor. It
-// returns the challenge and the response.
+// enrolment signs in a user who must add a second factor first, and begins to add an
+// authenticator app. It returns the challenge and the response, which contains the app's
+// secret.
 func (w *world) enrolment(t testing.TB, email string) (challenge string, a *answer) {
 	t.Helper()
 	challenge = w.challenge(t, email, "second-factor-enrolment-required").text("/challenge")
@@ -438,7 +445,8 @@ func testResetFactors(t *testing.T, w *world) {
 	w.noticed(t, ada.email, "all second factors were removed by an administrator")
 }
 
-// json returns the document at a pointer as it was sent.
+// json returns the value at a JSON pointer of the body, encoded as JSON. It fails the test if
+// the body has no such value.
 func (a *answer) json(t testing.TB, pointer string) []byte {
 	t.Helper()
 	value := a.value(pointer)
@@ -452,7 +460,7 @@ func (a *answer) json(t testing.TB, pointer string) []byte {
 	return document
 }
 
-// addPasskey gives the caller a passkey of the authenticator.
+// addPasskey adds a passkey from the authenticator to the caller. It returns the response.
 func (c *caller) addPasskey(t testing.TB, phone *passkeytest.Authenticator, header ...string) *answer {
 	t.Helper()
 	options := c.do(t, "POST /auths/passkeys/options", "").expect(t, 200).json(t, "/publicKey")
@@ -508,7 +516,7 @@ func testPasskeys(t *testing.T, w *world) {
 	w.signIn(t, ada.email)
 }
 
-// testPasskeyNames renames a passkey. No notification is sent.
+// testPasskeyNames checks which names a passkey can get, and who can read the names in events.
 func testPasskeyNames(t *testing.T, ada *caller, id string) {
 	path, owner := "/auths/passkeys/"+id, ada.world.owner
 	about := "GET /users/" + ada.id + "/events?type="

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// testFields looks for a member that the caller may not read, in every way that could
-// reveal it.
+// testFields checks that callers learn nothing about members of users that they may not read.
+// It tries all operations that could reveal such a member, such as filters, sorting, counts
+// and ETags.
 func testFields(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	target := w.owner.do(t, "POST /users", `{"email":"secret@canary.example","name":"Known Name","department":"Hidden","externalId":"hid-1","metadata":{"m":"hidden"}}`).expect(t, 201).text("/id")

@@ -18,9 +18,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// followerProgram polls with the code of the guide, which replaces %s, as fast as it can
-// until its input ends, and then once more. It prints the id of each handled event, and
-// "polled" after each poll.
+// followerProgram runs the follower of docs/guides/events.md. The guide's code replaces %s.
+// The program polls as fast as it can until its standard input is closed, and then polls once
+// more. It prints the id of each handled event, and "polled" after each poll.
 const followerProgram = `package main
 
 import (
@@ -77,7 +77,7 @@ func main() {
 }
 `
 
-// follower is a running follower of the events of a tenant.
+// follower is a running process of followerProgram.
 type follower struct {
 	end   io.Closer // its input
 	polls atomic.Int32
@@ -85,8 +85,8 @@ type follower struct {
 	ids   []string // of the handled events; read them after the end only
 }
 
-// follow builds and starts the follower of the guide. A non-empty overlap replaces that of
-// the guide.
+// follow builds and starts followerProgram with the token. If overlap is not empty, this Go
+// expression replaces the overlap of the guide.
 func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/guides/events.md")
@@ -106,7 +106,9 @@ func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	if err := os.WriteFile(source, fmt.Appendf(nil, followerProgram, code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// go run caches the linked program, with -trimpath also for another path of the source.
+	// Unlike go build, go run caches linked programs. With -trimpath, the cached program is
+	// also used if the source file has another path. -exec cp copies the program instead of
+	// running it.
 	if output, err := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-exec", "cp", source, binary).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
@@ -141,7 +143,8 @@ func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	return f
 }
 
-// finish lets the follower poll once more and returns how often it handled each event.
+// finish lets the follower poll once more and waits until it ends. It returns how many times
+// each event was handled.
 func (f *follower) finish(t *testing.T) map[string]int {
 	t.Helper()
 	if err := f.end.Close(); err != nil {
@@ -155,8 +158,8 @@ func (f *follower) finish(t *testing.T) map[string]int {
 	return handled
 }
 
-// holdUpCommits delays the commits of events until each follower has polled three
-// times. The ids of these events are then older than the three polls.
+// holdUpCommits locks the table of events until each follower has polled three times. Events
+// that waited for the lock become visible only then, but their ids are older than these polls.
 func holdUpCommits(t *testing.T, database string, followers ...*follower) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)

@@ -179,8 +179,8 @@ func testPaths(t *testing.T, w *world) {
 	}
 }
 
-// testEncodedPaths sends paths with encoded unreserved characters. They are the same paths,
-// so the responses do not depend on the encoding.
+// testEncodedPaths sends paths in which unreserved characters are percent-encoded. The
+// responses must be the same as for the plain paths.
 func testEncodedPaths(t *testing.T, w *world) {
 	plain := w.member(t, "encoded", "")
 	play(t, []scenario{
@@ -214,8 +214,7 @@ func testSizes(t *testing.T, w *world) {
 	a.refused(t, 413, "content-too-large")
 }
 
-// exchangeRaw sends bytes on a separate connection and returns the response. It reads
-// until the server closes the connection or has answered once.
+// exchangeRaw sends raw on a new connection. It returns the first response and its body.
 func (w *world) exchangeRaw(t *testing.T, raw string) (*http.Response, string) {
 	t.Helper()
 	connection, err := net.Dial("tcp", w.program.Address)

@@ -21,12 +21,13 @@ var (
 	demoPassword = regexp.MustCompile(`(?m)^  password  (\S+)`)
 )
 
-// guidePrograms are the files that a guide says to save, by the language of their code
-// blocks.
+// guidePrograms maps the language of a code block to the file in which the guide saves the
+// code.
 var guidePrograms = map[string]string{"ts": "server.ts", "go": "main.go"}
 
-// TestGuidesRunAsTheyAreWritten runs the commands of each guide as one shell script, against
-// the demo. A guide with programs runs once for each of them, and starts its own Rolecall.
+// TestGuidesRunAsTheyAreWritten runs the commands of each guide as one shell script. Most
+// scripts use a program with the demo data. A guide that starts Rolecall itself shows its
+// example in two languages, and the test runs the guide once for each language.
 func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 	guides, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(guides) < 6 {
@@ -69,7 +70,7 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// guide is a guide with the addresses that it uses here.
+// guide is the text of a guide, and the addresses that replace the addresses in the text.
 type guide struct {
 	text        string
 	rolecall    string // the address of Rolecall
@@ -77,8 +78,8 @@ type guide struct {
 	environment []string
 }
 
-// choose saves the program of the language in the folder, and leaves out the commands
-// that start other programs.
+// choose saves the guide's code in the language to a file in the folder. It removes the shell
+// blocks that name the file of another language from the text.
 func (g *guide) choose(t *testing.T, language, folder string) {
 	t.Helper()
 	g.application = freeAddress(t)
@@ -103,8 +104,9 @@ func (g *guide) choose(t *testing.T, language, folder string) {
 	}
 }
 
-// nodeForTypeScript removes the types from the program, and returns a folder with a program
-// node that runs the result. Node itself runs TypeScript only from version 22.18 on.
+// nodeForTypeScript converts the TypeScript program to JavaScript. It returns a folder with a
+// command named node that runs the result, because Node.js runs TypeScript files only since
+// version 22.18.
 func nodeForTypeScript(t *testing.T, program string) string {
 	t.Helper()
 	esbuild := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/go.mod", "esbuild", program, "--format=esm", "--log-level=error", "--outfile="+program+".mjs")
@@ -120,7 +122,7 @@ func nodeForTypeScript(t *testing.T, program string) string {
 	return folder
 }
 
-// here returns the text with unused addresses.
+// here replaces the guide's addresses in the text with unused addresses of this machine.
 func (g *guide) here(t *testing.T, text string) string {
 	t.Helper()
 	if g.application == "" {
@@ -131,11 +133,11 @@ func (g *guide) here(t *testing.T, text string) string {
 	).Replace(text)
 }
 
-// run runs the commands of the guide in the folder.
+// run runs the shell blocks of the guide in the folder, as one script.
 func (g *guide) run(t *testing.T, folder string) {
 	t.Helper()
-	// When a failing guide ends, the trap stops its processes. A process that the guide
-	// itself has stopped may already be ending.
+	// When the script ends, the trap stops the processes that the guide has started. Errors of
+	// kill are ignored, because the guide may have stopped a process itself.
 	script := "trap 'kill $(cat nginx.pid 2>/dev/null) $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
 	for _, block := range shellBlock.FindAllStringSubmatch(g.text, -1) {
 		script += block[1]

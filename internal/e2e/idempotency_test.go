@@ -41,7 +41,8 @@ func testKeyForms(t *testing.T, w *world) {
 	})
 }
 
-// created returns the parts of a response that must be equal when a creation is repeated.
+// created returns the parts of a creation's response that must be the same when the request is
+// repeated.
 func created(a *answer) string {
 	return fmt.Sprint(a.status, a.header.Get("Location"), a.header.Get("Etag"), string(a.body))
 }

@@ -16,14 +16,14 @@ func acceptance(token, password string) string {
 	return fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(token), quoted(password))
 }
 
-// invite creates an invitation and returns its token from the mail.
+// invite sends an invitation to the user. It returns the token in the mailed link.
 func (w *world) invite(t testing.TB, by *caller, user string) string {
 	t.Helper()
 	by.do(t, "POST /users/"+user+"/invitations", "").expect(t, 201)
 	return w.invited(t, user)
 }
 
-// invited waits for the mail of the user's invitation and returns its token.
+// invited waits for the invitation mail of the user. It returns the token in the mailed link.
 func (w *world) invited(t testing.TB, user string) string {
 	t.Helper()
 	email := w.owner.do(t, "GET /users/"+user, "").expect(t, 200).text("/email")
@@ -31,7 +31,8 @@ func (w *world) invited(t testing.TB, user string) string {
 	return m.Token()
 }
 
-// guest creates a user, who accepts an invitation and signs in.
+// guest creates a user who has accepted an invitation. It returns a caller with the user's
+// session.
 func (w *world) guest(t testing.TB, name, department string) *caller {
 	t.Helper()
 	id := w.user(t, name, department)
@@ -123,7 +124,8 @@ func testAcceptance(t *testing.T, w *world) {
 	}
 }
 
-// testInvitedPassword tries passwords that are too easy. They do not consume the invitation.
+// testInvitedPassword checks that passwords that are too easy are refused, and that the
+// invitation can be used after that.
 func testInvitedPassword(t *testing.T, w *world) {
 	id := w.user(t, "choosing.a.password", "")
 	token := w.invite(t, w.owner, id)
@@ -198,8 +200,8 @@ func testVoidInvitations(t *testing.T, w *world) {
 	}
 }
 
-// testInvitationResets invites a user who has a password. The new password replaces it,
-// and ends the sessions of the old one.
+// testInvitationResets invites a user who already has a password. Accepting the invitation
+// must replace the password and end the user's other sessions.
 func testInvitationResets(t *testing.T, w *world) {
 	c := w.guest(t, "resets", "")
 	other := w.signIn(t, address("resets"))
@@ -215,7 +217,8 @@ func testInvitationResets(t *testing.T, w *world) {
 	w.anonymous().do(t, "POST /auths/login", credentials(address("resets"), "another "+password)).expect(t, 200)
 }
 
-// testInvitationCeiling tries to take over accounts with more permissions than the caller.
+// testInvitationCeiling checks that callers cannot invite users who have permissions that the
+// callers cannot grant.
 func testInvitationCeiling(t *testing.T, w *world) {
 	inviter := w.holder(t, "inviter", "", "", "users:read", "users:invite")
 	scoped := w.holder(t, "sales-inviter", "Sales", "Sales", "users:read", "users:invite", "shop/a:b")

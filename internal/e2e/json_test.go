@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// testJSON sends documents that parsers treat differently. A document that is not JSON,
-// or has a member twice, is 400. JSON that does not match the schema is 422. Neither has
-// an effect.
+// testJSON sends documents that JSON parsers treat differently. The status must be 400 for
+// text that is not JSON and for objects with a duplicate member, and 422 for JSON that does
+// not match the schema. Neither may have an effect.
 func testJSON(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	const fine = `"email":"j@canary.example","name":"Jason"`
@@ -95,7 +95,7 @@ func testJSON(t *testing.T, p *program) {
 	}
 }
 
-// nested returns an object with depth levels.
+// nested returns a JSON object with depth levels of objects and arrays.
 func nested(depth int) string {
 	return `{"metadata":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 }

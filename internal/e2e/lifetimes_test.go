@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// testLifetimesOfRoles checks the lifetimes of sessions if a role requires a second factor.
+// testLifetimesOfRoles checks that sessions have shorter lifetimes while the user has a role
+// that requires a second factor.
 func testLifetimesOfRoles(t *testing.T, w *world) {
 	role := w.role(t, "Board", "users:read")
 	w.demand(t, `{"required":"roles","roles":[`+quoted(role)+`]}`)

@@ -83,7 +83,7 @@ func testLists(t *testing.T, p *program) {
 	t.Run("cap", func(t *testing.T) { testCap(t, newWorld(t, p)) })
 }
 
-// readAll reads a list to its end and returns the ids.
+// readAll reads all pages of a list and returns the ids of the items.
 func (c *caller) readAll(t *testing.T, path string) []string {
 	t.Helper()
 	ids := []string{}
@@ -209,8 +209,8 @@ func testCursors(t *testing.T, w *world) {
 	play(t, append(scenarios, scenario{name: "another limit is fine", as: w.owner, send: "GET /users?sort=name&limit=1&cursor=" + url.QueryEscape(cursor), status: 200, has: map[string]any{"/items/0/name": "Emmy Nöther"}}))
 }
 
-// testListUnderChange reads a list while users are created and deleted. A user who exists all
-// the time is listed exactly once.
+// testListUnderChange reads all pages of a list while users are created and deleted. No user
+// may be listed twice, and users who exist the whole time must be listed.
 func testListUnderChange(t *testing.T, w *world) {
 	lasting, fleeting := []string{w.owner.id}, []string{}
 	for i := range 60 {
@@ -276,8 +276,8 @@ func testCap(t *testing.T, w *world) {
 	}
 }
 
-// testIncluded checks the members that a list of users has if the request selects them. Each is
-// absent for users whose data the caller may not read.
+// testIncluded checks the parameter include of the list of users, which adds members to each
+// user. A member must be absent if the caller may not read it.
 func testIncluded(t *testing.T, w *world) {
 	sales, other := w.holder(t, "included", "Sales", "", "shop/invoices:read"), w.user(t, "excluded", "Engines")
 	role := sales.do(t, "GET /auths/session", "").text("/roles/0/id")

@@ -20,8 +20,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// testSecretsInStore searches the store for secrets: used tokens, unused successors,
-// invitations and passwords.
+// testSecretsInStore checks that the store contains no session token, invitation token or
+// password in plain text.
 func testSecretsInStore(t *testing.T, s *siege) {
 	c := s.guest(t, "dumped", "")
 	successor := c.refreshed(t)
@@ -40,7 +40,8 @@ func testSecretsInStore(t *testing.T, s *siege) {
 	}
 }
 
-// dump returns the content of the store.
+// dump returns the content of the store: the rows of all PostgreSQL tables, or the bytes of
+// the SQLite files.
 func (p *program) dump(t *testing.T) []byte {
 	t.Helper()
 	if strings.HasPrefix(p.Database, "postgres") {
@@ -93,8 +94,9 @@ func dumpTables(t *testing.T, database string) []byte {
 	return dump
 }
 
-// testLossOfProcess kills the process. Counters and sessions survive. A client that got
-// no response can repeat its request.
+// testLossOfProcess kills and restarts the process. The counters of failed sign-ins, sessions
+// and invitations must survive. A client that did not get the response to a refresh can repeat
+// the request.
 func testLossOfProcess(t *testing.T, s *siege) {
 	c := s.guest(t, "survivor", "")
 	home := s.guess(t, c.email, password, "203.0.113.20").device(t)
@@ -120,9 +122,10 @@ func testLossOfProcess(t *testing.T, s *siege) {
 	s.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 }
 
-// testLossAmidWrites kills the process while many clients create users and change them.
-// Every acknowledged change exists with its event, and no event describes a change that
-// does not exist. A repeat of an unacknowledged request makes the change once.
+// testLossAmidWrites kills the process while many clients create and change users. Every
+// acknowledged creation must exist, and each existing change must have exactly one event. If a
+// client repeats an unacknowledged request with the same idempotency key, the user must be
+// created once.
 func testLossAmidWrites(t *testing.T, s *siege) {
 	for round := range 2 {
 		w := newWorld(t, s.program)
@@ -178,8 +181,8 @@ func userBody(name string) string {
 	return fmt.Sprintf(`{"email":%s,"name":"Lost and found"}`, quoted(address(name)))
 }
 
-// compareEvents returns the users. It checks that each has exactly one event of its
-// creation, and one for each change.
+// compareEvents returns the ids of the tenant's users. It checks that each user has exactly
+// one event about the creation and one event for each change.
 func (w *world) compareEvents(t *testing.T) (users []string) {
 	t.Helper()
 	created, updated := w.eventCounts(t, "user.created"), w.eventCounts(t, "user.updated")
@@ -200,7 +203,7 @@ func (w *world) compareEvents(t *testing.T) (users []string) {
 	return users
 }
 
-// eventCounts returns the number of events of the type about each subject.
+// eventCounts returns the number of events of the type kind for each subject id.
 func (w *world) eventCounts(t *testing.T, kind string) map[string]int {
 	t.Helper()
 	told := map[string]int{}
@@ -212,7 +215,7 @@ func (w *world) eventCounts(t *testing.T, kind string) map[string]int {
 	return told
 }
 
-// pages calls see with every page of a list.
+// pages calls see for each page of a list. path must contain a query.
 func (c *caller) pages(t *testing.T, path string, see func(*answer)) {
 	t.Helper()
 	for next := ""; ; {

@@ -262,9 +262,9 @@ func testTokenBodies(t *testing.T, w *world) {
 	delegated.do(t, "GET /users/"+outside, "").expect(t, 404)
 }
 
-// testRightsOfPrograms checks that a token has only permissions that both it and its
-// holder have at the moment. It has almost none of the rights that users have on
-// themselves.
+// testRightsOfPrograms checks that a token has only the permissions that the token and its
+// holder both have at the time of the request. Users have rights on their own account. The
+// users' tokens have almost none of these rights.
 func testRightsOfPrograms(t *testing.T, w *world) {
 	member := w.member(t, "programmer", "")
 	role := w.role(t, "Wide", "users:*", "sessions:*", "shop/*:*")
@@ -302,8 +302,8 @@ func testRightsOfPrograms(t *testing.T, w *world) {
 	})
 }
 
-// testRevokedAtOnce checks that the next request with a token fails, for every action
-// that revokes the token.
+// testRevokedAtOnce checks that the next request with a token fails after each action that
+// revokes the token or its permissions.
 func testRevokedAtOnce(t *testing.T, w *world) {
 	role := w.role(t, "Reader", "users:read")
 	for i, end := range []struct {
@@ -392,8 +392,9 @@ func testEventsOfPrograms(t *testing.T, w *world) {
 	})
 }
 
-// testKeysOfPrograms checks that an idempotency key belongs to the actor, also with
-// several tokens, and that a replay contains only members that the token may read.
+// testKeysOfPrograms checks that an idempotency key belongs to the user or service account,
+// not to the token. A replayed response must contain only members that the second token may
+// read.
 func testKeysOfPrograms(t *testing.T, w *world) {
 	account, other := w.account(t, "Import", "users:create", "users.name:read"), w.account(t, "Export", "users:create")
 	first, second := w.owner.makeToken(t, account, "users:create", "users.name:read"), w.owner.makeToken(t, account, "users:create")
@@ -424,7 +425,7 @@ func testKeysOfPrograms(t *testing.T, w *world) {
 	w.owner.do(t, "POST /service-accounts/"+other+"/tokens", body, "idempotency-key: of-which").refused(t, 422, "idempotency-key-reused")
 }
 
-// testSoManyTokens checks that no holder can have more than a hundred tokens.
+// testSoManyTokens checks that a service account can have at most a hundred tokens.
 func testSoManyTokens(t *testing.T, w *world) {
 	path := "/service-accounts/" + w.account(t, "Import", "users:read") + "/tokens"
 	var last string

@@ -17,8 +17,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// testMailInjection invites users with names and tenants that contain headers,
-// recipients or links.
+// testMailInjection invites users while the tenant and the user have names that look like
+// headers, recipients, links or templates. The mails must not contain them as such.
 func testMailInjection(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	for i, name := range []string{
@@ -50,8 +50,9 @@ func testMailInjection(t *testing.T, p *program) {
 	w.owner.do(t, "POST /users", `{"email":"ada@example.com","name":"Ada\r\nBcc: evil@example.com","invite":true}`).refused(t, 422, "validation")
 }
 
-// TestCommandsSealWithTheKeyFile changes credentials by the command line while the program
-// serves with its keys in a file. The notices arrive.
+// TestCommandsSealWithTheKeyFile runs the program with its encryption key in a file. Commands
+// that change credentials with the same file must cause notices by mail. Commands without the
+// file must fail.
 func TestCommandsSealWithTheKeyFile(t *testing.T) {
 	binary := build(t)
 	for _, store := range stores {
@@ -91,8 +92,8 @@ func TestCommandsSealWithTheKeyFile(t *testing.T) {
 	}
 }
 
-// TestMailServerConfiguredLater starts the program without a mail server, and again with
-// one. Links that were used or replaced before are not mailed.
+// TestMailServerConfiguredLater creates invitations without a mail server, and then restarts
+// the program with a mail server. Only the link that is still valid may be mailed.
 func TestMailServerConfiguredLater(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
@@ -127,7 +128,8 @@ func TestMailServerConfiguredLater(t *testing.T) {
 	}
 }
 
-// TestSlowMailServerDelaysNoResponse invites users while the mail server does not respond.
+// TestSlowMailServerDelaysNoResponse checks that invitations are created within two seconds
+// while the mail server does not respond.
 func TestSlowMailServerDelaysNoResponse(t *testing.T) {
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
 	w := newWorld(t, p)
@@ -144,7 +146,8 @@ func TestSlowMailServerDelaysNoResponse(t *testing.T) {
 	}
 }
 
-// TestTwoProgramsSendEachMailOnce has two programs on one database send mail.
+// TestTwoProgramsSendEachMailOnce checks that two programs on one database send each mail only
+// once.
 func TestTwoProgramsSendEachMailOnce(t *testing.T) {
 	binary, database := build(t), pgtest.URL(t)
 	one := serve(t, binary, database)

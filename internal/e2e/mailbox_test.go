@@ -23,7 +23,7 @@ func (p *program) receiveMail(t *testing.T) {
 	}
 }
 
-// noticeSubjects identify the mails without a link.
+// noticeSubjects are the beginnings of the subjects of mails that contain no link, by kind.
 var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailEmailChanged:         "Your email address for ",
 	rolecall.MailEmailChangeRequested: "A new email address for ",
@@ -33,7 +33,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 }
 
 // mailTo waits for a mail of the kind from the tenant to the address. It returns the oldest
-// one that it has not returned yet.
+// such mail that mailTo has not returned before.
 func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mailtest.Message {
 	t.Helper()
 	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, mailLimit)
@@ -48,7 +48,7 @@ func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mai
 	return m
 }
 
-// isMail reports whether the mail is one of the kind, from the tenant.
+// isMail reports whether the mail has the kind and belongs to the tenant.
 func (w *world) isMail(m *mailtest.Message, kind rolecall.MailKind) bool {
 	if subject, notice := noticeSubjects[kind]; notice {
 		return strings.HasPrefix(m.Subject, subject+w.name+" ")

@@ -6,7 +6,9 @@ import (
 	"testing"
 )
 
-// TestMailLimit sends links to users of a tenant until its limit is reached.
+// TestMailLimit sends mails of a tenant until its limit per hour is reached. After that, requests
+// that send a mail must be refused. A change of the caller's own email address and other tenants
+// are not affected.
 func TestMailLimit(t *testing.T) {
 	t.Parallel()
 	binary := buildWith(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// matcher is code of the guide, with a main function that reads questions and writes
-// answers.
+// matcher is a program around the permission check that docs/guides/permission-checks.md shows
+// in one language. It reads questions as JSON from the standard input and writes the answers.
 type matcher struct {
 	language string
 	file     string
@@ -55,9 +55,9 @@ func main() {
 `, []string{"go", "run", "-trimpath"}},
 }
 
-// covering is the question whether one permission covers another. grantedTo is the
-// question whether a session has a permission. Members are any, because an application
-// may receive malformed data.
+// covering is the question whether the permission held covers the permission asked. grantedTo
+// is the question whether a session has a permission. The fields have the type any, because
+// the tests also ask with malformed data.
 type (
 	covering struct {
 		Held  any `json:"held"`
@@ -71,7 +71,7 @@ type (
 	matched struct{ Covered, Allowed []bool }
 )
 
-// answer runs the matcher with the questions.
+// answer runs the matcher and returns its answers in the order of the questions.
 func (m *matcher) answer(t *testing.T, covered []covering, allowed []grantedTo) (answers matched) {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/guides/permission-checks.md")
@@ -129,7 +129,8 @@ func TestMatchersOfTheGuideAnswerEveryPublishedCase(t *testing.T) {
 	}
 }
 
-// holdings returns a random session in the form that the matchers read, and its principal.
+// holdings returns random assignments in two forms: as the session object that the matchers
+// read, and as a principal of package authz.
 func holdings(random *rand.Rand, permission func() string) (session map[string]any, principal *authz.Principal) {
 	assignments := make([]rolecall.Assignment, random.IntN(4))
 	for i := range assignments {
@@ -152,8 +153,8 @@ func holdings(random *rand.Rand, permission func() string) (session map[string]a
 	return map[string]any{"permissions": append([]rolecall.Permission{}, everywhere...), "scopedPermissions": list}, principal
 }
 
-// The matchers never allow more than Rolecall. As the guide says, they allow less for one of
-// Rolecall's own permissions that is held for a department.
+// The matchers must never allow more than Rolecall. They may allow less for one of Rolecall's
+// own permissions that is held for some departments only, as the guide says.
 func TestMatchersOfTheGuideAllowNoMoreThanRolecall(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
@@ -225,7 +226,7 @@ func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
 	}
 }
 
-// A guide must not search the list of permissions for a name: an owner holds wildcards, so the
+// A guide must not search the list of permissions for a name. An owner holds wildcards, so the
 // search would not find the name.
 func TestNoGuideSearchesThePermissionsForAName(t *testing.T) {
 	search := regexp.MustCompile(`(?i)permissions\)?\.(includes|indexOf|find|contains)\b`)

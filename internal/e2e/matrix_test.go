@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// roleObject is a role in the requests.
+// roleObject is a role that the requests of the matrix name.
 type roleObject struct {
 	name        string
 	id          string
@@ -19,7 +19,8 @@ type roleObject struct {
 	permissions []string
 }
 
-// matrix is one tenant with all principals and all objects.
+// matrix is a tenant with the principals that send requests, and the objects that the requests
+// name.
 type matrix struct {
 	*world
 	foreign    *world
@@ -29,8 +30,9 @@ type matrix struct {
 	last       []func(*testing.T) // requests that remove a principal come last
 }
 
-// cells are the operations by id. Each sends its requests for a principal and
-// compares the answers with the oracle.
+// cells maps the id of each operation to a function. The function sends the operation's
+// requests as one principal and compares the responses with the oracle, the independent rules
+// in oracle_test.go.
 var cells = map[string]func(*testing.T, *matrix, *principal){
 	"UsersController_listUsers":             listUsersCells,
 	"UsersController_createUser":            createUserCells,
@@ -123,12 +125,12 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_changeEmail":             changeEmailCells,
 }
 
-// sampled is the sampling rate of the matrix on PostgreSQL: one of four requests.
-// Authorization does not depend on the store.
+// sampled is the part of the matrix that runs on PostgreSQL with go test -short: one of four
+// pairs of an operation and a principal. Authorization does not depend on the store.
 const sampled = 4
 
-// testMatrix sends every operation as every principal about every object. On PostgreSQL
-// it sends a sample with every operation and every principal.
+// testMatrix sends every operation as every principal. On PostgreSQL with go test -short, it
+// sends only a sample. Each operation and each principal is in the sample.
 func testMatrix(t *testing.T, p *program) {
 	m := newMatrix(t, p)
 	whole := onBothStores() || !strings.HasPrefix(p.Database, "postgres:")
@@ -150,7 +152,7 @@ func testMatrix(t *testing.T, p *program) {
 	}
 }
 
-// administrates are permissions of the built-in administrators.
+// administrates are the permissions of the built-in role administrator.
 var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read",
 	"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
@@ -209,8 +211,8 @@ func held(department string, permissions ...string) []holding {
 	return all
 }
 
-// subjects returns the users of the requests. Users that a request may change are new in each
-// call.
+// subjects returns the users that the requests of one cell name. They are created in each
+// call, because requests may change them.
 func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 	t.Helper()
 	m.fresh++
@@ -242,7 +244,8 @@ func (p *principal) self() *subject {
 	return s
 }
 
-// compare sends a request and compares the answer with the expectation.
+// compare sends a request and compares the response with the expectation wanted. If the
+// principal's credentials are not valid in the tenant, compare expects 401 instead.
 func (p *principal) compare(t *testing.T, what, line, body string, wanted expectation, header ...string) *answer {
 	t.Helper()
 	if !p.live {
@@ -327,7 +330,8 @@ func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// protective returns the expectation for an operation that removes access.
+// protective returns the expected response to a request that removes access from a user.
+// success is expected if the principal is authorized.
 func (p *principal) protective(s *subject, permission string, success expectation) expectation {
 	return first(success, check{p.mayAnywhere(permission), mayNot}, check{p.sees(s), notThere}, check{p.may(permission, s.department), mayNot}, check{!p.isBelow(s), beyondOwn})
 }

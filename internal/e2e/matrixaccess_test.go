@@ -127,7 +127,7 @@ func updateTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compare(t, "the tenant", "PATCH /tenant", fmt.Sprintf(`{"displayName":"Renamed %d"}`, m.fresh), first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
 
-// The permissions and departments that are checked; "" is the whole tenant.
+// The permissions and departments in the checks. "" means the whole tenant.
 var (
 	checkedPermissions = []string{"users:read", "users.email:read", "users:delete", "users.name:update", "roles:read", "roles:create", "roles:assign", "events:read", "tenant:update", "shop/a:b"}
 	checkedDepartments = []string{"", "Sales", "Ops"}

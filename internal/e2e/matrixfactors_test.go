@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// unconfirmed returns an administrator with a session from before a second factor became
-// mandatory, and a token of theirs.
+// unconfirmed returns two principals of one administrator: a session that began before a
+// second factor became mandatory for the user, and an API token.
 func (m *matrix) unconfirmed(t *testing.T) []*principal {
 	t.Helper()
 	c := m.member(t, "unconfirmed", "Sales")
@@ -35,12 +35,14 @@ func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// ofOneself returns the expectation for an operation on the caller's own factors.
+// ofOneself returns the expected response to a request about the caller's own credentials.
+// Only callers with a session get success.
 func (p *principal) ofOneself(success expectation) expectation {
 	return first(success, check{!p.program, needsSession})
 }
 
-// isPerson reports whether the principal can have second factors.
+// isPerson reports whether the principal is a user with a valid session. Only these can have
+// second factors.
 func (p *principal) isPerson() bool { return p.live && !p.program }
 
 func completeLoginCells(t *testing.T, _ *matrix, p *principal) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// makeToken creates an API token with the permissions for a service account, or for the
-// caller if account is empty.
+// makeToken creates an API token with the permissions and returns a caller with it. The token
+// belongs to the service account, or to c if account is empty.
 func (c *caller) makeToken(t testing.TB, account string, permissions ...string) *caller {
 	t.Helper()
 	path := "/users/" + c.id
@@ -29,8 +29,8 @@ func (c *caller) makeToken(t testing.TB, account string, permissions ...string) 
 	return &caller{world: c.world, tenant: c.tenant, bearer: a.text("/token"), bearerID: a.text("/id"), id: holder, email: c.email}
 }
 
-// account creates a service account with a tenant-wide role of the permissions, and returns
-// its id.
+// account creates a service account and returns its id. If permissions are given, the account
+// gets a tenant-wide role with them.
 func (w *world) account(t testing.TB, name string, permissions ...string) string {
 	t.Helper()
 	id := w.owner.do(t, "POST /service-accounts", `{"name":`+quoted(name)+`}`).expect(t, 201).text("/id")
@@ -40,7 +40,7 @@ func (w *world) account(t testing.TB, name string, permissions ...string) string
 	return id
 }
 
-// accounts returns new service accounts for the requests.
+// accounts creates the service accounts that the requests of one cell name.
 func (m *matrix) accounts(t *testing.T) []*subject {
 	t.Helper()
 	m.fresh++
@@ -57,7 +57,8 @@ func (m *matrix) accounts(t *testing.T) []*subject {
 	}
 }
 
-// machine returns a service account with a token that has fewer permissions.
+// machine returns a principal for the token of a service account. The token has fewer
+// permissions than the account.
 func (m *matrix) machine(t *testing.T) *principal {
 	t.Helper()
 	account := m.account(t, "Robot", "users:*", "roles:*", "service-accounts:*", "sessions:*", "events:read", "shop/*:*")
@@ -66,7 +67,8 @@ func (m *matrix) machine(t *testing.T) *principal {
 	return &principal{caller: m.owner.makeToken(t, account, permissions...), name: "a service account with a token", holds: held("", permissions...), live: true, program: true, byToken: true}
 }
 
-// delegate returns a token of an administrator with fewer permissions.
+// delegate returns a principal for the API token of an administrator. The token has fewer
+// permissions than the administrator.
 func (m *matrix) delegate(t *testing.T, administrates []holding) *principal {
 	t.Helper()
 	administrator := m.member(t, "delegating", "Sales")
@@ -78,7 +80,7 @@ func (m *matrix) delegate(t *testing.T, administrates []holding) *principal {
 	}
 }
 
-// revokedToken returns a revoked token of an existing service account.
+// revokedToken returns a principal for a revoked token of a service account that still exists.
 func (m *matrix) revokedToken(t *testing.T) *principal {
 	t.Helper()
 	account := m.account(t, "Discharged", "*:*")
@@ -139,8 +141,8 @@ func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// protectiveOfAccount returns the expectation for an operation that removes access from a
-// service account.
+// protectiveOfAccount returns the expected response to a request that removes access from a
+// service account. success is expected if the principal is authorized.
 func (p *principal) protectiveOfAccount(s *subject, permission string, success expectation) expectation {
 	return first(success, check{p.may(permission, ""), mayNot}, check{s.exists, notThere}, check{!p.isBelow(s), beyondOwn})
 }
@@ -265,7 +267,7 @@ func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// tokenBody returns the body of a token with the permissions for a day.
+// tokenBody returns the body that creates a token with the permissions, valid for 24 hours.
 func tokenBody(name string, permissions ...string) string {
 	list, err := json.Marshal(permissions)
 	if err != nil {

@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// everyTenant stands for the tenants of an operator key without a list of tenants.
+// everyTenant is the value of principal.operates for an operator key that is valid for all
+// tenants.
 var everyTenant = []string{"*"}
 
-// operated reports whether the principal's key is valid for the tenant.
+// operated reports whether the principal has an operator key that is valid for the tenant.
 func (p *principal) operated(tenant string) bool {
 	return slices.Contains(p.operates, tenant) || slices.Equal(p.operates, everyTenant)
 }
 
-// compareOperated is compare for operations on tenants, for which only operator keys are
-// accepted.
+// compareOperated is like compare, for the operations under /operator. Principals without an
+// operator key must get 401.
 func (p *principal) compareOperated(t *testing.T, what, line, body string, wanted expectation, header ...string) *answer {
 	t.Helper()
 	who := *p
@@ -49,7 +50,8 @@ func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "a tenant", "POST /operator/tenants", body, first(done(201, "tenant owner invitation"), check{slices.Equal(p.operates, everyTenant), mayNot}))
 }
 
-// operatedCells returns the cells of an operation on a tenant.
+// operatedCells returns the function for cells that sends an operation on a tenant as a
+// principal.
 func operatedCells(method, act, body string) func(*testing.T, *matrix, *principal) {
 	return func(t *testing.T, m *matrix, p *principal) {
 		for _, name := range []string{m.name, m.foreign.name, "no-such-tenant"} {

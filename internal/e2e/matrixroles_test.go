@@ -16,8 +16,8 @@ func userRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// passed returns the roles that the matrix assigns and removes. The owner role is not one of
-// them, because it would change the principals.
+// passed returns the roles that requests of the matrix assign to users. System roles such as
+// owner are left out, because they would change the principals.
 func (m *matrix) passed() []*roleObject {
 	return slices.DeleteFunc(slices.Clone(m.roles), func(r *roleObject) bool { return r.system })
 }

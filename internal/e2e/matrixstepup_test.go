@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The effects that an operation can have on a user's access.
+// The effects that an operation can have on access.
 const (
 	changesNothing = "none"    // no user gains or loses access
 	grantsAccess   = "grants"  // gives or changes rights, a way to sign in or a credential
@@ -17,8 +17,8 @@ const (
 	provesItself   = "proves"  // the request itself authenticates the user
 )
 
-// effects is the effect of each operation on access. It states the meaning of the contract
-// independently of the declarations of the product.
+// effects maps the id of each operation to its effect on access. The table is written
+// independently of the program's own declarations, to check them.
 var effects = map[string]string{
 	"UsersController_listUsers":          changesNothing,
 	"UsersController_createUser":         changesNothing, // a new user holds no role
@@ -120,13 +120,14 @@ var effects = map[string]string{
 // because it must be quick.
 func stepsUp(effect string) bool { return effect == grantsAccess || effect == removesForGood }
 
-// wrongQuery is a parameter that no operation has. A request with it changes nothing. It is
-// refused as malformed, directly after the caller is authorized for the operation.
+// wrongQuery is a parameter that no operation has, so that a request with it changes nothing.
+// Such a request is refused with 400 right after the check of the caller's permission for the
+// operation.
 const wrongQuery = "wrong-parameter=1"
 
-// testStepUp is the column of the matrix for step-up. Every principal sends every
-// operation soon after the sign-in and long after it. The expected difference follows
-// from the effect of the operation.
+// testStepUp checks which operations require a recent sign-in (step-up). Every principal sends
+// every operation soon after the sign-in, and again when the sign-in is no longer recent. The
+// expected difference follows from effects.
 func testStepUp(t *testing.T, p *program) {
 	for id := range effects {
 		if !p.document.has(id) {
@@ -200,7 +201,7 @@ func (d *document) has(id string) bool {
 	return false
 }
 
-// wrongLine is like line, with a parameter that the operation does not have.
+// wrongLine is like line, with wrongQuery added to the path.
 func (op *operation) wrongLine(user, role string) string {
 	line := op.line(user, role)
 	if strings.Contains(line, "?") {
@@ -209,7 +210,9 @@ func (op *operation) wrongLine(user, role string) string {
 	return line + "?" + wrongQuery
 }
 
-// checkDocumentedStepUp compares the step-up of an operation in the document with its effect.
+// checkDocumentedStepUp checks that the OpenAPI document states the operation's effect, and
+// that it documents the error reauthentication-required if the operation requires a recent
+// sign-in.
 func checkDocumentedStepUp(t *testing.T, op operation) {
 	if _, ok := effects[op.id]; !ok {
 		t.Fatalf("%s is not in effects: what does it do to access?", op.id)
