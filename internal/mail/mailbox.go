@@ -20,8 +20,8 @@ type Mailbox struct {
 	out    io.Writer
 }
 
-// NewMailbox returns a mailbox that uses the folder and the sender address. It creates the folder
-// if necessary. The mailbox prints each message to out.
+// NewMailbox returns a mailbox that writes messages to the folder and prints them to out. from is
+// the sender address. NewMailbox creates the folder if necessary.
 func NewMailbox(folder, from string, out io.Writer) (*Mailbox, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err

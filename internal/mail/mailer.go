@@ -10,8 +10,8 @@ import (
 
 // Transport sends messages.
 type Transport interface {
-	// Send returns nil as soon as the mail server is responsible for the message. After any error but
-	// rolecall.ErrNoMailbox, the caller may send it again unchanged.
+	// Send returns nil as soon as the mail server is responsible for the message. After any error
+	// except rolecall.ErrNoMailbox, the caller may send the message again unchanged.
 	Send(ctx context.Context, m Message) error
 }
 
@@ -22,13 +22,14 @@ type Mailer struct {
 	transport Transport
 }
 
-// NewMailer returns a mailer with the templates. public is the URL that links begin with. It has no
-// slash at the end.
+// NewMailer returns a mailer with the templates and the transport. public is the URL that links in
+// mail begin with, without a slash at the end.
 func NewMailer(templates *Templates, public string, transport Transport) *Mailer {
 	return &Mailer{templates, public, transport}
 }
 
-// Send sends the mail of the tenant.
+// Send renders the mail and passes it to the transport. The tenant is the sender that the recipient
+// sees.
 func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error {
 	sender := plain(tenant.DisplayName, tenant.Name)
 	subject, text, page, err := s.templates.write(m.Kind, Letter{
@@ -47,8 +48,9 @@ func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Ma
 	})
 }
 
-// link returns the link with the mail's token, or an empty text without a token. The token is in the
-// fragment, which browsers do not send to servers, so it is in no log.
+// link returns the link with the token of the mail, or an empty text if the mail has no token. The
+// token is in the fragment of the URL. Browsers do not send fragments to servers, so the token is
+// in no server log.
 func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
 	if m.Token == "" {
 		return ""
@@ -60,8 +62,8 @@ func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
 // also matches characters that change the direction of the text next to them.
 var notPlain = regexp.MustCompile(`[:/@]|[\pL\pN][.\x{3002}\x{FF0E}\x{FF61}]\pL{2}|[\x{202A}-\x{202E}\x{2066}-\x{2069}]`)
 
-// plain returns the text, or other if a mail program could turn the text into more than plain words.
-// Names need this, because the sender of the mail does not choose them.
+// plain returns the text. It returns other if the text is empty, or if mail programs could show the
+// text as more than plain words. Names need this check, because any user can choose them.
 func plain(text, other string) string {
 	if notPlain.MatchString(text) {
 		return other

@@ -1,5 +1,5 @@
-// Package mail renders messages to users. It passes them to a mail server or, for development, to a
-// folder.
+// Package mail renders mail to users. It sends mail to a mail server or, for development, writes it
+// to a folder.
 package mail
 
 import (
@@ -25,11 +25,12 @@ type Message struct {
 	HTML     string
 }
 
-// errUnfit means that a header of the message would have more than one line.
+// errUnfit means that a header has a control character, such as a line break, or that To is not
+// exactly one address.
 var errUnfit = errors.New("a header of the mail has control characters or more than one address")
 
-// check returns an error if a header has more than one line, or more than one recipient. Stored
-// values were checked on input, so this error means a defect of Rolecall.
+// check returns errUnfit if a header could contain more than one line or more than one recipient.
+// Stored values were checked on input, so this error means a defect of Rolecall.
 func (m *Message) check() error {
 	for _, text := range []string{m.ID, m.To, m.FromName, m.Subject} {
 		if strings.ContainsFunc(text, unicode.IsControl) {
@@ -43,7 +44,7 @@ func (m *Message) check() error {
 }
 
 // compose returns the message in the Internet Message Format (RFC 5322), with text and HTML as
-// alternatives. It is marked as automatic (RFC 3834), so that no other program answers it.
+// alternatives. The message is marked as automatic (RFC 3834), so that no other program answers it.
 func (m *Message) compose(from string) (*gomail.Msg, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -61,7 +62,8 @@ func (m *Message) compose(from string) (*gomail.Msg, error) {
 	return composed, nil
 }
 
-// writeTo writes the message as it would be sent to a mail server.
+// writeTo writes the message to w in the form in which it is sent to a mail server. from is the
+// sender address.
 func (m *Message) writeTo(w io.Writer, from string) error {
 	composed, err := m.compose(from)
 	if err == nil {
@@ -70,7 +72,7 @@ func (m *Message) writeTo(w io.Writer, from string) error {
 	return err
 }
 
-// CheckFrom returns an error if mail cannot be sent from the address.
+// CheckFrom returns an error unless from is a single email address without a name.
 func CheckFrom(from string) error {
 	m := Message{To: from}
 	if err := m.check(); err != nil || strings.Count(from, "@") != 1 {

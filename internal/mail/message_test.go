@@ -14,8 +14,8 @@ import (
 
 var headers = []string{"Auto-Submitted", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
 
-// checkWhole fails the test unless the rendered message has exactly the expected headers with the
-// expected values. It accepts an error of writeTo.
+// checkWhole renders the message and fails the test unless the result has exactly the expected
+// headers with the expected values. A message that writeTo refuses also passes.
 func checkWhole(t *testing.T, m Message) {
 	t.Helper()
 	var b bytes.Buffer

@@ -29,7 +29,8 @@ var awkward = map[string]bool{
 	"Acme \u202eelpmaxe.live":         false,
 }
 
-// arrived sends a mail of the kind and returns the received message.
+// arrived sends a mail of the kind with the names of the person and the tenant, and returns the
+// received message.
 func arrived(t *testing.T, kind rolecall.MailKind, person, tenant string) mailtest.Message {
 	t.Helper()
 	server := mailtest.Start(t, mailtest.Options{})

@@ -20,15 +20,15 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// sendLimit is the time limit for one message. It is long, because a server may scan a message before
-// it accepts it, and a message that times out is sent twice.
+// sendLimit is the time limit for one message. The limit is long, because a mail server may scan a
+// message before it accepts it. A message that is accepted after the limit is sent twice.
 const (
 	sendLimit = time.Minute
-	quitLimit = time.Second // for QUIT
+	quitLimit = time.Second // time limit for the reply to QUIT
 )
 
-// SMTP sends messages to a mail server (RFC 5321), with one connection for each. It is safe for
-// concurrent use.
+// SMTP sends messages to a mail server (RFC 5321), and opens a connection for each message. It is
+// safe for concurrent use.
 type SMTP struct {
 	host     string
 	port     int
@@ -40,9 +40,10 @@ type SMTP struct {
 	tls      *tls.Config
 }
 
-// NewSMTP returns a sender that uses the server in the URL and the sender address. smtps:// uses TLS
-// from the start, and smtp:// as soon as the server offers it (STARTTLS). A user and a password in the
-// URL are never sent unencrypted, unless the server is on this machine.
+// NewSMTP returns a sender that uses the mail server in the URL. from is the sender address. A
+// connection to smtps:// uses TLS from the start. A connection to smtp:// uses STARTTLS if the
+// server offers it. A user and a password in the URL are never sent unencrypted, unless the server
+// is on this machine.
 func NewSMTP(server, from string) (*SMTP, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
@@ -63,7 +64,8 @@ func NewSMTP(server, from string) (*SMTP, error) {
 	default:
 		s.port = gomail.DefaultPortTLS
 	}
-	// Connections on this machine cannot be intercepted, and no authority issues certificates for it.
+	// The certificate of a server on this machine is not verified after STARTTLS. The connection
+	// cannot be intercepted, and no authority issues certificates for this machine.
 	s.tls = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.local && !s.implicit}
 	return s, nil
 }
@@ -77,16 +79,17 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// Send returns nil as soon as the server has accepted the message. After any error, the caller may send
-// it again, because the server has not confirmed it. The error contains no mail address. It is
-// rolecall.ErrNoMailbox if a retry is useless. The end of ctx cancels the sending.
+// Send returns nil as soon as the server has accepted the message. After an error, the server has
+// not confirmed the message, so the caller may send it again. The error is rolecall.ErrNoMailbox if
+// the address does not exist and a retry is useless. No error contains a mail address. If ctx ends,
+// Send stops and returns an error.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	composed, err := m.compose(s.from)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendLimit)
-	defer cancel() // closes the connection
+	defer cancel() // also closes the connection
 	client, err := gomail.NewClient(s.host, s.options(ctx, m.To)...)
 	if err != nil {
 		return err
@@ -156,8 +159,9 @@ func isASCII(text string) bool {
 // (RFC 3463, 3.2; RFC 7505).
 var noMailbox = []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}
 
-// describe returns the error without the addresses and texts in the server's reply and the library's
-// errors. It returns rolecall.ErrNoMailbox if the server reports that the address does not exist.
+// describe returns an error without the texts of the server and the library, because these texts
+// can contain mail addresses. It returns rolecall.ErrNoMailbox if the server reports that the
+// address does not exist.
 func describe(ctx context.Context, err error) error {
 	var answer *textproto.Error
 	var failed *gomail.SendError

@@ -272,8 +272,9 @@ func TestUnfitURLs(t *testing.T) {
 	}
 }
 
-// eavesdropper is a malicious server or man in the middle. It answers each command with the reply,
-// to get a password. heard returns all that it received.
+// eavesdropper starts a malicious server that tries to get a password. It answers EHLO with the
+// greeting, and each other command with the reply. heard returns all lines that the server
+// received.
 func eavesdropper(t *testing.T, greeting, reply string) (address string, heard func() string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

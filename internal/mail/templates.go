@@ -18,10 +18,10 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Letter has the values of a mail for the templates.
+// Letter has the values that the templates of a mail can use.
 type Letter struct {
 	Name    string // of the recipient; may be empty
-	Tenant  string // display name
+	Tenant  string // display name of the tenant
 	Link    string // empty for a notice
 	Expires string // when the link expires
 	At      string // when the mail was requested, or when the change happened
@@ -36,7 +36,7 @@ type Letter struct {
 	Source string // the IP address of the client
 }
 
-// kinds are the kinds of mail, and whether they have a link.
+// kinds has all kinds of mail. The value is true if the mail has a link.
 var kinds = map[rolecall.MailKind]bool{
 	rolecall.MailInvitation:           true,
 	rolecall.MailPasswordReset:        true,
@@ -60,9 +60,9 @@ type Templates struct {
 	pages map[rolecall.MailKind]*htmltemplate.Template
 }
 
-// LoadTemplates returns the templates of the program. A file of the same name in the folder replaces
-// a template. An empty path means no folder. It renders each template, so that errors occur here and
-// not when a mail is sent.
+// LoadTemplates returns the built-in templates. A file in the folder replaces the template of the
+// same name. If folder is empty, no template is replaced. LoadTemplates renders each template with
+// sample data, so that mistakes are reported here and not when a mail is sent.
 func LoadTemplates(folder string) (*Templates, error) {
 	read := func(name string) (string, error) {
 		content, err := embedded.ReadFile(path.Join("templates", name))
@@ -91,7 +91,8 @@ func LoadTemplates(folder string) (*Templates, error) {
 	return t, nil
 }
 
-// onlyKnown returns an error if the folder has a file that would never be used.
+// onlyKnown returns an error if a file in the folder does not have the name of a template. It
+// ignores hidden files.
 func onlyKnown(folder fs.FS) error {
 	files, err := fs.ReadDir(folder, ".")
 	if err != nil {
@@ -149,12 +150,14 @@ func sample(kind rolecall.MailKind) Letter {
 	return l
 }
 
-// Sample renders a mail of the kind with sample data.
+// Sample renders a mail of the kind with sample data. It returns the subject, the text and the
+// HTML.
 func (t *Templates) Sample(kind rolecall.MailKind) (subject, text, page string, err error) {
 	return t.write(kind, sample(kind))
 }
 
-// try renders a mail of the kind, and checks that it has the required content.
+// try renders a mail of the kind with sample data. It returns an error if the text or the HTML does
+// not contain the link.
 func (t *Templates) try(kind rolecall.MailKind) error {
 	l := sample(kind)
 	_, text, page, err := t.write(kind, l)
@@ -169,7 +172,8 @@ func (t *Templates) try(kind rolecall.MailKind) error {
 	return nil
 }
 
-// write renders the letter with the templates of its kind.
+// write renders the letter with the templates of the kind. It returns the subject, the text and the
+// HTML.
 func (t *Templates) write(kind rolecall.MailKind, l Letter) (subject, text, page string, err error) {
 	if t.texts[kind] == nil {
 		return "", "", "", fmt.Errorf("no template exists for mail of kind %q", kind)

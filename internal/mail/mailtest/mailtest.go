@@ -1,5 +1,5 @@
-// Package mailtest is a mail server for tests. It speaks SMTP, stores the accepted messages, and fails
-// at the moments that a test sets.
+// Package mailtest is a mail server for tests. It speaks SMTP, stores the accepted messages, and
+// simulates the failures that a test sets.
 package mailtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Server is a mail server on the loopback.
+// Server is a running mail server.
 type Server struct {
 	listener net.Listener
 	options  Options
@@ -20,28 +20,28 @@ type Server struct {
 	mu       sync.Mutex
 	sessions sync.WaitGroup
 	open     map[net.Conn]bool
-	faults   map[string]fault // by command
-	messages []*Message       // as they came
+	faults   map[string]fault // by the moment or command of the failure
+	messages []*Message       // in the order of their arrival
 	arrived  chan struct{}    // closed when the next mail arrives
 }
 
 // Options configure a server.
 type Options struct {
-	Address  string      // to listen on; empty: a free one of 127.0.0.1
-	TLS      *tls.Config // for STARTTLS, or from the start; nil: none
-	Implicit bool        // TLS from the start
-	User     string      // who may send, by AUTH PLAIN; empty: anybody
+	Address  string      // to listen on; empty: a free port of 127.0.0.1
+	TLS      *tls.Config // for STARTTLS, or for Implicit; nil: no TLS
+	Implicit bool        // TLS from the start of a connection
+	User     string      // must authenticate with AUTH PLAIN to send; empty: no authentication
 	Password string
 }
 
-// fault is the failure that a test has set for a moment. Without reply and drop, the server stops
-// responding.
+// fault is the failure that a test has set for a moment or command. If reply is empty and drop is
+// false, the server stops responding.
 type fault struct {
-	reply string // instead of the right one; empty: none
-	drop  bool   // the connection
+	reply string // sent instead of the usual reply
+	drop  bool   // close the connection
 }
 
-// Start starts a server that ends with the test.
+// Start starts a server that is closed when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.Address == "" {
@@ -76,7 +76,7 @@ func (s *Server) URL() string {
 	return u + s.Address()
 }
 
-// Close stops the server and its connections. The accepted messages stay readable.
+// Close closes the server and its connections. Messages still returns the accepted messages.
 func (s *Server) Close() error {
 	err := s.listener.Close()
 	s.mu.Lock()
@@ -88,12 +88,13 @@ func (s *Server) Close() error {
 	return err
 }
 
-// The moments at which a server can fail. The commands EHLO, STARTTLS, AUTH, MAIL, RCPT and DATA are
-// moments too, and "RCPT ada@example.com" fails for one recipient only.
+// The moments at which Refuse, Hang and Drop can make the server fail. The argument can also be a
+// command, such as EHLO, AUTH, RCPT or DATA. With "RCPT ada@example.com", the server fails for this
+// recipient only.
 const (
 	Connect = "CONNECT" // before the greeting
 	End     = "END"     // after the text of a message; the server then discards the message
-	Taken   = "TAKEN"   // after a message is kept, before the reply to its sender
+	Taken   = "TAKEN"   // after a message is stored, before the reply to the client
 )
 
 // Refuse makes the server send the reply, such as 451 4.3.0 Later, at the moment or command.

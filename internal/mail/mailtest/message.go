@@ -14,10 +14,10 @@ import (
 
 // Message is a message that the server accepted.
 type Message struct {
-	From, To string // of the envelope
-	TLS      bool   // it came encrypted
+	From, To string // addresses in the envelope
+	TLS      bool   // the connection was encrypted
 	User     string // the authenticated sender; empty without authentication
-	Raw      []byte // as it came, CR LF and all
+	Raw      []byte // as received, with CR LF
 	Header   mail.Header
 	Subject  string // decoded
 	Text     string
@@ -25,7 +25,8 @@ type Message struct {
 	taken    bool
 }
 
-// read parses the text of a message.
+// read parses a received message. It returns an error unless the message has text and HTML as
+// alternatives.
 func read(raw []byte) (*Message, error) {
 	parsed, err := mail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
@@ -62,7 +63,7 @@ func read(raw []byte) (*Message, error) {
 
 var link = regexp.MustCompile(`https?://\S+`)
 
-// Link returns the link in the text, or nil.
+// Link returns the first link in the text, or nil if the text has no link.
 func (m *Message) Link() *url.URL {
 	u, err := url.Parse(link.FindString(m.Text))
 	if err != nil || u.Host == "" {
@@ -71,7 +72,7 @@ func (m *Message) Link() *url.URL {
 	return u
 }
 
-// Token returns the secret in the link, or an empty text.
+// Token returns the token in the fragment of the link, or an empty text if the message has no link.
 func (m *Message) Token() string {
 	u := m.Link()
 	if u == nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// session is one connection (RFC 5321).
+// session is one connection of a mail client (RFC 5321).
 type session struct {
 	server     *Server
 	connection net.Conn
@@ -70,7 +70,7 @@ func (c *session) answer(at, reply string) error {
 	case f.drop:
 		return errGone
 	}
-	_, _ = io.Copy(io.Discard, c.connection) // until the other side, or Close, ends it
+	_, _ = io.Copy(io.Discard, c.connection) // until the client or Close closes the connection
 	return errGone
 }
 
@@ -153,8 +153,8 @@ func (c *session) data() error {
 	return c.answer(Taken, "250 2.0.0 Taken")
 }
 
-// readText returns the lines before the line that is a single dot. It removes the dots that the
-// client doubled. A line ends only with CR LF.
+// readText returns the text of a message, which ends before a line with a single dot. A client adds
+// a dot to each line that begins with a dot, and readText removes it. Only CR LF ends a line.
 func readText(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {
