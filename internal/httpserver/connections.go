@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxConnections limits the memory that silent clients can take, about 20 KiB each, and
-// the number of concurrent requests.
+// maxConnections is the maximum number of open connections. It limits the number of concurrent
+// requests, and the memory that idle clients can take: about 20 KiB each.
 const maxConnections = 2048
 
 // restTime is how long a connection must be idle before the server may close it for a new
@@ -42,8 +42,8 @@ func newConnections(limit int) *connections {
 	return c
 }
 
-// observe is the ConnState callback of the server. The server calls it for a new connection before
-// it accepts the next one.
+// observe is the ConnState callback of the http.Server. For a new connection, it waits until the
+// limit allows the connection. The http.Server accepts no other connection until observe returns.
 func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// admitAll lifts the limit.
+// admitAll removes the limit, so that no connection waits any longer.
 func (c *connections) admitAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,8 @@ func (c *connections) admitAll() {
 	c.changed.Broadcast()
 }
 
-// makeRoom blocks until the limit allows one more connection.
+// makeRoom waits until the limit allows one more connection. It closes a connection that has been
+// idle for restTime, if one exists. The caller must hold c.mu.
 func (c *connections) makeRoom() {
 	for len(c.open) >= c.limit {
 		if resting := c.anyResting(); resting != nil {

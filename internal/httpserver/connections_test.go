@@ -25,13 +25,13 @@ func isClosed(conn net.Conn) bool {
 	return conn.SetDeadline(time.Time{}) != nil
 }
 
-// deafConn is a connection whose Close blocks until its client receives the close message.
+// deafConn simulates a connection to an unreachable client. Its Close waits until heard is closed.
 type deafConn struct {
 	net.Conn
 	heard chan struct{}
 }
 
-// Close blocks until the client reacts.
+// Close waits until heard is closed, and then closes the connection.
 func (c deafConn) Close() error {
 	<-c.heard
 	return c.Conn.Close()

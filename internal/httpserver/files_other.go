@@ -2,6 +2,6 @@
 
 package httpserver
 
-// openFiles returns the assumed number of files that the process may open. It is enough for the
-// maximum number of connections.
+// openFiles returns how many files the process may have open. On this system, the number is an
+// assumption that allows maxConnections.
 func openFiles() uint64 { return 4 * maxConnections }

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listener is a listener that can be shut down without resetting a connection. Closing a listener
-// resets the connections that clients have opened and the process has not yet accepted: dozens
-// under load. Shutdown first drops new connection attempts, waits until clients have completed the
-// others, and then accepts all waiting connections. The waiting connections of an inherited socket
-// remain for the next process that has the socket.
+// Listener is a listener that can be shut down without resetting a connection. Closing a normal
+// listener resets the connections that clients have opened and the process has not yet accepted:
+// dozens under load. Shutdown first drops new connection attempts, waits until the handshakes in
+// progress are complete, and then accepts all waiting connections. The waiting connections of an
+// inherited socket remain for the next process that has the socket.
 type Listener struct {
 	*net.TCPListener
 	inherited    bool
@@ -44,14 +44,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// handshakeTime is how long Shutdown waits for connections that clients have begun to open. Their
-// last packet takes one round trip. On a busy machine it also waits for a processor.
+// handshakeTime is how long Shutdown waits for TCP handshakes in progress. The last packet of a
+// handshake takes one round trip. On a busy machine, the packet also waits for a processor.
 const handshakeTime = 100 * time.Millisecond
 
-// dropNew is a socket filter that drops the first packet of a new connection: SYN is set and ACK is
-// not. Its client sends it again within a second. The packets that complete a connection pass.
-// Without the filter, a process that was not scheduled during a shutdown reset up to 32 of 64
-// clients (ADR 0021).
+// dropNew is a socket filter that drops the first packet of a new connection, in which SYN is set
+// and ACK is not. The client sends this packet again within a second. Packets that complete a
+// handshake pass the filter. Without the filter, up to 32 of 64 clients were reset if the process
+// was not scheduled during the shutdown (ADR 0021).
 var dropNew = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13}, // the flags of the TCP header
 	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0x12},
@@ -60,9 +60,9 @@ var dropNew = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 1<<32 - 1},
 }
 
-// Shutdown accepts all waiting connections and refuses new ones. It only closes an inherited
-// socket, because a shutdown would end the socket for every process that has it. Call Shutdown
-// once.
+// Shutdown takes all waiting connections, which Accept then returns, and refuses new ones. If the
+// socket is inherited, Shutdown only closes it in this process, because a shutdown would end the
+// socket for every process that has it. Call Shutdown only once.
 func (l *Listener) Shutdown() error {
 	if l.inherited {
 		return l.Close()

@@ -66,7 +66,7 @@ func TestAnInheritedSocketStaysOpenForTheNextProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close() }) // nothing is written through it
+		t.Cleanup(func() { _ = conn.Close() }) // the test writes no data, so this error loses none
 		return conn
 	}
 	first, next := inherit(), inherit()
@@ -90,7 +90,8 @@ func TestAnInheritedSocketStaysOpenForTheNextProcess(t *testing.T) {
 	}
 }
 
-// inheritedFrom returns the address of a duplicate of the file descriptor.
+// inheritedFrom duplicates the file descriptor of the socket, and returns the address of the
+// duplicate, such as fd:7.
 func inheritedFrom(t *testing.T, from interface{ File() (*os.File, error) }) string {
 	t.Helper()
 	file, err := from.File()

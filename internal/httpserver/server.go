@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// http.Server.Shutdown alone loses requests. It drops requests that a connection has just read, and
-// closing the listener resets connections that are not accepted yet. So the server first ends each open
-// connection after its next response, and still accepts new ones. Then it shuts down the listener and
-// answers the last accepted connections. At the end, Shutdown closes the rest.
+// The time limits of a stop. http.Server.Shutdown alone loses requests: it drops requests that a
+// connection has just read, and it resets connections that are not accepted yet. So Serve first
+// ends each open connection after its next response, and still accepts new ones. Then Serve shuts
+// down the listener and answers the last accepted connections. At the end, http.Server.Shutdown
+// closes the remaining connections.
 const (
 	partingTime  = time.Second      // for clients to send one more request on their connections
-	shutdownTime = 20 * time.Second // for requests in progress: longer than the deadline of any
+	shutdownTime = 20 * time.Second // for requests in progress; longer than the deadline of every request
 )
 
 // Server is an HTTP server on one listener.
