@@ -27,9 +27,9 @@ const (
 	retryEvery = 20 * time.Millisecond
 )
 
-// BuildVariable is the environment variable with flags of go build, separated by blanks,
-// for the tested program, such as -race. The test process, which only sends requests, is
-// built without them and is three times as fast.
+// BuildVariable is the environment variable with the flags of go build for the tested program, such
+// as -race, separated by blanks. The test process only sends requests. It is built without these
+// flags, so it is three times as fast.
 const BuildVariable = "ROLECALL_TEST_BUILD"
 
 // BuildFlags returns the flags of go build in BuildVariable.
@@ -50,9 +50,10 @@ func Build(ctx context.Context, file string, flags ...string) error {
 	return nil
 }
 
-// lookAtSources opens every folder of the module. Go caches the result of a test until a file that
-// the test process opened has changed. Files that go build opens do not count, because go
-// build is another process.
+// lookAtSources opens every folder of the module, so that go test does not return a cached result
+// after a source file has changed. Go caches the result of a test until a file that the test
+// process opened has changed. Files that go build opens do not count, because go build is another
+// process.
 func lookAtSources() error {
 	root := "."
 	for _, err := os.Stat(root + "/go.mod"); err != nil; _, err = os.Stat(root + "/go.mod") {
@@ -74,12 +75,12 @@ type Server struct {
 	Binary   string
 	Database string     // a SQLite file or a postgres:// URL
 	Address  string     // host and port; empty: Start chooses a free loopback address
-	Flags    []string   // of serve
+	Flags    []string   // flags of rolecall serve
 	Under    []string   // a command that runs the program, with its arguments, such as strace
-	Env      []string   // in addition to that of this process
+	Env      []string   // in addition to the environment of this process
 	Folder   string     // working directory; empty: that of this process
 	Files    []*os.File // inherited files, from descriptor 3 on
-	LogFile  *os.File   // receives the output instead of Log; nil: Log has it
+	LogFile  *os.File   // receives the output of the process; nil: Log returns the output
 
 	process *os.Process
 	exited  chan error
@@ -118,8 +119,8 @@ func (s *Server) Launch() error {
 	return nil
 }
 
-// AwaitReady waits until the process is ready, for at most half a minute. If the public
-// URL has a base path, any response counts as ready.
+// AwaitReady waits until /readyz returns a status other than 503, for at most half a minute. Any
+// such status counts, because the path of /readyz differs if the public URL has a base path.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
@@ -186,8 +187,7 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Stop stops the process with SIGTERM, and returns the error of its exit. It kills the
-// process after 40 seconds.
+// Stop sends SIGTERM to the process and waits as Wait does.
 func (s *Server) Stop() error {
 	if err := s.process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("the program ended before the test stopped it: %w", err)
@@ -195,7 +195,8 @@ func (s *Server) Stop() error {
 	return s.Wait()
 }
 
-// Wait returns the error of the process's exit, and kills the process after 40 seconds.
+// Wait waits until the process has ended, and returns an error unless the process exited with
+// status 0. After 40 seconds, Wait kills the process and returns an error.
 func (s *Server) Wait() error {
 	select {
 	case err := <-s.exited:
@@ -223,12 +224,13 @@ func (s *Server) Run(ctx context.Context, input string, arguments ...string) (ou
 	return string(result), nil
 }
 
-// Log returns the output of all processes, if LogFile is nil.
+// Log returns the output of all processes that this Server has started. It is empty if LogFile is
+// set.
 func (s *Server) Log() string { return s.output.String() }
 
-// AwaitLog waits until the output of the processes matches the expression, for at most
-// half a minute. It returns the match and its groups. It waits because output can arrive
-// later than an answer.
+// AwaitLog waits until the output of the processes matches the expression, for at most half a
+// minute. It returns the match and its groups. The wait is necessary, because the output of a
+// request can arrive after its response.
 func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]string, error) {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
@@ -246,9 +248,9 @@ func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]str
 	}
 }
 
-// FreeAddress returns an unused loopback address with a port. The port is below the
-// range of outgoing connections, because one of these could take it before a program
-// listens there.
+// FreeAddress returns an unused loopback address with a port. The port is below the range of
+// outgoing connections. Otherwise, an outgoing connection could take the port before a program
+// listens on it.
 func FreeAddress() (string, error) {
 	const lowest, highest, attempts = 10_000, 30_000, 100
 	var failure error
