@@ -32,8 +32,8 @@ type Bar struct {
 	begun, drawn time.Time
 }
 
-// Start returns a Bar for work that has total steps. If out is a terminal, the bar shows the
-// progress there. The text what names the steps, such as "users".
+// Start returns a Bar for work that has total steps. The Bar writes to out: a progress bar if out
+// is a terminal, otherwise lines. The text what names the steps, such as "users".
 func Start(out io.Writer, what string, total int) *Bar {
 	file, ok := out.(*os.File)
 	return start(out, what, total, ok && term.IsTerminal(int(file.Fd())), time.Now)
