@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// Migrated returns the path of a new database with the schema of this program. It is
+// Migrated returns the path of a new database with the schema of this program. The database is
 // removed when the test ends.
 func Migrated(t testing.TB) string {
 	t.Helper()
@@ -27,8 +27,8 @@ func Migrated(t testing.TB) string {
 	return path
 }
 
-// migrated returns the content of a migrated file. Copying it takes far less time than
-// migrating once more.
+// migrated creates a database at the first call, and returns the content of its file. Copying this
+// file takes far less time than migrating again.
 var migrated = sync.OnceValues(func() (content []byte, err error) {
 	folder, err := os.MkdirTemp("", "rolecall-sqlite")
 	if err != nil {
@@ -40,7 +40,7 @@ var migrated = sync.OnceValues(func() (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := database.Close(); err != nil { // which moves all into the file
+	if err := database.Close(); err != nil { // moves the content of the write-ahead log into the file
 		return nil, err
 	}
 	return os.ReadFile(path)
