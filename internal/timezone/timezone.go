@@ -11,7 +11,8 @@ import (
 // name matches the names of the IANA time zone database, such as America/Argentina/Ushuaia.
 var name = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`)
 
-// Limits of the names and of the cache. The database has about 600 names.
+// The maximum length of a name in bytes, and the maximum number of cached time zones. The database
+// has about 600 names.
 const (
 	nameMax  = 64
 	zonesMax = 1000
@@ -52,7 +53,7 @@ func (c *cache) load(text string) (*time.Location, bool) {
 	return zone, true
 }
 
-// StartOfDay returns the first moment of the day in the zone. The day is given as its midnight in
+// StartOfDay returns the first moment of a day in the zone. day is midnight of the same date in
 // UTC.
 func StartOfDay(zone *time.Location, day time.Time) time.Time {
 	if moment, ok := MomentAt(zone, day); ok {
@@ -63,8 +64,9 @@ func StartOfDay(zone *time.Location, day time.Time) time.Time {
 	return start
 }
 
-// MomentAt returns the moment at which clocks in the zone show the wall time, which is given in
-// UTC. If they show it twice, it returns the earlier moment. It reports false if they skip it.
+// MomentAt returns the moment at which clocks in the zone show the date and time of wall. The zone
+// of wall must be UTC. If clocks show this time twice, MomentAt returns the earlier moment. If
+// clocks skip this time, MomentAt returns false.
 func MomentAt(zone *time.Location, wall time.Time) (moment time.Time, ok bool) {
 	for _, away := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // before and after a change of clocks
 		_, offset := wall.Add(away).In(zone).Zone()

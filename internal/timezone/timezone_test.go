@@ -86,7 +86,7 @@ func TestStartsOfDays(t *testing.T) {
 	}
 }
 
-// Each local time that exists is parsed as the first instant at which clocks show it.
+// MomentAt converts each local time to the first moment at which clocks show it.
 func TestWallTimesAreReadAsTheirFirstMoment(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Africa/Casablanca", "America/Havana", "Asia/Tehran", "Antarctica/Troll", "Pacific/Auckland"} {
 		zone, first := named(t, name), map[string]time.Time{}
