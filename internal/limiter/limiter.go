@@ -15,14 +15,16 @@ type Limiter struct {
 	maxWait time.Duration
 }
 
-// New returns a limiter for the given numbers of running and waiting operations. An
-// operation waits at most maxWait, or until its context ends if maxWait is zero.
+// New returns a limiter that allows the given numbers of running and waiting operations. An
+// operation waits until its context ends, but not longer than maxWait. If maxWait is zero, only the
+// context ends the wait.
 func New(running, waiting int, maxWait time.Duration) *Limiter {
 	return &Limiter{slots: make(chan struct{}, running), limit: int64(running + waiting), maxWait: maxWait}
 }
 
-// Acquire waits for a slot and reports whether the operation may run. If so, call Release
-// afterwards. It returns false at once if the queue is full.
+// Acquire waits for a slot and reports whether the operation may run. If Acquire returns true, call
+// Release after the operation. Acquire returns false at once if the queue is full. It also returns
+// false if ctx ends or maxWait has passed.
 func (l *Limiter) Acquire(ctx context.Context) bool {
 	if l.active.Add(1) > l.limit {
 		l.active.Add(-1)
@@ -56,7 +58,7 @@ func (l *Limiter) wait(ctx context.Context) bool {
 	return false
 }
 
-// Release frees the slot for the operation that has waited longest.
+// Release frees a slot. The operation that has waited longest gets the slot.
 func (l *Limiter) Release() {
 	<-l.slots
 	l.active.Add(-1)

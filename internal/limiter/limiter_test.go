@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// acquireLater acquires a slot in another goroutine and returns the result.
+// acquireLater acquires a slot in another goroutine, and returns a channel that receives the
+// result.
 func acquireLater(ctx context.Context, l *Limiter) <-chan bool {
 	in := make(chan bool, 1)
 	go func() { in <- l.Acquire(ctx) }()
