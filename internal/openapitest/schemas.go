@@ -18,9 +18,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Schemas are the JSON schemas of a document. Each is compiled at its first use and
-// kept, because compiling takes far longer than validating. Schemas are safe for
-// concurrent use.
+// Schemas are the JSON schemas of a document. Each schema is compiled at its first use and kept,
+// because compiling takes far longer than validating. Schemas are safe for concurrent use.
 type Schemas struct {
 	components any
 	mu         sync.Mutex
@@ -38,8 +37,8 @@ func NewSchemas(document *openapi3.T) (*Schemas, error) {
 	return s, err
 }
 
-// CheckResponse returns how the headers and the body of a response differ from the
-// description.
+// CheckResponse returns an error if the headers or the body of a response do not match the
+// description in the document.
 func (s *Schemas) CheckResponse(described *openapi3.Response, header http.Header, body []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(described.Headers)) {
 		if err := s.checkHeader(described.Headers[name].Value, header.Values(name)); err != nil {
@@ -98,7 +97,7 @@ func (s *Schemas) compile(ref *openapi3.SchemaRef) (*jsonschema.Schema, error) {
 	if err := json.Unmarshal(encoded, &resource); err != nil {
 		return nil, err
 	}
-	resource["components"] = s.components // where its references lead
+	resource["components"] = s.components // the targets of references in the schema
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
@@ -122,8 +121,8 @@ func (s *Schemas) compile(ref *openapi3.SchemaRef) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// formats are the formats of the document whose values are narrower than the formats
-// of JSON schema allow.
+// formats checks the formats of the document that allow fewer values than the JSON Schema formats
+// of the same name.
 var formats = map[string]func(text string) error{
 	"uuid": func(text string) error {
 		_, err := rolecall.ParseID[any](text)
