@@ -1,6 +1,6 @@
-// Package outbox stores and sends mail. It stores encrypted mail in the transaction of the change
-// that causes the mail. It sends the mail later, and drops mail that could not be sent in time. It
-// may import the store and the keys of the instance.
+// Package outbox stores mail in the database and sends it later. It encrypts a mail and stores it
+// in the transaction of the change that causes the mail. It gives up mail that could not be sent
+// before it expired. This package may import the store and the keys of the instance.
 package outbox
 
 import (
@@ -24,12 +24,12 @@ const (
 	claimTime = 30 * time.Second
 	mailLimit = 25 * time.Second
 
-	// The delay before a failed mail is sent again. It doubles with each attempt, up
-	// to the last value.
+	// The first and the longest delay before a failed mail is sent again. The delay doubles with
+	// each attempt.
 	mailRetryFirst = 30 * time.Second
 	mailRetryLast  = time.Hour
 
-	// mailCount is the maximum that Waiting counts.
+	// mailCount is the number at which Waiting stops counting.
 	mailCount = 10_000
 
 	// expiredBatch is how many expired mails are read at once.
@@ -47,7 +47,7 @@ type Mailer interface {
 	Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error
 }
 
-// Options are what an outbox needs.
+// Options are the dependencies and settings of an outbox.
 type Options struct {
 	Store  *store.Store
 	Keys   *secret.Keys // the keys that encrypt mail
@@ -57,9 +57,9 @@ type Options struct {
 	Divert func(rolecall.Mail) // if not nil, receives each mail instead of the store
 }
 
-// CheckLink returns nil if the link of the mail is valid. It returns
-// ErrUserSuspended if the link can become valid again, and an error of the kind
-// NotFound or Unauthenticated if it cannot.
+// CheckLink returns nil if the link of the mail is valid. It returns ErrUserSuspended if the link
+// is invalid now but can become valid again. It returns an error of the kind NotFound or
+// Unauthenticated if the link can never become valid again.
 type CheckLink func(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) error
 
 // Outbox stores mail, and sends it. It is safe for concurrent use.
@@ -140,8 +140,8 @@ func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Open decrypts a stored mail. It returns secret.ErrSealed if its key no longer
-// exists.
+// Open decrypts a stored mail. It returns secret.ErrSealed if none of the keys can decrypt the
+// mail.
 func Open(keys *secret.Keys, stored rolecall.OutboxMail) (rolecall.Mail, error) {
 	m := rolecall.Mail{ID: stored.ID, CreatedAt: stored.CreatedAt}
 	plain, err := keys.Open(mailPurpose, string(stored.Sealed), mailBelongs(stored.TenantID, stored.ID))

@@ -11,9 +11,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Run sends the mails of the outbox, a few in parallel, until ctx ends. Then it
-// finishes the current ones within a few seconds. It sends only mail that passes the
-// check. Without a mailer it returns immediately.
+// Run sends the mails of the outbox, a few in parallel, until ctx ends. Then it gives the mails in
+// progress a few seconds to finish. Run does not send mail for which check returns an error. If the
+// outbox has no mailer, Run returns immediately.
 func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	if o.mailer == nil {
 		return
@@ -100,9 +100,9 @@ func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, do
 	})
 }
 
-// send sends the mail and reports whether the mailer accepted it. It does not send dummy mails
-// (rolecall.MailNothing). It returns errVoidMail or errPostponedMail for a mail that must not be
-// sent now.
+// send passes the mail to the mailer and returns the error of the mailer. sent is false if the mail
+// was not passed to the mailer, for example because it is a dummy mail (rolecall.MailNothing). The
+// error is errVoidMail or errPostponedMail if the mail must not be sent now.
 func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) (sent bool, err error) {
 	m, err := Open(o.keys, claimed)
 	if err != nil || m.Kind == rolecall.MailNothing {
@@ -164,7 +164,7 @@ func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool,
 	}
 }
 
-// mailPause returns the delay after the given number of attempts.
+// mailPause returns the delay before the next attempt, after the given number of attempts.
 func mailPause(attempts int) time.Duration {
 	return min(mailRetryFirst<<min(attempts-1, 10), mailRetryLast)
 }
