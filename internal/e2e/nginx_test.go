@@ -19,8 +19,8 @@ type nginx struct {
 	client  http.Client
 }
 
-// startNginx runs the configuration of the guide for a tenant of the program at
-// the address, on free ports.
+// startNginx starts nginx with the configuration of the guide, on unused ports. nginx forwards
+// to the program at the address and checks permissions in the tenant.
 func startNginx(t *testing.T, program, tenant string) *nginx {
 	t.Helper()
 	binary := tool(t, "nginx")
@@ -37,7 +37,7 @@ func startNginx(t *testing.T, program, tenant string) *nginx {
 	return n
 }
 
-// guideConfiguration returns the nginx.conf that the guide shows.
+// guideConfiguration returns the content of nginx.conf as the guide shows it.
 func guideConfiguration(t *testing.T) string {
 	t.Helper()
 	guide, err := os.ReadFile(hookGuide)

@@ -18,11 +18,11 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// seenWithin is how long another node may still accept a revoked right, from the answer
-// to the revocation.
+// seenWithin is the maximum time after the response to a revocation for which another node may
+// still accept the revoked right.
 const seenWithin = time.Second
 
-// revocation is one way to revoke a user's rights. The caller may read users until then.
+// revocation is one way to revoke a caller's rights. Before it, the caller may list users.
 type revocation struct {
 	name    string
 	command bool // done by the command line
@@ -31,7 +31,7 @@ type revocation struct {
 	restore func(*testing.T, *revoked)
 }
 
-// revoked is the user of a revocation.
+// revoked is the user or service account whose rights a test revokes.
 type revoked struct {
 	world  *world
 	caller *caller
@@ -84,10 +84,10 @@ var revocations = []revocation{
 	}},
 }
 
-// TestARevocationIsSeenByEveryNode revokes rights many times, on one node or by the command
-// line. It sends requests to another node, behind PgBouncer, until that node refuses them. In
-// half of the cases, the listening connections of the nodes are cut just before. In some of
-// these, new connections are refused.
+// TestARevocationIsSeenByEveryNode revokes rights on one node or by the command line, many
+// times. It measures how long another node, behind PgBouncer, still accepts requests. In half
+// of the cases, the nodes' listening connections to the database are cut just before. In some
+// of these, the database also refuses new connections.
 func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	t.Parallel()
 	binary, shared := build(t), database{t, pgtest.URL(t)}
@@ -144,7 +144,7 @@ var machineRevocations = []revocation{
 	}, func(t *testing.T, r *revoked) { r.employ(t) }},
 }
 
-// employ creates a service account with the role, whose token sends the requests.
+// employ creates a service account with the role and a token, which becomes the caller.
 func (r *revoked) employ(t *testing.T) {
 	t.Helper()
 	r.number++
@@ -153,8 +153,8 @@ func (r *revoked) employ(t *testing.T) {
 	r.caller = r.world.owner.makeToken(t, account, "users:read")
 }
 
-// TestATokenThatIsRevokedEndsOnEveryNode checks that another node refuses a revoked token
-// within the same time.
+// TestATokenThatIsRevokedEndsOnEveryNode checks that another node refuses the token of a
+// service account within seenWithin after its rights are revoked.
 func TestATokenThatIsRevokedEndsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	binary, shared := build(t), database{t, pgtest.URL(t)}
@@ -179,8 +179,8 @@ func TestATokenThatIsRevokedEndsOnEveryNode(t *testing.T) {
 	t.Logf("the longest took %v", longest)
 }
 
-// TestARevocationByTheCommandLineIsSeenOnSQLite checks that a running server sees a change by
-// the command line on the same file within the same time.
+// TestARevocationByTheCommandLineIsSeenOnSQLite revokes rights by the command line while a
+// server uses the same SQLite file. The server must refuse requests within seenWithin.
 func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
@@ -216,7 +216,7 @@ func newRevoked(t *testing.T, p *program) *revoked {
 	return r
 }
 
-// on returns the same tenant on another node.
+// on returns a world for the same tenant that sends requests to the node far.
 func (r *revoked) on(t *testing.T, far *program) *world {
 	t.Helper()
 	w := &world{program: far, name: r.world.name}
@@ -224,9 +224,9 @@ func (r *revoked) on(t *testing.T, far *program) *world {
 	return w
 }
 
-// lag returns how long after the revocation the other node still accepted a request,
-// during a disturbance. Before it returns, it undoes the revocation and the
-// disturbance.
+// lag revokes the rights and returns for how long the node of there still accepted requests.
+// It causes the disturbance just before the revocation. Before lag returns, it ends the
+// disturbance and restores the rights.
 func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() (end func())) time.Duration {
 	t.Helper()
 	asks := *r.caller
@@ -241,8 +241,8 @@ func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() 
 	return lag
 }
 
-// until requests users until the answer has the status. It returns how long after the
-// start the last request with another status was sent.
+// until lists users repeatedly until the response has the status. It returns the time from the
+// start until the last request with another status was sent.
 func (c *caller) until(t *testing.T, status int) (other time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -259,13 +259,14 @@ func (c *caller) until(t *testing.T, status int) (other time.Duration) {
 	return other
 }
 
-// database is a database, with the administrator's access to its server.
+// database is a PostgreSQL database on which a test runs statements as the administrator.
 type database struct {
 	*testing.T
 	url string
 }
 
-// run runs statements in the database, or in that of the given name.
+// run runs the statements in the database named in. If in is empty, run uses the database of
+// d.url.
 func (d database) run(in string, statements ...string) {
 	d.Helper()
 	ctx := context.WithoutCancel(d.Context())
@@ -292,13 +293,14 @@ func (d database) run(in string, statements ...string) {
 
 const cutListeners = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall listener'"
 
-// cutListeners ends the listening connections of the nodes.
+// cutListeners terminates the connections on which the nodes listen for changes.
 func (d database) cutListeners() (end func()) {
 	d.run("", cutListeners)
 	return func() {}
 }
 
-// cutAndRefuse is like cutListeners, and also refuses new connections until end is called.
+// cutAndRefuse is like cutListeners, but the database also refuses new connections until end
+// is called.
 func (d database) cutAndRefuse() (end func()) {
 	u, err := url.Parse(d.url)
 	if err != nil {
@@ -324,7 +326,7 @@ func TestTheMetricsShowWhetherANodeReceivesChanges(t *testing.T) {
 	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 0.")
 }
 
-// awaitMetric waits until a line of the metrics at the address begins with line.
+// awaitMetric waits until one of the metrics at the address is a line that begins with line.
 func awaitMetric(t *testing.T, address, line string) {
 	t.Helper()
 	var text string
@@ -336,7 +338,7 @@ func awaitMetric(t *testing.T, address, line string) {
 	}
 }
 
-// scrape returns the metrics at the address.
+// scrape returns the metrics at the address as text.
 func scrape(t *testing.T, address string) string {
 	t.Helper()
 	response, err := http.Get("http://" + address + "/metrics")
@@ -351,8 +353,9 @@ func scrape(t *testing.T, address string) string {
 	return string(text)
 }
 
-// TestARoleThatOwnsNothingServes migrates as the owner of the tables, and serves as another
-// database role.
+// TestARoleThatOwnsNothingServes creates the tables as their owner. It then checks that the
+// program can serve with a database role that has only the privileges granted by migrate
+// --grant-to.
 func TestARoleThatOwnsNothingServes(t *testing.T) {
 	t.Parallel()
 	owners := database{t, pgtest.URL(t)}

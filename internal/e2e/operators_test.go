@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// operatorKey creates a key by the command line, and returns a caller with it that has no
-// tenant yet.
+// operatorKey creates an operator key by the command line. It returns a caller with the key.
+// The caller must get a tenant with the method of before it sends requests.
 func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	t.Helper()
 	output := p.run(t, "", append([]string{"operator-key", "create", "End to end", "--json"}, flags...)...)
@@ -31,20 +31,22 @@ func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	return &caller{bearer: made.Key, id: made.ID}
 }
 
-// of returns the caller in the tenant of a world, with its source address.
+// of returns a copy of the caller that sends requests to the tenant of w, from the source
+// address of w.
 func (c *caller) of(w *world) *caller {
 	there := *c
 	there.world, there.tenant = w, w.name
 	return &there
 }
 
-// operator creates a key for the tenant of the world only.
+// operator creates an operator key that is valid for the tenant of w only.
 func (w *world) operator(t testing.TB) *caller {
 	t.Helper()
 	return w.program.operatorKey(t, "--tenant", w.name).of(w)
 }
 
-// testOperators checks the operations of programs with an operator key.
+// testOperators tests the operations under /operator, for which a program needs an operator
+// key.
 func testOperators(t *testing.T, p *program) {
 	t.Run("sign-up", func(t *testing.T) { testSignUpByProgram(t, newWorld(t, p)) })
 	t.Run("bad input", func(t *testing.T) { testTenantsOfBadInput(t, newWorld(t, p)) })
@@ -56,8 +58,8 @@ func testOperators(t *testing.T, p *program) {
 	t.Run("guessing", func(t *testing.T) { testGuessingKeys(t, newWorld(t, p)) })
 }
 
-// testSignUpByProgram creates a tenant and its roles with an operator key only. The owner
-// accepts the invitation by mail. The events of the tenant name the key as the actor.
+// testSignUpByProgram creates a tenant and its roles with only an operator key. The owner
+// accepts the mailed invitation. The events of the tenant must name the key as the actor.
 func testSignUpByProgram(t *testing.T, w *world) {
 	name := w.name + "-customer"
 	there := *w // the new tenant, from the address of this one
@@ -160,8 +162,8 @@ func testOperatedTenant(t *testing.T, w *world) {
 	})
 }
 
-// testDeletedTenant deletes a tenant. Its users cannot use it, and a restore brings it
-// back with its sessions, tokens and history.
+// testDeletedTenant deletes a tenant and restores it. While the tenant is deleted, its users
+// and tokens have no access. Afterwards, its sessions, tokens and events must be as before.
 func testDeletedTenant(t *testing.T, w *world) {
 	operator, line := w.program.operator.of(w), "/operator/tenants/"+w.name
 	ada := w.member(t, "ada", "")
@@ -221,7 +223,8 @@ func testDeletedTenant(t *testing.T, w *world) {
 	})
 }
 
-// testTenantIsMadeOnce checks that many requests with one idempotency key create one tenant.
+// testTenantIsMadeOnce checks that many requests at once with the same idempotency key create
+// one tenant.
 func testTenantIsMadeOnce(t *testing.T, w *world) {
 	operator, name := w.program.operator.of(w), w.name+"-once"
 	var mu sync.Mutex
@@ -326,7 +329,7 @@ func testTenantsArePaged(t *testing.T, w *world) {
 	}
 }
 
-// testGuessingKeys checks that the number of invalid keys from one source is limited.
+// testGuessingKeys checks that a source is limited after too many requests with invalid keys.
 func testGuessingKeys(t *testing.T, w *world) {
 	gone := w.program.operatorKey(t).of(w)
 	w.program.run(t, "", "operator-key", "revoke", gone.id)
@@ -346,8 +349,8 @@ func testGuessingKeys(t *testing.T, w *world) {
 	w.signIn(t, address("owner"))
 }
 
-// TestOperatorPathsExistWithAKeyOnly checks that the paths of operators do not exist
-// without operator keys.
+// TestOperatorPathsExistWithAKeyOnly checks that paths under /operator answer like unknown
+// paths while no operator key exists.
 func TestOperatorPathsExistWithAKeyOnly(t *testing.T) {
 	binary := build(t)
 	for _, store := range stores {
@@ -370,8 +373,8 @@ func TestOperatorPathsExistWithAKeyOnly(t *testing.T) {
 	}
 }
 
-// TestSeparateOperatorListener checks that with --operator-listen, operators are served only at
-// that address.
+// TestSeparateOperatorListener checks that with --operator-listen, operator keys are accepted
+// only at that address.
 func TestSeparateOperatorListener(t *testing.T) {
 	apart := freeAddress(t)
 	p := serve(t, build(t), stores[0].database(t), "--operator-listen", apart)
@@ -396,7 +399,8 @@ func TestSeparateOperatorListener(t *testing.T) {
 	})
 }
 
-// TestAnOperatorKeyIsRevokedOnEveryNode measures how long another node accepts a revoked key.
+// TestAnOperatorKeyIsRevokedOnEveryNode checks that another node refuses a revoked key within
+// seenWithin.
 func TestAnOperatorKeyIsRevokedOnEveryNode(t *testing.T) {
 	binary, database := build(t), pgtest.URL(t)
 	one := serve(t, binary, database)

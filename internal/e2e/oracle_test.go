@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The oracle states what the contract promises. It is independent: it shares no code
-// with the product.
+// This file is the oracle of the matrix: it computes the expected authorization from the rules
+// of the API. To be independent, it shares no code with the program.
 
 // holding is a permission for the users of a department. An empty department means the whole
 // tenant.
@@ -46,7 +46,7 @@ func parts(permission string) (application, resource, field, action string) {
 	return application, resource, field, action
 }
 
-// covers reports whether the permission held includes the permission asked.
+// covers reports whether a holder of the permission held also has the permission asked.
 func covers(held, asked string) bool {
 	a1, r1, f1, c1 := parts(held)
 	a2, r2, f2, c2 := parts(asked)
@@ -54,14 +54,14 @@ func covers(held, asked string) bool {
 	return sameSide && (r1 == r2 || r1 == "*") && (c1 == c2 || c1 == "*") && (f1 == "" || f1 == "*" || f1 == f2)
 }
 
-// aboutUsers reports whether a permission has an effect if it is held for some departments
-// only.
+// aboutUsers reports whether one of Rolecall's own permissions has an effect if its holder has
+// it for some departments only.
 func aboutUsers(permission string) bool {
 	_, resource, _, _ := parts(permission)
 	return resource == "users" || resource == "sessions" || permission == "roles:assign" || permission == "roles:read"
 }
 
-// may reports whether the principal holds the permission for the users of a department. An
+// may reports whether the principal has the permission for the users of the department. An
 // empty department means the whole tenant.
 func (p *principal) may(permission, department string) bool {
 	return slices.ContainsFunc(p.holds, func(h holding) bool {
@@ -69,7 +69,8 @@ func (p *principal) may(permission, department string) bool {
 	})
 }
 
-// mayAnywhere reports whether the principal holds the permission for any users.
+// mayAnywhere reports whether the principal has the permission in at least one department or
+// in the whole tenant.
 func (p *principal) mayAnywhere(permission string) bool {
 	return slices.ContainsFunc(p.holds, func(h holding) bool {
 		return covers(h.permission, permission) && (h.department == "" || aboutUsers(permission))
@@ -85,7 +86,7 @@ var readable = []string{"email", "name", "department", "externalId", "metadata",
 
 var changeable = []string{"name", "department", "externalId", "metadata"}
 
-// knowing returns the permissions that make a user visible.
+// knowing returns the permissions that let their holder know that a user exists.
 func knowing() []string {
 	all := []string{"users:create", "users:delete", "users:suspend", "users:invite", "users:erase", "users:reset-factors", "users.email:update"}
 	for _, m := range readable {
@@ -103,8 +104,8 @@ func (p *principal) knowsDepartment(department string) bool {
 	return slices.ContainsFunc(knowing(), func(permission string) bool { return p.may(permission, department) })
 }
 
-// is reports whether the principal is the subject itself. A token of the subject is
-// another principal.
+// is reports whether the principal is the subject in a session. It returns false for the
+// subject's API tokens.
 func (p *principal) is(s *subject) bool { return !p.program && p.speaksFor(s) }
 
 func (p *principal) speaksFor(s *subject) bool { return p.id != "" && p.id == s.id }
@@ -114,7 +115,7 @@ func (p *principal) sees(s *subject) bool {
 	return s.exists && (p.speaksFor(s) || p.knowsDepartment(s.department))
 }
 
-// membersOf returns the members of a user of the department that the principal may read.
+// membersOf returns the members that the principal may read of users in the department.
 func (p *principal) membersOf(department string) string {
 	members := []string{"id"}
 	for _, m := range readable {
@@ -125,7 +126,8 @@ func (p *principal) membersOf(department string) string {
 	return strings.Join(members, " ")
 }
 
-// readableMembers returns the members of the subject that the principal may read.
+// readableMembers returns the members of the subject that the principal may read. Users and
+// their tokens may read all members of the user.
 func (p *principal) readableMembers(s *subject) string {
 	if p.speaksFor(s) {
 		return everyMember
@@ -133,18 +135,20 @@ func (p *principal) readableMembers(s *subject) string {
 	return p.membersOf(s.department)
 }
 
-// readsAnything reports whether the principal may read a member of any user.
+// readsAnything reports whether the principal may read at least one member, apart from the id,
+// of users in at least one department.
 func (p *principal) readsAnything() bool {
 	return slices.ContainsFunc(readable, func(m string) bool { return p.mayAnywhere("users." + m + ":read") })
 }
 
-// mayPass reports whether the principal may grant the permissions for the users of a
-// department. An empty department means the whole tenant.
+// mayPass reports whether the principal may grant the permissions to others for the users of
+// the department. An empty department means the whole tenant.
 func (p *principal) mayPass(permissions []string, department string) bool {
 	return p.has(slices.Concat(p.holds, p.grants), permissions, department)
 }
 
-// has reports whether the holdings cover all the permissions for the department.
+// has reports whether the holdings cover all of the permissions for the users of the
+// department.
 func (p *principal) has(holdings []holding, permissions []string, department string) bool {
 	for _, permission := range permissions {
 		if !slices.ContainsFunc(holdings, func(h holding) bool {
@@ -165,7 +169,7 @@ func (p *principal) isBelow(s *subject) bool {
 	})
 }
 
-// expectation describes an expected response. If members is empty, the body is not checked.
+// expectation is an expected response. An empty code or empty members are not checked.
 type expectation struct {
 	status  int
 	code    string
@@ -186,7 +190,8 @@ var (
 	systemRole   = expectation{status: 409, code: "system-role"}
 )
 
-// first returns the first expectation whose condition fails, or else success.
+// first returns the expected response of the first check that does not hold, or success if all
+// checks hold.
 func first(success expectation, checks ...check) expectation {
 	for _, c := range checks {
 		if !c.holds {
@@ -196,7 +201,7 @@ func first(success expectation, checks ...check) expectation {
 	return success
 }
 
-// check is a condition, and the expected response if it is false.
+// check is a condition, and the response that is expected if the condition is false.
 type check struct {
 	holds     bool
 	otherwise expectation

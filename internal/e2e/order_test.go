@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// testOrder sends requests that violate two rules at once. The answer must report the
-// rule that is checked first. Each scenario is one pair of consecutive rules.
+// testOrder sends requests that violate several rules. The response must report only the rule
+// that is checked first. Violations of rules that are checked together must be reported
+// together.
 func testOrder(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	id := w.user(t, "ordered", "Ops")

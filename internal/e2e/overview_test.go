@@ -70,8 +70,8 @@ func testOverview(t *testing.T, p *program) {
 	})
 }
 
-// testExpiredAssignments checks that an expired assignment is listed as expired, with its
-// reach and its expiry.
+// testExpiredAssignments checks that expired role assignments are listed separately, with
+// their reach and their expiry.
 func testExpiredAssignments(t *testing.T, w *world) {
 	user, role, account := w.user(t, "temporary", ""), w.role(t, "Temporary", "shop/a:b"), w.account(t, "Temporary import")
 	end := time.Now().UTC().Add(3 * time.Second).Format(time.RFC3339Nano)
@@ -98,7 +98,8 @@ func testExpiredAssignments(t *testing.T, w *world) {
 	}
 	overview := below("/expiredAssignments")
 	overview["/assignmentCount"], overview["/assignments/0"], overview["/permissions/0"] = 0.0, nil, nil
-	// Only callers who may read roles see the reach and the expiry in the event.
+	// In events, only callers who may read roles see the reach and the expiry of an
+	// assignment.
 	overview["/recentEvents/0/type"], overview["/recentEvents/0/after/departments/0"], overview["/recentEvents/0/after/roleId"] = "role.assigned", "Sales", role
 	auditor := w.holder(t, "overseen-auditor", "", "", "events:read", "users:read")
 	play(t, []scenario{
@@ -108,8 +109,8 @@ func testExpiredAssignments(t *testing.T, w *world) {
 	})
 }
 
-// testRefusedSignIns checks that the overview shows the source of refused sign-ins, and when
-// sign-ins are possible again.
+// testRefusedSignIns checks that after too many failed sign-ins, the overview shows the source
+// that is refused and the time at which it can sign in again.
 func testRefusedSignIns(t *testing.T, w *world) {
 	target := w.member(t, "guessed", "")
 	for range 10 {

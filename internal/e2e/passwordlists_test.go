@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// writeList writes a file of lines and returns its path.
+// writeList writes the lines to a file and returns its path.
 func writeList(t *testing.T, name string, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

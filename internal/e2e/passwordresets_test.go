@@ -17,10 +17,10 @@ const (
 	resetByLink  = "POST /auths/password-resets/complete"
 )
 
-// emailBody returns the body with an address.
+// emailBody returns a request body that contains only an email address.
 func emailBody(email string) string { return `{"email":` + quoted(email) + `}` }
 
-// resetLink requests a password reset for the member and returns the token in the mailed
+// resetLink requests a password reset for the address. It returns the token in the mailed
 // link.
 func (w *world) resetLink(t testing.TB, email string) string {
 	t.Helper()
@@ -117,8 +117,8 @@ func testResetRules(t *testing.T, w *world) {
 	out.do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
 }
 
-// testResetEnumeration requests resets for all kinds of addresses. The responses do not
-// differ, and only one address gets a mail.
+// testResetEnumeration requests resets for known and unknown addresses, and for suspended
+// users and tenants. The responses must be the same, and only the active user gets a mail.
 func testResetEnumeration(t *testing.T, w *world) {
 	w.member(t, "active", "")
 	w.user(t, "pending", "")
@@ -155,7 +155,8 @@ func testResetEnumeration(t *testing.T, w *world) {
 	}
 }
 
-// testResetReplay uses links in every wrong way.
+// testResetReplay uses links that were replaced, and links in another tenant, for a suspended
+// user and for a deleted user.
 func testResetReplay(t *testing.T, w *world) {
 	c := w.member(t, "replayed", "")
 	older := w.resetLink(t, c.email)
@@ -181,7 +182,7 @@ func testResetReplay(t *testing.T, w *world) {
 	w.signIn(t, gone.email)
 }
 
-// testOneReset uses one link many times at once.
+// testOneReset uses one link with many requests at once. Only one may succeed.
 func testOneReset(t *testing.T, w *world) {
 	c := w.member(t, "reset-once", "")
 	token := w.resetLink(t, c.email)
@@ -246,8 +247,9 @@ func testResetLimits(t *testing.T, w *world) {
 	}
 }
 
-// testResetUnderSiege fails to sign in until even the correct password is refused. The link
-// and the new password still work. The reset does not make the browser a known one.
+// testResetUnderSiege sends wrong passwords until even the correct one is refused. A reset
+// link and a sign-in with the new password must still work. The reset must not set a cookie,
+// so the browser does not become a known device.
 func testResetUnderSiege(t *testing.T, w *world) {
 	c := w.member(t, "besieged", "")
 	for range 10 {

@@ -66,8 +66,9 @@ func testPasswordChange(t *testing.T, w *world) {
 	s.check(t, events)
 }
 
-// testPasswordGuessing guesses the password with a stolen session. The limit of these guesses
-// does not affect sign-ins, so the owner can always end the session.
+// testPasswordGuessing guesses the current password in a stolen session, to change it. The
+// guesses are limited, but the limit must not affect sign-ins. So the owner of the account can
+// still end the session.
 func testPasswordGuessing(t *testing.T, w *world) {
 	c := w.guest(t, "guessed", "")
 	for i := range 10 {

@@ -21,11 +21,12 @@ const (
 	startLimit = 30 * time.Second
 	retryEvery = 10 * time.Millisecond
 
-	// waitLimit is how long a test waits for work that the program does after its answer.
+	// waitLimit is the maximum time that a test waits for work that the program does after its
+	// response.
 	waitLimit = 30 * time.Second
 
-	// answerLimit is longer than any request may take. After it, the program is
-	// considered hanging.
+	// answerLimit is longer than any request may take. A program that has not responded until
+	// then is considered to hang.
 	answerLimit = 20 * time.Second
 )
 
@@ -33,7 +34,8 @@ const (
 // the log contains any of them.
 const canary = "canary"
 
-// program is the real program on one store, with the data that the tests record about it.
+// program is the program as a process on one store, with the data that the tests record about
+// it.
 type program struct {
 	process.Server
 	mail     *mailtest.Server // receives its mail; nil without a mail server
@@ -44,7 +46,7 @@ type program struct {
 	operator *caller  // with a key for all tenants, or nil
 }
 
-// TestMain removes the programs that the tests have built.
+// TestMain runs the tests, and then removes the programs that they have built.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, folder := range builds.folders {
@@ -59,22 +61,23 @@ func TestMain(m *testing.M) {
 // cheapHashes is the flag of go build for cheap password hashes.
 const cheapHashes = "-tags=cheap_hashes"
 
-// builds are the programs of this test process, by the flags of go build.
+// builds has the folder of each program that this test process has built. The keys are the
+// flags of go build.
 var builds struct {
 	sync.Mutex
 	folders map[string]string
 }
 
-// build returns the path of the program with cheap password hashes, built from this tree as
-// process.BuildVariable requests. Most tests sign in many users, and none of them measures
-// the cost of a guess.
+// build returns the path of the program with cheap password hashes. Most tests sign in many
+// users, and full hashes would take most of their time. The environment variable that
+// process.BuildVariable names can contain other flags of go build, such as -race.
 func build(t *testing.T) string {
 	t.Helper()
 	return buildWith(t, append(process.BuildFlags(), cheapHashes)...)
 }
 
-// buildWith returns the path of the program, built from this tree with the flags. The first
-// test that needs it builds it.
+// buildWith returns the path of the program, built from this tree with the flags. It builds
+// the program only once in a test process.
 func buildWith(t *testing.T, flags ...string) string {
 	t.Helper()
 	builds.Lock()
@@ -96,8 +99,8 @@ func buildWith(t *testing.T, flags ...string) string {
 	return filepath.Join(builds.folders[key], "rolecall")
 }
 
-// serve starts the program and waits until it is ready. When the test ends, it stops the
-// program, and searches its log for forbidden text.
+// serve starts the program and waits until it is ready. When the test ends, the program is
+// stopped, and the test fails if the log contains forbidden text.
 func serve(t *testing.T, binary, database string, flags ...string) *program {
 	t.Helper()
 	p := newProgram(t, binary, database, flags...)
@@ -132,7 +135,7 @@ func (p *program) kill(t *testing.T) {
 	}
 }
 
-// stop stops the program and checks its exit status.
+// stop stops the program, and checks its exit status and its log.
 func (p *program) stop(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Error(err)
@@ -140,8 +143,8 @@ func (p *program) stop(t *testing.T) {
 	p.checkLog(t)
 }
 
-// poll calls done until it returns true, for waitLimit at most, and reports whether it
-// did. It pauses between the calls, because other tests need the processor.
+// poll calls done repeatedly until it returns true, for at most waitLimit. It reports whether
+// done returned true. poll pauses between the calls, because other tests need the processor.
 func poll(done func() bool) bool {
 	retry, deadline := time.NewTicker(retryEvery), time.After(waitLimit)
 	defer retry.Stop()
@@ -165,7 +168,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// wrongInLog are the texts that the log of a healthy program does not contain, in lower case.
+// wrongInLog are texts, in lower case, that the log of a healthy program does not contain.
 var wrongInLog = []string{"panic", "data race", `"level":"error"`, "level=error", canary}
 
 func (p *program) checkLog(t *testing.T) {
@@ -185,8 +188,8 @@ func (p *program) checkLog(t *testing.T) {
 	}
 }
 
-// containsAny reports whether the text contains one of the parts. It reads the text once for
-// all parts.
+// containsAny reports whether the text contains one of the parts. It reads the text only once,
+// because logs are long and parts are many.
 func containsAny(text string, parts []string) bool {
 	const start = 8
 	byStart := map[string][]string{}
@@ -209,7 +212,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// run runs the command line on the program's store and returns its output.
+// run runs a command of the program on the same store, with the input, and returns its output.
 func (p *program) run(t testing.TB, input string, arguments ...string) string {
 	t.Helper()
 	output, err := p.try(t, input, arguments...)
@@ -219,7 +222,7 @@ func (p *program) run(t testing.TB, input string, arguments ...string) string {
 	return output
 }
 
-// try is like run, for a command that may fail.
+// try is like run, but returns an error if the command fails.
 func (p *program) try(t testing.TB, input string, arguments ...string) (output string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), startLimit)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// testRaces removes access while requests use it. After the response to the removal, the
-// access no longer exists, in any order of the requests.
+// testRaces removes access while other requests use it. After the response to the removal, no
+// request may be allowed.
 func testRaces(t *testing.T, p *program) {
 	t.Run("sign-in", func(t *testing.T) { testEndDuringSignIn(t, newWorld(t, p)) })
 	t.Run("two passwords", func(t *testing.T) { testTwoPasswords(t, newWorld(t, p)) })
@@ -18,8 +18,9 @@ func testRaces(t *testing.T, p *program) {
 	t.Run("two owners", func(t *testing.T) { testTwoOwners(t, p) })
 }
 
-// testEndDuringSignIn signs in with a stolen password again and again until that fails. All
-// sessions of these sign-ins end, also those of sign-ins in progress.
+// testEndDuringSignIn signs in with a stolen password again and again while the password is
+// changed or the user loses access. Afterwards, none of the sessions may be valid, including
+// those of sign-ins in progress.
 func testEndDuringSignIn(t *testing.T, w *world) {
 	for i, race := range []struct {
 		name      string
@@ -80,8 +81,8 @@ func testEndDuringSignIn(t *testing.T, w *world) {
 	}
 }
 
-// testTwoPasswords changes a password from two browsers at once. One succeeds, stays
-// signed in and has the password that it set. The other gets an error.
+// testTwoPasswords changes a user's password in two browsers at once. Only one change may
+// succeed. That browser stays signed in, and its new password must work.
 func testTwoPasswords(t *testing.T, w *world) {
 	w.guest(t, "twice", "")
 	current := password
@@ -121,7 +122,7 @@ func testTwoPasswords(t *testing.T, w *world) {
 	}
 }
 
-// login is signIn with another password.
+// login is like signIn, for a user with the given password.
 func (w *world) login(t *testing.T, name, password string) *caller {
 	t.Helper()
 	a := w.anonymous().do(t, "POST /auths/login", credentials(address(name), password)).expect(t, 200)
@@ -157,8 +158,8 @@ func testLogoutDuringRefresh(t *testing.T, w *world) {
 	}
 }
 
-// testRemovalDuringUse sends many requests at once while their permission is removed. No
-// request that starts after the response to the removal is allowed.
+// testRemovalDuringUse sends many requests at once while a user loses a permission or the
+// session. No request that starts after the response to the removal may be allowed.
 func testRemovalDuringUse(t *testing.T, w *world) {
 	for i, removal := range []struct {
 		name   string
@@ -233,7 +234,8 @@ func testRemovalDuringUse(t *testing.T, w *world) {
 	}
 }
 
-// testTwoOwners has two owners remove each other at the same time, in each possible way.
+// testTwoOwners lets the two owners of a tenant remove each other at the same time, with each
+// pair of actions that remove an owner. Exactly one owner must remain.
 func testTwoOwners(t *testing.T, p *program) {
 	var owner string // the id of the role
 	acts := []func(of string) (line, body string){

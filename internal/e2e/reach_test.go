@@ -142,7 +142,8 @@ func testExpiry(t *testing.T, w *world) {
 	})
 }
 
-// testChangesAtOnce checks that a revoked right is refused for the next request.
+// testChangesAtOnce checks that each change of a user's rights has an effect on the user's
+// next request.
 func testChangesAtOnce(t *testing.T, w *world) {
 	role := w.role(t, "Changing rights", "users:read")
 	c := w.member(t, "changing", "")

@@ -62,7 +62,8 @@ func testTakenBeforeRestore(t *testing.T, w *world) {
 	w.owner.do(t, "POST /users/"+address+"/restore", "").refused(t, 409, "email-taken")
 }
 
-// testRestoreCeiling restores users who had more or fewer permissions than the caller.
+// testRestoreCeiling restores users who had permissions that the caller cannot grant. The
+// users come back without the roles that have these permissions.
 func testRestoreCeiling(t *testing.T, w *world) {
 	admin := w.member(t, "restoring-admin", "")
 	w.assign(t, admin.id, w.builtIn(t, "administrator"), "")
@@ -123,7 +124,8 @@ func testListOfDeleted(t *testing.T, w *world) {
 	}
 }
 
-// testRestoreInParallel restores one user fifty times, while other requests use the address.
+// testRestoreInParallel sends fifty requests at once that restore a deleted user, or create a
+// user with the same address. Only one of them may succeed.
 func testRestoreInParallel(t *testing.T, w *world) {
 	id := w.user(t, "wanted", "")
 	w.owner.do(t, "DELETE /users/"+id, "").expect(t, 204)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// reverseProxy is the proxy before a program in each topology: a server with TLS that serves
-// the pages of several hosts and forwards the program's requests.
+// reverseProxy is a server with TLS that serves several hosts. A host can have pages of its
+// application, or forward requests to a program.
 type reverseProxy struct {
 	port  string
 	mu    sync.Mutex
@@ -20,7 +20,8 @@ type reverseProxy struct {
 	seen  []passage
 }
 
-// passage is a request that the reverse proxy passed on to a program.
+// passage is a request that the reverse proxy has forwarded to a program, and the response's
+// status.
 type passage struct {
 	line    string // METHOD /path
 	session bool   // whether a session cookie came with it
@@ -56,14 +57,14 @@ func newReverseProxy(t *testing.T) *reverseProxy {
 // origin returns the origin of the host.
 func (f *reverseProxy) origin(host string) string { return "https://" + host + ":" + f.port }
 
-// serve gives the host to the handler.
+// serve lets the handler serve the requests to the host.
 func (f *reverseProxy) serve(host string, handler http.Handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hosts[host] = handler
 }
 
-// pass returns a handler that forwards requests to the program like a proxy with TLS.
+// pass returns a handler that forwards requests to the program, as a proxy with TLS does.
 func (f *reverseProxy) pass(p *program) http.Handler {
 	target := &url.URL{Scheme: "http", Host: p.Address}
 	return &httputil.ReverseProxy{
@@ -84,7 +85,7 @@ func (f *reverseProxy) pass(p *program) http.Handler {
 	}
 }
 
-// passed returns the requests that were forwarded since its last call.
+// passed returns the requests that were forwarded since the last call of passed.
 func (f *reverseProxy) passed() []passage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,7 +94,8 @@ func (f *reverseProxy) passed() []passage {
 	return seen
 }
 
-// awaitPassed waits for forwarded requests and returns them.
+// awaitPassed waits until at least one request was forwarded since the last call, and returns
+// the forwarded requests.
 func (f *reverseProxy) awaitPassed(t *testing.T) (seen []passage) {
 	t.Helper()
 	if !poll(func() bool {
@@ -105,8 +107,8 @@ func (f *reverseProxy) awaitPassed(t *testing.T) (seen []passage) {
 	return seen
 }
 
-// page serves a page that contains only the function with which the scripts of the tests
-// call the service, like the scripts of an application.
+// page serves a page of an application. The page contains only the JavaScript functions that
+// the scripts of the tests use to call the service.
 func page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte(pageContent)) // fails only if the browser has disconnected

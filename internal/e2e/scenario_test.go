@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// scenario is one request with the expectations of its response. Empty expectations are not
-// checked.
+// scenario is a request with the expected response. Except for the status, fields that are
+// empty are not checked.
 type scenario struct {
 	name   string // a sentence
 	as     *caller

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// testScripts checks that a text is stored unchanged or refused, and that both stores
-// compare texts in the same way.
+// testScripts checks texts in several scripts, such as Cyrillic. A text must be stored
+// unchanged or refused, and both stores must compare texts in the same way.
 func testScripts(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	t.Run("names", func(t *testing.T) { testScriptsOfNames(t, w) })
@@ -78,8 +78,8 @@ func testScriptsOfAddresses(t *testing.T, w *world) {
 	}
 }
 
-// testOneFolding checks that names of roles, departments and searches are compared with the
-// same folding, which ignores case and marks.
+// testOneFolding checks that case, accents and character width are ignored when role names,
+// departments and search texts are compared.
 func testOneFolding(t *testing.T, w *world) {
 	w.role(t, "Café Équipe")
 	for _, name := range []string{"cafe equipe", "CAFE\u0301 E\u0301QUIPE", "Ｃａｆｅ Équipe"} {
