@@ -55,13 +55,14 @@ func testLogin(t *testing.T, w *world) {
 	third.do(t, "GET /auths/session", "").expect(t, 200)
 }
 
-// cookieForm matches a whole session cookie. It has no Domain and no Expires.
+// cookieForm matches the whole Set-Cookie line of a new session. The line has no Domain and no
+// Expires.
 var cookieForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax$`)
 
-// sessionForm matches the cookie of a session that began less than 100 seconds ago.
+// sessionForm matches the Set-Cookie line of a session that began less than 100 seconds ago.
 var sessionForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=(6047\d\d|604800); HttpOnly; Secure; SameSite=Lax$`)
 
-// deviceForm matches the whole cookie with the known-device token.
+// deviceForm matches the whole Set-Cookie line with the known-device token.
 var deviceForm = regexp.MustCompile(`^rolecall_device=[A-Za-z0-9_-]{64,}; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax$`)
 
 func testCookie(t *testing.T, w *world) {
@@ -225,8 +226,8 @@ func testLogout(t *testing.T, w *world) {
 	}
 }
 
-// testSessionMails checks the mails about sign-ins from new browsers and about tokens that
-// are used again.
+// testSessionMails checks the mails about sign-ins from new browsers and about session tokens
+// that were used again after they had been replaced.
 func testSessionMails(t *testing.T, w *world) {
 	login, agent := credentials(address("owner"), password), "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 	w.owner.do(t, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0}}`).expect(t, 200)

@@ -17,7 +17,8 @@ import (
 // fullHash is the prefix of stored password hashes with the parameters of a release.
 const fullHash = "$argon2id$v=19$m=19456,t=2,p=1$"
 
-// TestUnderSiege attacks a program behind a proxy. The last tests kill its process.
+// TestUnderSiege attacks a program that runs behind a proxy. The last subtests kill the
+// program's process.
 func TestUnderSiege(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores {
@@ -40,8 +41,9 @@ func TestUnderSiege(t *testing.T) {
 	}
 }
 
-// TestReleaseUnderSiege attacks a release with few guesses, because full password hashes are
-// slow. It uses one store, because hashes do not depend on the store.
+// TestReleaseUnderSiege attacks a program with the full password hashes of a release. Such
+// hashes are slow, so the test sends few guesses. It uses only SQLite, because the hashes do
+// not depend on the store.
 func TestReleaseUnderSiege(t *testing.T) {
 	t.Parallel()
 	s := newSiege(t, release(t), filepath.Join(t.TempDir(), "rolecall.db"))
@@ -56,8 +58,8 @@ func TestReleaseUnderSiege(t *testing.T) {
 	t.Run("equal work", func(t *testing.T) { testEqualHashes(t, s) })
 }
 
-// release returns the path of the program with full password hashes, and without the
-// race detector, which makes a hash ten times as expensive.
+// release returns the path of the program with full password hashes. The program is built
+// without the race detector, which makes a hash ten times as expensive.
 func release(t *testing.T) string {
 	t.Helper()
 	return buildWith(t)
@@ -72,23 +74,24 @@ func newSiege(t *testing.T, binary, database string) *siege {
 	return s
 }
 
-// siege is a world behind a proxy that can name any source for its requests.
+// siege is a world whose requests come from a trusted proxy, so that each request can name any
+// source address.
 type siege struct {
 	*world
 	program *program
 	metrics string // URL
 }
 
-// from returns the header line of a request that a source sends through the proxy.
+// from returns the header line that names the source address of a request.
 func from(source string) string { return "x-forwarded-for: " + source }
 
-// guess tries to sign in from a source.
+// guess tries to sign in from the source address.
 func (s *siege) guess(t testing.TB, email, password, source string, header ...string) *answer {
 	t.Helper()
 	return s.anonymous().do(t, "POST /auths/login", credentials(email, password), append([]string{from(source)}, header...)...)
 }
 
-// storm sends n guesses, 16 at a time, and returns the number of responses by status.
+// storm sends n sign-ins, 16 at a time. It returns the number of responses for each status.
 func (s *siege) storm(t *testing.T, n int, attempt func(i int) (email, password, source string)) map[int]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -120,7 +123,7 @@ func (s *siege) storm(t *testing.T, n int, attempt func(i int) (email, password,
 
 var hashesLine = regexp.MustCompile(`(?m)^rolecall_password_hashes_total (\d+)$`)
 
-// hashes returns the number of passwords that the program has hashed.
+// hashes returns the number of password hashes that the program has computed so far.
 func (s *siege) hashes(t *testing.T) int {
 	t.Helper()
 	response, err := http.Get(s.metrics)
@@ -143,7 +146,7 @@ func (s *siege) hashes(t *testing.T) int {
 	return n
 }
 
-// device returns the header line with the known-device token that the response sets.
+// device returns the Cookie header line with the known-device token that the response sets.
 func (a *answer) device(t testing.TB) string {
 	t.Helper()
 	for _, cookie := range a.cookies {
@@ -155,9 +158,9 @@ func (a *answer) device(t testing.TB) string {
 	return ""
 }
 
-// testThousandSources guesses one account's password a thousand times, each time from
-// another source. Only a hundred guesses are checked. The owner signs in at the first
-// attempt, from a browser with a known-device token.
+// testThousandSources guesses one account's password a thousand times, each time from another
+// source. The program must check only a hundred guesses. The owner of the account must still
+// be able to sign in from a browser with a known-device token.
 func testThousandSources(t *testing.T, s *siege) {
 	owner := address("owner")
 	home := s.guess(t, owner, password, "203.0.113.1").device(t)
@@ -191,9 +194,9 @@ func testThousandSources(t *testing.T, s *siege) {
 	t.Run("another browser's mark", func(t *testing.T) { testForeignDevices(t, s, home, elsewhere) })
 }
 
-// testForeignDevices sends known-device tokens that are not valid for the attacked
-// account. They do not make a browser known, and do not stop a valid token from doing
-// so. A valid token has a separate limit.
+// testForeignDevices sends known-device tokens that are not valid for the attacked account.
+// Sign-ins with them must be limited like sign-ins without a token. A valid token next to an
+// invalid one must work. A valid token has a separate limit.
 func testForeignDevices(t *testing.T, s *siege, home string, elsewhere *world) {
 	owner := address("owner")
 	thief := s.guest(t, "thief", "")
@@ -217,8 +220,9 @@ func testForeignDevices(t *testing.T, s *siege, home string, elsewhere *world) {
 	s.guess(t, owner, password, "203.0.113.7", home).refused(t, 429, "too-many-attempts")
 }
 
-// testGuessesAtOnce sends two hundred guesses at once. No more than ten are checked,
-// even if one of the others is right.
+// testGuessesAtOnce sends two hundred wrong passwords at once from one source. The program
+// must check only ten. After that, it must refuse the correct password from this source, but
+// not from another source.
 func testGuessesAtOnce(t *testing.T, s *siege) {
 	s.guest(t, "at-once", "")
 	before := s.hashes(t)
@@ -248,8 +252,8 @@ func testGuessesAtOnce(t *testing.T, s *siege) {
 	s.guess(t, address("at-once"), password, "198.51.100.2").expect(t, 200)
 }
 
-// testSpraying tries one password on many accounts from one source. Between the guesses, the
-// attacker signs in to their own account, which does not reset the limit.
+// testSpraying tries one password on many accounts from one source. In between, the attacker
+// signs in to their own account. These sign-ins must not reset the limit of the source.
 func testSpraying(t *testing.T, s *siege) {
 	s.guest(t, "sprayer", "")
 	before := s.hashes(t)
@@ -274,7 +278,8 @@ func testSpraying(t *testing.T, s *siege) {
 	s.guess(t, address("sprayer"), password, "198.51.100.10").expect(t, 200)
 }
 
-// testEqualHashes checks that the cost of a refused sign-in does not reveal the reason.
+// testEqualHashes checks that each kind of refused sign-in costs one password hash, so that
+// the time does not reveal the reason.
 func testEqualHashes(t *testing.T, s *siege) {
 	s.user(t, "pending", "")
 	suspended := s.guest(t, "suspended", "")
@@ -302,8 +307,9 @@ func testEqualHashes(t *testing.T, s *siege) {
 	}
 }
 
-// testForgedHeaders pretends to be many sources: through the proxy, which appends the
-// real source at the right, and without the proxy, where the header has no effect.
+// testForgedHeaders sends headers with made-up source addresses. Through the proxy, only the
+// address that the proxy has appended at the right counts. Without the proxy, the headers must
+// have no effect.
 func testForgedHeaders(t *testing.T, s *siege) {
 	count := func(name string, guess func(i int) *answer) {
 		t.Helper()

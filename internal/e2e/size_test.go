@@ -13,8 +13,8 @@ import (
 
 var documentedSize = regexp.MustCompile(`One static binary of about (\d+) MiB \((\d+) MB\)`)
 
-// The program is built without CGO_ENABLED=0 and -trimpath, which change its size by
-// less than the tolerance and would compile all packages anew.
+// The test builds the program without CGO_ENABLED=0 and -trimpath. They change its size by
+// less than the tolerance of the test, and would compile all packages again.
 func TestTheDocumentedSizeIsThatOfTheProgram(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// smugglers are requests whose end programs interpret differently. Each contains a
-// hidden request in its body. The program must never treat the hidden request as a
-// separate one.
+// smugglers are requests that can mislead a server about where the request's body ends. Each
+// body contains a hidden request. The program must never serve the hidden request.
 var smugglers = []struct {
 	name string
 	wrap func(s *smuggling, hidden string) string
@@ -94,34 +93,36 @@ var smugglers = []struct {
 	}},
 }
 
-// smuggling is a tenant with a user that a hidden request tries to suspend, and the route of
-// the request.
+// smuggling is a tenant with a user whom the hidden request tries to suspend, and the address
+// at which the requests are sent.
 type smuggling struct {
 	*world
 	address string // where the route begins
 	victim  string
 }
 
-// lines returns the head of a request by the owner.
+// lines returns the first line and the headers of a request by the owner.
 func (s *smuggling) lines(line string, header ...string) string {
 	header = append([]string{line + " HTTP/1.1", "Host: rolecall", "X-Tenant-Schema: " + s.name, "Cookie: session=" + s.owner.token}, header...)
 	return strings.Join(header, "\r\n") + "\r\n\r\n"
 }
 
-// post returns the head of a creation.
+// post returns the first line and the headers of a request that creates a user.
 func (s *smuggling) post(header ...string) string {
 	return s.lines("POST /users", append([]string{"Content-Type: application/json", "Idempotency-Key: " + newKey()}, header...)...)
 }
 
-// coded returns a creation with the header line coding. A server that treats the coding
-// as chunked takes the hidden part for a separate request after the last chunk.
+// coded returns a request that creates a user, with the header line coding. A server that
+// understands the body as chunked ends the request after the empty chunk, and takes the hidden
+// part for the next request.
 func (s *smuggling) coded(coding, hidden string) string {
 	return s.post(coding, length("0\r\n\r\n"+hidden)) + "0\r\n\r\n" + hidden
 }
 
 func (s *smuggling) chunked(body string) string { return s.post("Transfer-Encoding: chunked") + body }
 
-// old returns the head of a creation in HTTP/1.0, which has no chunks.
+// old returns the head of an HTTP/1.0 request that creates a user. HTTP/1.0 has no chunked
+// bodies, but the head names the chunked coding.
 func (s *smuggling) old() string {
 	return strings.Replace(s.post("Connection: keep-alive", "Transfer-Encoding: chunked"), "HTTP/1.1", "HTTP/1.0", 1)
 }
@@ -130,8 +131,8 @@ func length(body string) string { return fmt.Sprintf("Content-Length: %d", len(b
 
 func chunk(content string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(content), content) }
 
-// send sends the bytes, and then a request that ends the connection. It returns all data
-// that it receives.
+// send sends raw, and then a request that asks the server to close the connection. It returns
+// all data that the server sends.
 func (s *smuggling) send(t *testing.T, raw string) string {
 	t.Helper()
 	const patience = time.Second // how long a server may wait for the rest of a body
@@ -148,7 +149,7 @@ func (s *smuggling) send(t *testing.T, raw string) string {
 	return string(answers)
 }
 
-// suspended reports whether the victim is suspended, and resumes them.
+// suspended reports whether the victim is suspended. If so, suspended resumes the victim.
 func (s *smuggling) suspended(t *testing.T) bool {
 	t.Helper()
 	if s.owner.do(t, "GET /users/"+s.victim, "").expect(t, 200).text("/status") != "suspended" {
@@ -158,8 +159,9 @@ func (s *smuggling) suspended(t *testing.T) bool {
 	return true
 }
 
-// TestRequestSmuggling sends each request on every route to the program. Then it requests the
-// caller's identity on connections that a proxy may use again.
+// TestRequestSmuggling sends all smugglers directly, through nginx and through HAProxy. After
+// each of them, it sends ordinary requests. A proxy may send these on the same connection to
+// the program, so the test checks that they get their own responses.
 func TestRequestSmuggling(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"), "--trusted-proxies", "127.0.0.1")
@@ -191,8 +193,8 @@ func TestRequestSmuggling(t *testing.T) {
 	}
 }
 
-// whoAmI requests the caller's identity on the route. It fails the test if the response
-// belongs to another request.
+// whoAmI requests the caller's identity. It fails the test if the response belongs to another
+// request.
 func (s *smuggling) whoAmI(t *testing.T, after string) {
 	t.Helper()
 	r := s.owner.request(t, "GET /auths/session", "")

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// testCancelStorm lets clients disconnect at random moments of their requests while
-// others write. Every acknowledged change exists, no write of another client is lost,
-// and a repeat with the same key does not write twice.
+// testCancelStorm lets half of the clients disconnect at random moments of their requests.
+// Every acknowledged change must exist, and no change of another client may be lost. If a
+// client repeats a creation with the same idempotency key, the user must be created only once.
 func testCancelStorm(t *testing.T, p *program) {
 	const workers, each = 16, 40
 	w := newWorld(t, p)
@@ -72,7 +72,7 @@ func testCancelStorm(t *testing.T, p *program) {
 	}
 }
 
-// leaveDuringPatch changes the target and does not wait for the answer.
+// leaveDuringPatch sends a change of the user and disconnects after at most 4 milliseconds.
 func (w *world) leaveDuringPatch(t *testing.T, target string) {
 	ctx, leave := context.WithTimeout(t.Context(), rand.N(4*time.Millisecond))
 	defer leave()

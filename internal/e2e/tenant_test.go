@@ -41,7 +41,8 @@ func testReadingTenant(t *testing.T, w *world) {
 	})
 }
 
-// testSummary checks the parts of the summary of the tenant, and that a reach shows none.
+// testSummary checks the parts of the tenant's summary. Callers whose permissions are limited
+// to a department must get 403.
 func testSummary(t *testing.T, w *world) {
 	before := w.owner.do(t, "GET /tenant/summary", "").expect(t, 200)
 	user := w.owner.do(t, "POST /users", `{"email":"ada@example.org","name":"Ada Lovelace","invite":true}`).expect(t, 201).text("/id")
@@ -78,7 +79,8 @@ func testSummary(t *testing.T, w *world) {
 	}
 }
 
-// testSettings checks the bounds of every setting.
+// testSettings checks the minimum, the maximum and the default of each setting that is a
+// number, and the other members that a change of the tenant can contain.
 func testSettings(t *testing.T, w *world) {
 	patch := func(name, body string, faults ...string) scenario {
 		s := scenario{name: name, as: w.owner, send: "PATCH /tenant", body: body, status: 200, members: everyTenantMember}
@@ -128,8 +130,9 @@ func testSettings(t *testing.T, w *world) {
 	play(t, factorScenarios(t, w, patch))
 }
 
-// factorScenarios test the settings that are not numbers, and those that depend on each
-// other. After the last scenario, users without a second factor have no session.
+// factorScenarios returns scenarios about settings that are not numbers or that depend on each
+// other. The last one requires a second factor, so sessions of users without one are not valid
+// afterwards.
 func factorScenarios(t *testing.T, w *world, patch func(name, body string, faults ...string) scenario) []scenario {
 	role, foreign := w.builtIn(t, "administrator"), newWorld(t, w.program).builtIn(t, "administrator")
 	set := func(settings string) string { return `{"settings":{` + settings + `}}` }

@@ -54,7 +54,8 @@ func testIsolation(t *testing.T, p *program) {
 	}
 }
 
-// anonymousBody returns the body of a problem without the parts that differ for each request.
+// anonymousBody returns the body of a problem without the members requestId and instance,
+// which differ for each request.
 func anonymousBody(t *testing.T, a *answer) string {
 	t.Helper()
 	var problem map[string]any
@@ -70,8 +71,8 @@ func anonymousBody(t *testing.T, a *answer) string {
 	return string(b)
 }
 
-// testEqualAnswers compares answers that must be indistinguishable, except for the
-// request id and the date.
+// testEqualAnswers checks that responses do not reveal whether a user, a tenant or a session
+// exists. They must be equal apart from the request id, the instance and the date.
 func testEqualAnswers(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	w.user(t, "pending", "")
@@ -152,8 +153,8 @@ func testLifeOfTenant(t *testing.T, p *program) {
 	w.anonymous().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
 }
 
-// awaitStatus repeats a request until a change by another process has arrived, which takes
-// at most a second.
+// awaitStatus repeats a request until the response has the status. A change by another process
+// has an effect after at most a second.
 func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 	t.Helper()
 	if !poll(func() bool {
@@ -165,7 +166,8 @@ func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 	return a
 }
 
-// testGuessing checks the limits of failed sign-ins, each from separate sources.
+// testGuessing checks the limit of failed sign-ins per account and source. The limit must be
+// the same for unknown accounts and must not affect other tenants.
 func testGuessing(t *testing.T, p *program) {
 	one, two := newWorld(t, p), newWorld(t, p)
 	try := func(w *world, name, secret string) *answer {

@@ -16,7 +16,7 @@ func testTokens(t *testing.T, p *program) {
 	t.Run("fixation", func(t *testing.T) { testFixation(t, newWorld(t, p)) })
 }
 
-// timestamp returns the time at a JSON pointer.
+// timestamp returns the time at a JSON pointer of the response.
 func timestamp(t *testing.T, a *answer, pointer string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, a.text(pointer))
@@ -26,19 +26,21 @@ func timestamp(t *testing.T, a *answer, pointer string) time.Time {
 	return at
 }
 
-// grace sets how long an old token works after its successor was used.
+// grace sets for how many seconds a replaced session token works after its successor was first
+// used.
 func (w *world) grace(t *testing.T, seconds int) {
 	t.Helper()
 	w.owner.do(t, "PATCH /tenant", fmt.Sprintf(`{"settings":{"refreshGraceSeconds":%d}}`, seconds)).expect(t, 200)
 }
 
-// refreshed returns the caller with the successor of the token, which is not used yet.
+// refreshed refreshes the session. It returns a caller with the new token, which has not been
+// used yet.
 func (c *caller) refreshed(t *testing.T) *caller {
 	t.Helper()
 	return c.with(c.do(t, "POST /auths/refresh", "").expect(t, 200).session(t))
 }
 
-// together sends the request n times at once and returns the answers.
+// together sends the request n times at once. It returns the n responses.
 func (c *caller) together(t *testing.T, n int, line, body string) []*answer {
 	t.Helper()
 	answers := make([]*answer, n)
@@ -60,8 +62,9 @@ func (c *caller) together(t *testing.T, n int, line, body string) []*answer {
 	return answers
 }
 
-// testParallelRefreshes refreshes in fifty tabs of a browser at once, and continues with
-// the returned tokens. There is one successor, and the session does not end.
+// testParallelRefreshes refreshes one session with fifty requests at once, as tabs of a
+// browser may do. All must get the same new token. Requests with the old and the new token at
+// the same time must not end the session.
 func testParallelRefreshes(t *testing.T, w *world) {
 	c := w.guest(t, "tabs", "")
 	for range 3 {
@@ -94,8 +97,9 @@ func testParallelRefreshes(t *testing.T, w *world) {
 	s.check(t, overview)
 }
 
-// testLostAnswers loses the response of a refresh, again and again. Even without a grace
-// period, the old token works and returns the same successor, until that is used.
+// testLostAnswers refreshes a session repeatedly with the same token, as a client does that
+// did not get the response. Until the new token is used, the old token must work, and each
+// refresh must return the same new token. This also holds if the grace period is 0.
 func testLostAnswers(t *testing.T, w *world) {
 	w.grace(t, 0)
 	c := w.guest(t, "lossy", "")
@@ -113,8 +117,9 @@ func testLostAnswers(t *testing.T, w *world) {
 	lost.do(t, "GET /auths/session", "").expect(t, 200)
 }
 
-// testStolenTokens uses retired tokens, as a thief with a copy does, or an owner if the thief
-// was faster. The session ends for both, and there is one event about it.
+// testStolenTokens uses session tokens that were replaced, as a thief with a copied cookie
+// does. This must end the session for both the thief and the user, and must cause exactly one
+// event.
 func testStolenTokens(t *testing.T, w *world) {
 	w.grace(t, 0)
 	for _, theft := range []struct {
@@ -148,8 +153,8 @@ func testStolenTokens(t *testing.T, w *world) {
 	}
 }
 
-// testGrace checks that the old token works within the grace period for concurrent
-// requests, and no longer than the current setting allows.
+// testGrace checks that a replaced token works within the grace period. If the setting is
+// shortened, the new value also applies to tokens that were replaced before.
 func testGrace(t *testing.T, w *world) {
 	w.grace(t, 300)
 	old := w.guest(t, "graceful", "")
@@ -176,7 +181,9 @@ func testGrace(t *testing.T, w *world) {
 	both.do(t, "GET /auths/session", "", "cookie: session="+both.token+"; session="+newer.token).expect(t, 200)
 }
 
-// testFixation signs in with tokens that another user chose.
+// testFixation signs in a user while the request contains the session token of an attacker.
+// The new session must have another token, so that the attacker does not get the user's
+// session. A token in the query or in the body must have no effect.
 func testFixation(t *testing.T, w *world) {
 	thief, victim := w.guest(t, "thief", ""), w.guest(t, "fixed", "")
 	in := thief.do(t, "POST /auths/login", credentials(victim.email, password)).expect(t, 200)

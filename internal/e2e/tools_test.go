@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// tool returns the path of a third-party program. Without it, the test is skipped, or fails
-// where all tests must run.
+// tool returns the path of a program that is not part of this module. If the program is not
+// installed, the test is skipped. In CI, and where ROLECALL_REQUIRE_TOOLS is set, the test
+// fails.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {

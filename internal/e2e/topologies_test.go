@@ -25,7 +25,8 @@ func TestTopologies(t *testing.T) {
 
 const owner = "owner@" + canary + ".example"
 
-// serveBehind starts a program with the tenant acme, behind a reverse proxy on this machine.
+// serveBehind starts a program that has the tenant acme and trusts a reverse proxy at
+// 127.0.0.1.
 func serveBehind(t *testing.T, binary string, flags ...string) *program {
 	t.Helper()
 	p := serve(t, binary, filepath.Join(t.TempDir(), "rolecall.db"), append(flags, "--trusted-proxies", "127.0.0.1")...)
@@ -33,12 +34,12 @@ func serveBehind(t *testing.T, binary string, flags ...string) *program {
 	return p
 }
 
-// signIn returns a script that signs the owner in and returns the status.
+// signIn returns a script that signs the owner in and returns the status of the response.
 func signIn(service string) string {
 	return fmt.Sprintf(`return (await call(%q, 'POST /auths/login', %s)).status`, service, credentials(owner, password))
 }
 
-// expect runs the script in the page and checks its result.
+// expect runs the script in the page and compares its result with want.
 func expect(t *testing.T, tab *browser.Tab, what, want, script string) {
 	t.Helper()
 	if got := tab.Run(t, script); got != want {
@@ -46,9 +47,10 @@ func expect(t *testing.T, tab *browser.Tab, what, want, script string) {
 	}
 }
 
-// work is a script of a typical application. It creates a user, follows Location,
-// changes the user with its ETag, fails with the old ETag, and requests a resource that
-// does not exist.
+// work returns a script that does the work of a typical application. It creates a user, reads
+// the user at the address in Location, and changes the user with the ETag. Then it uses the
+// ETag again, which must fail, requests a user with an invalid id, and deletes the user. The
+// script returns the statuses.
 func work(service, host string) string {
 	return fmt.Sprintf(`
 const service = %q
@@ -66,7 +68,8 @@ return [created, read, changed, stale, none, deleted].map(answer => answer.statu
 
 const worked = "201 200 200 412 400 204 true"
 
-// onlyCookies checks that the tab has exactly these cookies.
+// onlyCookies checks that the tab has exactly these cookies, in addition to the known-device
+// cookie. It ignores the values.
 func onlyCookies(t *testing.T, tab *browser.Tab, want ...browser.Cookie) {
 	t.Helper()
 	got := map[browser.Cookie]bool{}
@@ -149,8 +152,9 @@ func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
 	expect(t, tab, "session in the end", "200", fmt.Sprintf(`return (await call(%q, 'GET /auths/session')).status`, id))
 }
 
-// testOtherSite checks that an allowed origin on another site gets an error that
-// explains why users cannot sign in from it.
+// testOtherSite checks that users cannot sign in from an allowed origin on another site,
+// because browsers would not send the cookie. The response must have the error code
+// cross-site.
 func testOtherSite(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
 	f := newReverseProxy(t)

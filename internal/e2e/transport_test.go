@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// checked is a transport that returns an error if a response breaks the document or one of
-// the rules for every response.
+// checked is an HTTP transport that compares every response with the OpenAPI document and with
+// the rules of alwaysTrue. If a response breaks one of them, checked returns an error.
 type checked struct {
 	program *program
 	next    http.RoundTripper
 }
 
-// RoundTrip sends the request. The error names the broken rule.
+// RoundTrip sends the request. If the response breaks a rule, the error names the rule.
 func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if err != nil {
@@ -36,7 +36,8 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// remember stores the returned tokens, to search the log for them.
+// remember stores the values of the response's cookies, so that checkLog can search the log
+// for them.
 func (p *program) remember(response *http.Response) {
 	for _, cookie := range response.Cookies() {
 		if cookie.Value != "" {
@@ -47,7 +48,7 @@ func (p *program) remember(response *http.Response) {
 	}
 }
 
-// checkResponse returns the rule that a response breaks, or nil.
+// checkResponse returns an error that names the rule that the response breaks, or nil.
 func (d *document) checkResponse(request *http.Request, response *http.Response, body []byte) error {
 	if err := alwaysTrue(request, response, body); err != nil {
 		return err
@@ -64,8 +65,9 @@ func (d *document) checkResponse(request *http.Request, response *http.Response,
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// inside are patterns of internal details that no response may contain, in lower case. Each
-// has a text that every match contains, because the search for a text is much faster.
+// inside are patterns of internal details that no response may contain. They match text in
+// lower case. Each pattern has a fixed text that every match contains, because a search for
+// fixed text is much faster.
 var inside = []struct {
 	text string
 	form *regexp.Regexp
@@ -87,7 +89,8 @@ var inside = []struct {
 	{"/tmp/", regexp.MustCompile(`/tmp/`)},
 }
 
-// findInside returns an internal detail that the body contains, or an empty text.
+// findInside returns the first internal detail that the body contains, or "" if it contains
+// none.
 func findInside(body []byte) string {
 	lower := bytes.ToLower(body)
 	for _, part := range inside {
@@ -98,7 +101,7 @@ func findInside(body []byte) string {
 	return ""
 }
 
-// alwaysTrue checks the rules for every response of every operation.
+// alwaysTrue checks the rules that hold for every response of every operation.
 func alwaysTrue(request *http.Request, response *http.Response, body []byte) error {
 	h := response.Header
 	switch {
@@ -154,7 +157,8 @@ func checkProblem(request *http.Request, response *http.Response, body []byte) e
 	return checkRefusalHeaders(response)
 }
 
-// checkRefusalHeaders checks the headers that belong to a status.
+// checkRefusalHeaders checks that a refusal has the headers that its status requires, such as
+// Retry-After for 429.
 func checkRefusalHeaders(response *http.Response) error {
 	wanted := map[int][]string{
 		401: {"Www-Authenticate"}, 405: {"Allow"}, 429: {"Retry-After"}, 503: {"Retry-After"},

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// testTrespass sends the operations from another site, with credentials of another tenant,
-// and with another user's cursor.
+// testTrespass sends all operations from pages of other sites, without a session, with invalid
+// tokens and in a suspended tenant. It also uses cursors of other users.
 func testTrespass(t *testing.T, p *program) {
 	t.Run("other sites", func(t *testing.T) { testEveryOperationCrossSite(t, newWorld(t, p)) })
 	t.Run("cursors", func(t *testing.T) { testCursorsOfOthers(t, newWorld(t, p)) })
@@ -20,11 +20,12 @@ func testTrespass(t *testing.T, p *program) {
 	t.Run("safe methods", func(t *testing.T) { testSafeMethods(t, newWorld(t, p)) })
 }
 
-// line returns a request for the operation about the user and the role.
+// line returns "METHOD /path" of the operation, with the ids of the user and the role in the
+// path.
 func (op *operation) line(user, role string) string { return op.about(user, role, never) }
 
-// about returns a request for the operation about the user, the role and the service
-// account.
+// about returns "METHOD /path" of the operation, with the ids of the user, the role and the
+// service account in the path.
 func (op *operation) about(user, role, account string) string {
 	id := user
 	switch {
@@ -40,12 +41,13 @@ func (op *operation) about(user, role, account string) string {
 	return line
 }
 
-// isOperators reports whether the operation is for operators. Such operations accept no
-// session.
+// isOperators reports whether the operation requires an operator key. Such operations accept
+// no session.
 func (op *operation) isOperators() bool { return strings.HasPrefix(op.path, "/operator/") }
 
-// testEveryOperationCrossSite sends every operation that changes something as a browser
-// sends it for a page of another site.
+// testEveryOperationCrossSite sends every operation that changes something with the headers
+// that a browser sends for a page of another site. All must be refused and must change
+// nothing.
 func testEveryOperationCrossSite(t *testing.T, w *world) {
 	user, role := w.user(t, "crossed", ""), w.role(t, "Crossed")
 	before := w.owner.readAll(t, "/events?limit=200")
@@ -98,7 +100,7 @@ func testCursorsOfOthers(t *testing.T, w *world) {
 	play(t, scenarios)
 }
 
-// other returns another character of the same alphabet.
+// other returns a character that differs from c and can be in a cursor or a token.
 func other(c byte) byte {
 	if c == 'A' {
 		return 'B'
@@ -106,7 +108,8 @@ func other(c byte) byte {
 	return 'A'
 }
 
-// comparable returns a refusal without the request id, the path and the date.
+// comparable returns the status, the headers and the body of a refusal as text, without the
+// parts that differ for each request.
 func (a *answer) comparable(t *testing.T) string {
 	header := a.header.Clone()
 	for _, name := range []string{"X-Request-Id", "Date"} {
@@ -115,8 +118,8 @@ func (a *answer) comparable(t *testing.T) string {
 	return fmt.Sprint(a.status, header, anonymousBody(t, a))
 }
 
-// testEveryOperationWithoutSession checks that without a session in the tenant, every
-// operation returns the same answer, whether or not the tenant exists.
+// testEveryOperationWithoutSession checks that an operation returns the same response to all
+// callers without a valid session in the tenant, whether or not the tenant exists.
 func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	for _, op := range w.program.document.operations {
@@ -156,9 +159,10 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	}
 }
 
-// testEveryOperationByBearer checks that every operation answers an invalid token like a
-// revoked one, from any origin. With another credential in the request, the token is
-// rejected. Outside of its header, a token has no effect.
+// testEveryOperationByBearer sends every operation with bearer tokens. An invalid token must
+// get the same response as a revoked one. A request with a token and a session must be
+// refused. A token in another place than the Authorization header must have no effect. Valid
+// tokens are accepted from any origin.
 func testEveryOperationByBearer(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	account := w.account(t, "Shop", "shop/a:b")
@@ -220,8 +224,7 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 	c.do(t, "GET /auths/check?permission=shop/a:b", "").expect(t, 204)
 }
 
-// openPaths are the paths of operations that require no session. They authenticate by the
-// body.
+// openPaths are the paths of the operations that require no session.
 var openPaths = []string{
 	"/auths/login", "/auths/login/second-factor", "/auths/login/enrolment", "/auths/logout", "/auths/invitations/accept",
 	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in",
@@ -254,8 +257,8 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	accept(token).expect(t, 200)
 }
 
-// testSafeMethods sends all safe requests as a caller with all permissions. They must
-// change nothing.
+// testSafeMethods sends GET, HEAD, OPTIONS and TRACE to all paths except those of operators,
+// as the owner. Apart from events about exports, nothing may change.
 func testSafeMethods(t *testing.T, w *world) {
 	user, role, account := w.user(t, "crawled", ""), w.role(t, "Crawled"), w.account(t, "Crawled")
 	w.assign(t, user, role, "")

@@ -18,7 +18,7 @@ const (
 	noAgent = "user-agent: " // without it, the test's client sends its own
 )
 
-// signInWith signs a user in with an additional header line.
+// signInWith signs a user in. The request has one more header line.
 func (w *world) signInWith(t *testing.T, email, line string) *caller {
 	t.Helper()
 	a := w.anonymous().do(t, "POST /auths/login", credentials(email, password), line).expect(t, 200)
@@ -79,7 +79,7 @@ func testListOfSessions(t *testing.T, w *world) {
 	})
 }
 
-// clearing is the header that removes the session cookie.
+// clearing is the Set-Cookie value that removes the session cookie.
 const clearing = "session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"
 
 func testEndingSessions(t *testing.T, w *world) {
@@ -142,7 +142,7 @@ func userSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// listingAccess is the expected answer to a principal who lists the subject's sessions
+// listingAccess returns the expected response when the principal lists the subject's sessions
 // or tokens.
 func (p *principal) listingAccess(s *subject) expectation {
 	return first(done(200, "items nextCursor"),

@@ -13,8 +13,8 @@ import (
 // password is the password of all users in the tests.
 const password = canary + " correct horse battery"
 
-// world is the tenant of one test, with a separate source address, so that tests do not
-// count against each other's limits.
+// world is the tenant of one test. Its requests come from a separate loopback address, so that
+// tests do not use up each other's limits.
 type world struct {
 	program *program
 	client  *http.Client
@@ -23,7 +23,7 @@ type world struct {
 	owner   *caller
 }
 
-// newWorld creates a tenant by the command line and signs its owner in.
+// newWorld creates a tenant by the command line and signs in the tenant's owner.
 func newWorld(t *testing.T, p *program) *world {
 	t.Helper()
 	n := p.worlds.Add(1)
@@ -50,7 +50,7 @@ func (w *world) connectFrom(t *testing.T, source net.IP) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// address returns an address that is easy to find in a log.
+// address returns an email address that is easy to find in a log.
 func address(name string) string { return name + "@" + canary + ".example" }
 
 // anonymous returns a caller without a session.
@@ -68,7 +68,7 @@ func (w *world) signIn(t testing.TB, email string) *caller {
 	return &caller{world: w, tenant: w.name, token: a.session(t), id: a.text("/user/id"), email: email}
 }
 
-// user creates a user, in a department unless that is empty, and returns the id.
+// user creates a user and returns the id. If department is empty, the user has no department.
 func (w *world) user(t testing.TB, name, department string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"email":%s,"name":%s}`, quoted(address(name)), quoted("User "+name))
@@ -78,7 +78,7 @@ func (w *world) user(t testing.TB, name, department string) string {
 	return w.owner.do(t, "POST /users", body).expect(t, 201).text("/id")
 }
 
-// member creates a user and signs them in.
+// member creates a user with a password and signs the user in.
 func (w *world) member(t testing.TB, name, department string) *caller {
 	t.Helper()
 	w.user(t, name, department)
@@ -103,7 +103,8 @@ func roleBody(name string, permissions, grants []string) string {
 	return fmt.Sprintf(`{"name":%s,"permissions":%s,"grants":%s}`, quoted(name), list(permissions), list(grants))
 }
 
-// assign assigns a role to a user. The body can contain a reach, and can be empty.
+// assign assigns a role to a user. body is the body of the request, such as that of within. If
+// body is empty, the role applies to the whole tenant.
 func (w *world) assign(t testing.TB, user, role, body string) {
 	t.Helper()
 	if a := w.owner.do(t, "PUT /users/"+user+"/roles/"+role, body); a.status != 200 && a.status != 201 {
@@ -111,7 +112,7 @@ func (w *world) assign(t testing.TB, user, role, body string) {
 	}
 }
 
-// within returns the body of an assignment for the users of a department.
+// within returns the body that assigns a role for the users of one department.
 func within(department string) string {
 	return `{"reach":{"departments":[` + quoted(department) + `]}}`
 }
@@ -122,8 +123,9 @@ func (w *world) builtIn(t testing.TB, key string) string {
 	return w.owner.do(t, "GET /roles?key="+key, "").expect(t, 200).text("/items/0/id")
 }
 
-// holder creates a user with a role of the permissions and signs them in. The role is for the
-// users of the department reach, or for the whole tenant if reach is empty.
+// holder creates a user in the department, assigns a new role with the permissions, and signs
+// the user in. The role applies to the users of the department reach, or to the whole tenant
+// if reach is empty.
 func (w *world) holder(t testing.TB, name, department, reach string, permissions ...string) *caller {
 	t.Helper()
 	c := w.member(t, name, department)
