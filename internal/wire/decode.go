@@ -17,8 +17,8 @@ import (
 
 // Unmarshaler is a type that reads its own JSON.
 type Unmarshaler interface {
-	// UnmarshalWire reads the value, or adds its field errors to d. The syntax of the value
-	// was checked.
+	// UnmarshalWire sets the receiver from value, or adds field errors to d. pointer is the JSON
+	// pointer of value. The caller has checked the syntax of value.
 	UnmarshalWire(d *Decoding, pointer string, value jsontext.Value)
 }
 
@@ -48,7 +48,8 @@ func (dec *Decoder) Decode(body []byte, v reflect.Value, allowed func(member str
 	return d.FieldErrors, d.denied
 }
 
-// Continue reads an object that is part of a document that Decode is reading.
+// Continue reads value into v. value is an object inside the document that d decodes, and pointer
+// is its JSON pointer. Continue adds field errors to d.
 func (dec *Decoder) Continue(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 	d.object(pointer, value, dec.members, v)
 }
@@ -56,7 +57,7 @@ func (dec *Decoder) Continue(d *Decoding, pointer string, value jsontext.Value, 
 // Immutable is the type of a member that can be set only at creation.
 type Immutable struct{}
 
-// UnmarshalWire refuses the member.
+// UnmarshalWire adds a field error, because the member cannot be changed.
 func (Immutable) UnmarshalWire(d *Decoding, pointer string, _ jsontext.Value) {
 	d.Add(pointer, "immutable", "cannot be changed by this operation")
 }
@@ -65,7 +66,7 @@ func (Immutable) UnmarshalWire(d *Decoding, pointer string, _ jsontext.Value) {
 type Decoding struct {
 	rolecall.FieldErrors
 	allowed func(member string, value jsontext.Value) error
-	denied  error // the caller may not set one of the members
+	denied  error // the first error of allowed
 }
 
 // decodeFunc reads the value into v, or adds its field errors to d.
@@ -91,7 +92,8 @@ func decodedMembers(t reflect.Type, index []int) []decodedMember {
 	return members
 }
 
-// object reads the members of value into v. Unknown and missing members are field errors.
+// object reads the members of value into v. It adds a field error for each unknown member and each
+// missing required member.
 func (d *Decoding) object(at string, value jsontext.Value, members []decodedMember, v reflect.Value) {
 	allowed := d.allowed
 	d.allowed = nil // allowed applies only to the members of the document, not of nested objects
@@ -126,8 +128,8 @@ func (d *Decoding) object(at string, value jsontext.Value, members []decodedMemb
 	}
 }
 
-// Unknown adds the field error of an unknown member. If a known name differs only in case, the
-// error suggests it.
+// Unknown adds a field error for the member name, which is not among the known names. If a known
+// name differs only in upper and lower case, the error suggests that name.
 func (d *Decoding) Unknown(at, name string, names []string) {
 	detail := "is not a member of this body"
 	for _, known := range names {
@@ -151,7 +153,8 @@ func (d *Decoding) Each(at string, value jsontext.Value, fn func(name string, va
 	return true
 }
 
-// Text returns the string, or adds a field error and returns false if value is not a string.
+// Text returns value as text. If value is not a string in UTF-8, Text adds a field error and
+// returns false.
 func (d *Decoding) Text(pointer string, value jsontext.Value) (string, bool) {
 	if value.Kind() != jsontext.KindString {
 		d.Add(pointer, "type", "must be a string")
@@ -205,7 +208,7 @@ func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
 
 func isNull(value jsontext.Value) bool { return value.Kind() == jsontext.KindNull }
 
-// unlessNull returns a decodeFunc that ignores null: the field does not change.
+// unlessNull returns a decodeFunc that leaves the field unchanged if the value is null.
 func unlessNull(decode decodeFunc) decodeFunc {
 	return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 		if !isNull(value) {
@@ -243,8 +246,8 @@ func decodeTextOf(d *Decoding, pointer string, value jsontext.Value, v reflect.V
 	}
 }
 
-// decodePointer reads a value into a new variable and sets the pointer to it. For null and
-// for a wrong value, the pointer is nil.
+// decodePointer returns a decodeFunc that reads a value into a new variable, and sets the pointer
+// to this variable. For null and for an invalid value, the pointer stays nil.
 func decodePointer(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
@@ -255,7 +258,8 @@ func decodePointer(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	})
 }
 
-// decodeOptional reads the Value of an Optional, and records that it is Set.
+// decodeOptional returns a decodeFunc that sets Set of a rolecall.Optional to true, and reads the
+// value into its Value.
 func decodeOptional(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	f, _ := t.FieldByName("Value")
 	decode := decodeOf(f.Type, tag)
@@ -265,7 +269,7 @@ func decodeOptional(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	}
 }
 
-// decodeSlice reads an array. Null is an empty array.
+// decodeSlice returns a decodeFunc that reads an array into a slice. For null, the slice stays nil.
 func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	expected := "must be an array"
@@ -286,7 +290,8 @@ func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	})
 }
 
-// decodeMap reads an object with any member names. Null is an empty object.
+// decodeMap returns a decodeFunc that reads an object with any member names into a map. For null,
+// the map stays nil.
 func decodeMap(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
@@ -299,7 +304,8 @@ func decodeMap(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	})
 }
 
-// members yields the members of an object whose syntax was checked.
+// members yields the names and values of the members of an object. The caller has checked the
+// syntax of the object.
 func members(object jsontext.Value) func(func(string, jsontext.Value) bool) {
 	return func(yield func(string, jsontext.Value) bool) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(object))
@@ -318,7 +324,8 @@ func members(object jsontext.Value) func(func(string, jsontext.Value) bool) {
 	}
 }
 
-// Elements yields the elements of an array whose syntax was checked.
+// Elements yields the index and the value of each element of an array. The caller has checked the
+// syntax of the array.
 func Elements(array jsontext.Value) func(func(int, jsontext.Value) bool) {
 	return func(yield func(int, jsontext.Value) bool) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(array))
@@ -332,13 +339,14 @@ func Elements(array jsontext.Value) func(func(int, jsontext.Value) bool) {
 	}
 }
 
-// MemberPointer returns the JSON pointer of a member. It shortens a long name, because a client
-// chose the name.
+// MemberPointer returns the JSON pointer of the member name in the object at pointer. It shortens a
+// long name, because a client may have chosen the name.
 func MemberPointer(pointer, name string) string {
 	return pointer + "/" + rolecall.EscapePointer(Bounded(name))
 }
 
-// Bounded shortens a name from a client to the maximum length that a response may repeat.
+// Bounded shortens a name that a client chose to about 64 bytes, because a response should not
+// repeat longer names.
 func Bounded(name string) string {
 	const most = 64
 	if len(name) <= most {
@@ -351,8 +359,9 @@ func Bounded(name string) string {
 	return name[:cut] + "…"
 }
 
-// Merge returns the field errors in faults and in more. It leaves out an error in more if faults has
-// an error for the same value or for a value that contains it.
+// Merge returns the field errors of faults, followed by those of more. It leaves out an error of
+// more if faults has an error for the same value, or for an object or array that contains this
+// value.
 func Merge(faults, more rolecall.FieldErrors) rolecall.FieldErrors {
 	found := make(map[string]bool, len(faults))
 	for _, f := range faults {
@@ -366,8 +375,8 @@ func Merge(faults, more rolecall.FieldErrors) rolecall.FieldErrors {
 	return faults
 }
 
-// isWithin reports whether the pointer, or the pointer of a value that contains it, is among
-// the pointers.
+// isWithin reports whether pointers contains the JSON pointer or one of its parents. For example,
+// /a/0 is within /a.
 func isWithin(pointers map[string]bool, pointer string) bool {
 	for pointer != "" && !pointers[pointer] {
 		pointer = pointer[:strings.LastIndexByte(pointer, '/')]

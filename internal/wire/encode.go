@@ -17,7 +17,7 @@ import (
 
 // Appender is a type that writes its own JSON.
 type Appender interface {
-	// AppendJSON appends the value as one JSON value.
+	// AppendJSON appends the receiver to b as one JSON value, and returns the extended slice.
 	AppendJSON(b []byte) []byte
 }
 
@@ -28,8 +28,8 @@ type Fields uint64
 // AllFields is the set of all fields.
 const AllFields Fields = 1<<64 - 1
 
-// Encoder appends values of T as JSON. It is compiled once, from the json tags of T. A
-// zero id or time is null, and so is a zero struct with the tag nullable:"true".
+// Encoder appends values of T as JSON. NewEncoder compiles it once, from the json tags of T. A zero
+// id or time is null, and so is a zero struct with the tag nullable:"true".
 type Encoder[T any] struct {
 	fields []encodedField // the fields, if T is a struct
 	value  appendFunc     // appends a T that is not a struct
@@ -56,10 +56,11 @@ func NewEncoder[T any]() *Encoder[T] {
 	return &Encoder[T]{value: appendOf(t)}
 }
 
-// Append appends v with all of its fields.
+// Append appends v to b as JSON, with all fields.
 func (e *Encoder[T]) Append(b []byte, v *T) []byte { return e.AppendFields(b, v, AllFields) }
 
-// AppendFields appends v with only the fields in the set.
+// AppendFields appends v to b as JSON. If T is a struct, AppendFields appends only the fields in
+// the set.
 func (e *Encoder[T]) AppendFields(b []byte, v *T, fields Fields) []byte {
 	if e.fields == nil {
 		return e.value(b, reflect.ValueOf(v).Elem())
@@ -187,7 +188,8 @@ func appendID(b []byte, v reflect.Value) []byte {
 	return append(b, '"')
 }
 
-// appendTextOf appends a value whose text form has no special characters. The zero value is null.
+// appendTextOf appends the result of AppendText in quotes. The text must not have characters that
+// JSON escapes. The zero value is null, and so is a value whose AppendText fails.
 func appendTextOf(b []byte, v reflect.Value) []byte {
 	if v.IsZero() {
 		return append(b, "null"...)
@@ -200,7 +202,8 @@ func appendTextOf(b []byte, v reflect.Value) []byte {
 	return append(b, '"')
 }
 
-// nullIfZero returns a function that appends null for the zero value.
+// nullIfZero returns an appendFunc that appends null for the zero value, and calls value for other
+// values.
 func nullIfZero(value appendFunc) appendFunc {
 	return func(b []byte, v reflect.Value) []byte {
 		if v.IsZero() {
@@ -234,7 +237,8 @@ func appendSlice(t reflect.Type) appendFunc {
 	}
 }
 
-// isObject reports whether values of the type are JSON objects of their fields.
+// isObject reports whether values of the type are encoded as JSON objects with a member for each
+// field.
 func isObject(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !t.Implements(appenderType) && !reflect.PointerTo(t).Implements(appenderType) &&
 		!reflect.PointerTo(t).Implements(textType)
@@ -249,7 +253,7 @@ type structField struct {
 	omitEmpty bool
 }
 
-// Field is a field of a struct that is a member of its JSON object.
+// Field describes a struct field that is a member of the JSON object of the struct.
 type Field struct {
 	Name     string
 	Type     reflect.Type
@@ -257,7 +261,7 @@ type Field struct {
 	OmitZero bool
 }
 
-// FieldsOf yields the fields of the struct that are members of its JSON object.
+// FieldsOf yields the fields of the struct type t that are members of its JSON object.
 func FieldsOf(t reflect.Type) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for f := range fieldsOf(t, nil) {
@@ -268,8 +272,8 @@ func FieldsOf(t reflect.Type) iter.Seq[Field] {
 	}
 }
 
-// fieldsOf yields the fields of the struct that have a json tag. The fields of an embedded struct
-// come at the position of the embedded struct.
+// fieldsOf yields the fields of the struct type t that have a json tag. The fields of an embedded
+// struct come at the position of the embedded struct.
 func fieldsOf(t reflect.Type, index []int) func(func(structField) bool) {
 	return func(yield func(structField) bool) {
 		for i := range t.NumField() {

@@ -1,6 +1,5 @@
-// Package wire maps Go structs to the JSON of the API and back. The struct tags of a noun
-// define its encoder, its decoder and its schema. The package does not depend on HTTP or the
-// store.
+// Package wire maps Go structs to the JSON of the API and back. The struct tags of a type define
+// its encoder, its decoder and its schema. The package does not depend on HTTP or the store.
 package wire
 
 import (
@@ -8,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendText appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, so
-// that no text can break a document.
+// AppendText appends text as a JSON string. Bytes that are not valid UTF-8 become U+FFFD, so that
+// the result is valid JSON for every text.
 func AppendText[T ~string](b []byte, text T) []byte {
 	b = append(b, '"')
 	start := 0
@@ -35,7 +34,8 @@ func AppendText[T ~string](b []byte, text T) []byte {
 	return append(b, '"')
 }
 
-// appendEscape appends the escaped form of a byte that cannot stand in a string.
+// appendEscape appends the escaped form of a byte that must not occur in a JSON string. A byte that
+// is not valid UTF-8 becomes U+FFFD.
 func appendEscape(b []byte, c byte) []byte {
 	switch {
 	case c == '"' || c == '\\':
