@@ -45,8 +45,8 @@ func TestLinksAreValid(t *testing.T) {
 	}
 }
 
-// largestPicture limits the size of each picture in bytes, because every clone of the
-// repository has them.
+// largestPicture is the maximum size of a picture in bytes. It is small, because every clone of the
+// repository has all pictures.
 const largestPicture = 150_000
 
 func TestPicturesAreSmallAndShown(t *testing.T) {
@@ -86,7 +86,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 }
 
-// code matches inline code and code blocks of a document.
+// The patterns of the code in a document, and of the names in this code.
 var (
 	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
 	makeTarget = regexp.MustCompile(`(?m)\bmake ([a-z]+(?:-[a-z]+)*)\b`)
@@ -140,8 +140,8 @@ func TestDocumentedFlagsAndVariablesExist(t *testing.T) {
 	}
 }
 
-// commands returns the lines of a document's code that run the program, and the flags
-// outside of such lines.
+// commands returns the parts of a document that contain flags: lines of code that run the program,
+// and inline code that begins with a flag.
 func commands(text string) []string {
 	var ours []string
 	for _, shown := range code.FindAllString(text, -1) {
@@ -188,8 +188,8 @@ func flagsOf(t *testing.T, typeName string) map[string]bool {
 	return flags
 }
 
-// commandLineTypes returns the fields of the struct types of the command line, and which
-// types another one embeds with a prefix.
+// commandLineTypes returns the fields of each struct type of the command line, by the name of the
+// type. isEmbedded has the types that another type embeds with a prefix.
 func commandLineTypes(t *testing.T) (structs map[string]*ast.FieldList, isEmbedded map[string]bool) {
 	t.Helper()
 	structs, isEmbedded = map[string]*ast.FieldList{}, map[string]bool{}
@@ -216,7 +216,8 @@ func commandLineTypes(t *testing.T) (structs map[string]*ast.FieldList, isEmbedd
 	return structs, isEmbedded
 }
 
-// addFlags adds the flags of the fields, and of the structs that they embed.
+// addFlags adds the flags of the fields to flags. For a struct that is embedded with a prefix, it
+// adds the flags of the struct with this prefix.
 func addFlags(flags map[string]bool, structs map[string]*ast.FieldList, fields *ast.FieldList, prefix string) {
 	for _, field := range fields.List {
 		tag := tagOf(field)
@@ -245,7 +246,8 @@ func tagOf(field *ast.Field) reflect.StructTag {
 	return reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
 }
 
-// hyphenated returns the flag of a field: PublicName is public-name.
+// hyphenated returns the name of the flag that kong derives from the name of a field. For example,
+// PublicName becomes public-name.
 func hyphenated(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -280,7 +282,7 @@ func program(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for _, f := range sources(t) {
-		if f.isTest() || strings.HasPrefix(f.path, "bench/peers/") { // it measures other services
+		if f.isTest() || strings.HasPrefix(f.path, "bench/peers/") { // bench/peers measures other services
 			continue
 		}
 		content, err := fs.ReadFile(root, f.path)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// hardToRead are phrases that readers had to read twice, with what to write instead.
+// hardToRead has the phrases that readers had to read twice, and words to use instead.
 var hardToRead = []struct{ pattern, instead string }{
 	{`\b(is|are|was|were|be) none\b`, "does not exist, is not enrolled, was revoked"},
 	{`\bthere (is|are|was|were) none\b`, "does not exist"},
@@ -37,7 +37,8 @@ var hardToRead = []struct{ pattern, instead string }{
 	{`\bover (with)?[.;,]`, "expired, ended"},
 }
 
-// otherTexts are the files that are not in Go, and the text in a line of each.
+// otherTexts are the checked files other than Go files. text matches the part of a line that is
+// checked.
 var otherTexts = []struct {
 	suffix, kind string
 	text         *regexp.Regexp

@@ -10,9 +10,9 @@ import (
 
 const module = "github.com/rolecall/rolecall"
 
-// mayImport lists the packages of this module that each package may import outside of
-// tests. Imports point inward: from the command through the HTTP packages and the stores to
-// the nouns.
+// mayImport lists the packages of this module that each package may import outside of tests.
+// Imports point inward: from the command through the HTTP packages and the stores to the root
+// package, which defines the types.
 var mayImport = map[string][]string{
 	".":                            {},
 	"bench/floor":                  {},
@@ -67,7 +67,8 @@ var mayImport = map[string][]string{
 	"openapi":                      {},
 }
 
-// onlyIn maps a package outside of this module to the only packages that may import it.
+// onlyIn maps a package outside of this module to the only packages that may import it. A key that
+// ends with a slash stands for all packages with this prefix.
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
@@ -181,8 +182,9 @@ func TestPackagesHaveFewFiles(t *testing.T) {
 	}
 }
 
-// outsideAllowed reports whether the package may import path. The most specific entry of
-// onlyIn decides. Packages of the standard library without an entry are allowed.
+// outsideAllowed reports whether the package may import path, which is outside of this module. The
+// most specific entry of onlyIn decides. Packages of the standard library without an entry are
+// allowed.
 func outsideAllowed(name, path string) bool {
 	best := ""
 	for prefix := range onlyIn {

@@ -29,8 +29,8 @@ func TestDocumentsContainSearchedWords(t *testing.T) {
 	}
 }
 
-// missing are the features that the page about missing features names, with the pattern
-// that their code would match.
+// missing has the features that docs/what-rolecall-does-not-do.md must name. The value is a pattern
+// that the code of such a feature would match.
 var missing = map[string]string{
 	"SAML": `saml`, "OpenID Connect": `openid|oidc`, "OAuth 2.0": `oauth2?`, "SCIM": `scim`, "JWT": `jwt`, "SMS": `sms`, "Webhooks": `webhooks?`,
 	"CAPTCHA": `captcha`, "LDAP": `ldap`, "RADIUS": `radius`, "Kerberos": `kerberos`, "impersonation": `impersonat\w*`,
@@ -48,9 +48,9 @@ func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 	}
 }
 
-// The build tag cheap_hashes builds programs with cheap password hashes. They are only for
-// the black-box tests, so no other file may name the tag, such as a file that builds
-// releases.
+// The build tag cheap_hashes makes password hashes easy to crack, so that tests are fast. Only
+// black-box tests may use such a program, so no other file may name the tag. In particular, a file
+// that builds releases must not.
 func TestOnlyBlackBoxTestsBuildWithCheapHashes(t *testing.T) {
 	may := map[string]bool{
 		"internal/secret/cost.go": true, "internal/secret/cost_cheap.go": true, "cmd/rolecall/serve.go": true,

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// root is the folder of the module. All tests read files through it, so that go test does
-// not return a cached result after a file has changed.
+// root is the folder of the module. All tests read files through root, so that go test does not
+// return a cached result after a file has changed.
 var root = os.DirFS("../..")
 
 // source is one Go file of the module.
@@ -59,8 +59,8 @@ func sources(t *testing.T) []source {
 	return list
 }
 
-// walk visits every file of the module whose name has the suffix, except in folders with data
-// and with dependencies.
+// walk calls visit for every file of the module whose name has the suffix. It skips hidden folders
+// and folders with test data, dependencies or databases.
 func walk(suffix string, visit func(path string) error) error {
 	return fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
