@@ -37,8 +37,8 @@ type Decoder struct{ members []decodedMember }
 // not supported.
 func NewDecoder(t reflect.Type) *Decoder { return &Decoder{decodedMembers(t, nil)} }
 
-// Decode reads the object into v, a settable struct. The caller has checked the syntax of body with
-// CheckSyntax. If allowed is not nil, Decode calls it for each member of the body. allowed returns
+// Decode reads the object into v, a settable struct. The caller has checked that body is valid
+// JSON. If allowed is not nil, Decode calls it for each known member of the body. allowed returns
 // an error if the caller may not set the member. Decode does not read the values of denied members.
 // It returns the first error of allowed as denied, and the field errors as faults. The work is
 // linear in the size of the body.
