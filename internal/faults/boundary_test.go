@@ -33,12 +33,12 @@ func TestKillDuringAnswer(t *testing.T) {
 	})
 }
 
-// committed is the end of PostgreSQL's answer after a commit: ready for query, in no
+// committed is the end of PostgreSQL's response to a commit: ReadyForQuery, outside of a
 // transaction.
 var committed = []byte("Z\x00\x00\x00\x05I")
 
-// TestKillAroundCommit kills the program before its last message about a creation reaches
-// PostgreSQL, or before PostgreSQL's confirmation of the commit reaches the program.
+// TestKillAroundCommit kills the program before the insertion of a user reaches PostgreSQL, or
+// before PostgreSQL's confirmation of the commit reaches the program.
 func TestKillAroundCommit(t *testing.T) {
 	alongside(t)
 	database := pgtest.URL(t)
@@ -51,7 +51,7 @@ func TestKillAroundCommit(t *testing.T) {
 	s := serve(t, before(t, way, database))
 	testDeaths(t, newLoad(t, s), way, times(6, 200), func(c *creation, round int, die func()) (wasMade bool) {
 		after := round%2 == 0
-		seen := make(chan struct{}, 100) // more than the number of pieces
+		seen := make(chan struct{}, 100) // more than the number of pieces with the address
 		forth := func(sent []byte) int {
 			if !bytes.Contains(sent, []byte(c.address)) {
 				return len(sent)
@@ -75,7 +75,7 @@ func TestKillAroundCommit(t *testing.T) {
 	})
 }
 
-// before returns the URL of the database through the tap.
+// before returns a URL that reaches the database through the tap.
 func before(t *testing.T, way *tap, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -86,8 +86,9 @@ func before(t *testing.T, way *tap, database string) string {
 	return u.String()
 }
 
-// testDeaths kills the program during creations, as prepare arranges, and repeats each
-// creation after the restart. If the user was created, the repeat must return that user.
+// testDeaths kills the program during creations, at the moment at which a hook of prepare calls
+// die. It repeats each creation after the restart. If prepare returns true, the lost request
+// created the user, and the repeat must be a replay.
 func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *creation, round int, die func()) (wasMade bool)) {
 	l.spread = 1
 	l.open()
@@ -120,8 +121,8 @@ func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *cre
 	t.Logf("killed %d times; each user was made once, and the repeat answered within %v", rounds, slowest.Round(time.Millisecond))
 }
 
-// afterDeath starts the program again and repeats the creation. It returns how long both
-// took.
+// afterDeath starts the program again and repeats the creation. It returns the response to the
+// repeat, and the duration of the repeat.
 func (tn *tenant) afterDeath(c *creation) (again result, took time.Duration) {
 	l := tn.load
 	l.t.Helper()

@@ -14,18 +14,17 @@ import (
 
 // result is one request and its outcome.
 type result struct {
-	start, end int64 // both on the clock of histories
+	start, end int64 // nanoseconds since begun
 	status     int   // 0: no response
 	header     http.Header
 	body       []byte
 
-	// known reports whether the outcome is known: a response below 500, or a request
-	// that was never sent. Any other request may have had an effect, or may still have
-	// one.
+	// known is true if the response has a status below 500, or if the request was never sent. Any
+	// other request may have had an effect, or may still have one.
 	known bool
 }
 
-// begun is the time at which the clock of histories starts.
+// begun is the time from which clock counts.
 var begun = time.Now()
 
 func clock() int64 { return int64(time.Since(begun)) }
@@ -43,7 +42,7 @@ func (c caller) send(line, body string, header ...string) result {
 	method, path, _ := strings.Cut(line, " ")
 	var content io.Reader
 	if body != "" {
-		content = io.MultiReader(strings.NewReader(body)) // cannot be rewound by the transport
+		content = io.MultiReader(strings.NewReader(body)) // the transport cannot rewind this reader
 	}
 	r, err := http.NewRequestWithContext(context.Background(), method, c.load.url+path, content)
 	if err != nil {
@@ -64,8 +63,8 @@ func (c caller) send(line, body string, header ...string) result {
 	return c.load.do(r)
 }
 
-// insist sends a request until its outcome is known, and reports whether an earlier
-// attempt may have had an effect.
+// insist repeats a request until it gets a response with a status below 500. again reports whether
+// an earlier attempt may have had an effect.
 func (c caller) insist(line, body string, header ...string) (of result, again bool) {
 	for of = c.send(line, body, header...); !of.known || of.status == 0; of = c.send(line, body, header...) {
 		again = again || !of.known
@@ -89,7 +88,7 @@ func (l *load) do(r *http.Request) (of result) {
 			l.acknowledged.Add(1)
 		}
 	}()
-	var sent atomic.Bool // on any connection, as the transport repeats a GET by itself
+	var sent atomic.Bool // true if any attempt was sent, because the transport repeats a GET by itself
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
 	response, err := l.client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil {
@@ -111,11 +110,11 @@ func (l *load) do(r *http.Request) (of result) {
 // decode reads the body into v.
 func (of result) decode(v any) {
 	if err := json.Unmarshal(of.body, v); err != nil {
-		panic(fmt.Sprintf("%d %s: %v", of.status, of.body, err)) // a truncated body is not a response
+		panic(fmt.Sprintf("%d %s: %v", of.status, of.body, err)) // do returns no truncated body
 	}
 }
 
-// code returns the code of a problem.
+// code returns the error code in the body of the response.
 func (of result) code() string {
 	var problem struct{ Code string }
 	of.decode(&problem)

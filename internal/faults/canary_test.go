@@ -33,21 +33,22 @@ type marked struct {
 	mark    string // also the name of the tenant
 	token   string // of the owner's session
 	address string // of the owner
-	owner   string // ids
+	owner   string // id of the owner
 	role    string
-	shared  string // the user whose address and idempotency key every tenant has
+	shared  string // id of the user whose address and idempotency key are the same in every tenant
 }
 
-// isolation is many tenants on the same nodes, and everything that their clients have seen.
+// isolation has many tenants on the same nodes, and the ids and counts of the responses to their
+// clients.
 type isolation struct {
 	t        *testing.T
 	nodes    []string // addresses
 	client   *http.Client
 	tenants  []*marked
-	tenantOf sync.Map // from each seen id to its *marked
+	tenantOf sync.Map // the *marked of each id that a response contained
 
 	asked, dropped, unavailable, foreign, bare atomic.Int64
-	answers                                    [600]atomic.Int64 // by status
+	answers                                    [600]atomic.Int64 // number of responses by status
 }
 
 // canaryTopologies are deployments in which many tenants share few connections, so that
@@ -112,8 +113,8 @@ func TestTenantsStayIsolated(t *testing.T) {
 	}
 }
 
-// settle creates a tenant by the command line and over HTTP. Every tenant gets the same
-// address and idempotency key.
+// settle creates a tenant with the command line, and its content over HTTP. Every tenant gets a
+// user with the same email address and idempotency key.
 func (all *isolation) settle(commands *process.Server, i int) {
 	all.t.Helper()
 	mark := fmt.Sprintf("%s%02d%06x", markLead, i, rand.N(1<<24))
@@ -179,8 +180,8 @@ func (all *isolation) checkMarks(c *marked, of reply, must bool) bool {
 	return true
 }
 
-// isMark reports whether a tenant has the mark. By chance, one in a million sealed
-// cursors contains the prefix of marks.
+// isMark reports whether a tenant has the mark. About one in a million cursors contains the prefix
+// of marks by chance, although it contains no mark.
 func (all *isolation) isMark(mark string) bool {
 	return slices.ContainsFunc(all.tenants, func(c *marked) bool { return c.mark == mark })
 }
@@ -290,8 +291,8 @@ func newVisitor(all *isolation, name uint64) *visitor {
 	return &visitor{isolation: all, random: rand.New(rand.NewPCG(name, 7)), made: map[*marked][]string{}, name: name}
 }
 
-// sendUntil sends requests of all kinds in random order until all visitors together have
-// sent limit.
+// sendUntil sends requests of all kinds in random order until all visitors together have sent limit
+// requests.
 func (v *visitor) sendUntil(limit int64) {
 	for v.asked.Load() < limit && !v.t.Failed() {
 		v.marked = v.tenants[v.random.IntN(len(v.tenants))]
@@ -338,9 +339,9 @@ func (v *visitor) sendWithin(ctx context.Context, line, body string, header ...s
 	return reply{line, response.StatusCode, response.Header, content}
 }
 
-// expect sends a request, and fails the test unless the response has one of the
-// statuses. A successful response with a body must contain the mark. It reports whether
-// there was a usable response.
+// expect sends a request, and fails the test unless the response has one of the statuses. A
+// successful response with a body must contain the mark. expect returns false if there was no
+// response, or a 503.
 func (v *visitor) expect(line, body string, header []string, statuses ...int) (reply, bool) {
 	of := v.send(line, body, header...)
 	if of.status == 0 || of.status == http.StatusServiceUnavailable {

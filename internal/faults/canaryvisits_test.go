@@ -47,7 +47,7 @@ func (v *visitor) other() *marked {
 // only cause load.
 func (v *visitor) signIn() {
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, v.address, password)
-	of, told := v.expect("POST /auths/login", body, []string{"cookie: a=b"}, 200) // a=b: a session that comes with it would end
+	of, told := v.expect("POST /auths/login", body, []string{"cookie: a=b"}, 200) // replaces the session cookie, because a sign-in ends the session that it is sent with
 	if told && v.token == "" {
 		v.token = result{header: of.header}.session()
 	}
@@ -101,7 +101,7 @@ func (v *visitor) nothing(path string) {
 
 func (v *visitor) overview() { v.expect("GET /users/"+v.user()+"/overview", "", nil, 200) }
 
-// readForeign requests objects of another tenant, with its own session.
+// readForeign requests objects of another tenant with the session of this tenant.
 func (v *visitor) readForeign() {
 	c := v.other()
 	for _, line := range []string{"GET /users/" + c.shared, "GET /users/" + c.owner + "/overview", "GET /roles/" + c.role, "GET /roles/" + c.role + "/users", "PUT /users/" + v.owner + "/roles/" + c.role} {
@@ -111,8 +111,8 @@ func (v *visitor) readForeign() {
 	v.nothing("/events?subject=" + c.shared)
 }
 
-// crossOver sends the session of the tenant with the name of another tenant in the
-// header. The session is not valid there.
+// crossOver sends the session of this tenant with the name of another tenant in the header. The
+// session must not be valid in the other tenant.
 func (v *visitor) crossOver() {
 	v.expect("GET /users", "", []string{"x-tenant-schema: " + v.other().mark}, 401)
 	v.expect("POST /users", `{"email":"x@`+v.mark+`.example","name":"Cuckoo"}`, []string{"x-tenant-schema: " + v.other().mark, "idempotency-key: x"}, 401)
@@ -129,8 +129,8 @@ func (v *visitor) readEvents() {
 	v.expect("GET /users/"+v.shared+"/events?limit=10", "", nil, 200)
 }
 
-// create creates a user and repeats the request. The first request may have had an
-// effect without a response, so only the result of the second is known.
+// create creates a user and repeats the request. The first request may have created the user
+// without a response, so only the response to the second request is recorded.
 func (v *visitor) create() {
 	v.serial++
 	name := fmt.Sprintf("%d-%d", v.name, v.serial)
@@ -146,7 +146,8 @@ func (v *visitor) create() {
 	}
 }
 
-// replayShared repeats the creation that every tenant sent, with the same key.
+// replayShared repeats the creation that every tenant sent with the same idempotency key. The
+// response must contain the user of this tenant.
 func (v *visitor) replayShared() {
 	of, told := v.expect("POST /users", `{"email":"same@everywhere.example","name":"Same `+v.mark+`"}`, []string{"idempotency-key: same"}, 201)
 	if told && of.id() != v.shared {

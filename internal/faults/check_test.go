@@ -105,8 +105,8 @@ func (tn *tenant) readAll(path string, see func(page result)) (whole result) {
 	}
 }
 
-// checkEvents compares the events with the acknowledged changes: one for each change,
-// and none for a change that was not made.
+// checkEvents compares the events with the acknowledged changes. Each change must have one event,
+// and a change that was not made must not have one.
 func (tn *tenant) checkEvents() {
 	l := tn.load
 	told := map[string]map[string]int{}

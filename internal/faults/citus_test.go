@@ -18,16 +18,16 @@ import (
 // commit keeps its rows locked until Citus recovers it.
 const citusRecoveryLimit = 3 * recoveryLimit
 
-// citus is a cluster with the durability settings of production, with the program and
-// its clients.
+// citus is a Citus cluster with the durability settings of production, the program that uses the
+// cluster, and the clients of the program.
 type citus struct {
 	*load
 	cluster *pgtest.Cluster
 	admin   string // URL of the coordinator's database
 }
 
-// newCitus starts a cluster of two workers with the program. Its clients use many
-// tenants, so that each worker has some of them.
+// newCitus starts a cluster of two workers, and the program. The clients use many tenants, so that
+// each worker has some of them.
 func newCitus(t *testing.T) *citus {
 	t.Helper()
 	pgtest.RequireCitus(t)
@@ -79,15 +79,15 @@ func (c *citus) isOn(tn *tenant, worker *pgtest.Server) (on bool) {
 	return on
 }
 
-// uses are requests of a tenant that read and write its rows. They commit in one phase
-// and in two.
+// uses are requests that read and write rows of a tenant. The commit of a request has one phase or
+// two.
 var uses = []struct{ line, body string }{
 	{"GET /users?limit=1", ""},
 	{"PATCH /tenant", `{"displayName":"Still here"}`},
 }
 
-// use sends each request of uses once. It returns the last response that was not a
-// success, or the last response.
+// use sends each request of uses once. It returns the last response with a status other than 200,
+// or one with status 200 if there was no such response.
 func (tn *tenant) use() (worst result) {
 	for _, u := range uses {
 		if of := tn.owner.send(u.line, u.body); worst.status == 0 || of.status != http.StatusOK {
@@ -97,8 +97,8 @@ func (tn *tenant) use() (worst result) {
 	return worst
 }
 
-// TestCitusWorkerKill kills a worker under load and starts it again. Until then, only
-// the requests of its tenants are rejected.
+// TestCitusWorkerKill kills a worker under load and starts it again. Until it runs again, only
+// requests of the tenants on this worker are rejected.
 func TestCitusWorkerKill(t *testing.T) {
 	c := newCitus(t)
 	cycles := fewer(1, 3, 50)
@@ -148,7 +148,7 @@ func TestCitusWorkerKill(t *testing.T) {
 	t.Logf("killed %d times; its tenants were refused %d times within %v, others served %d times; well again %v after it was", cycles, refused, slowest, served, longest)
 }
 
-// expectAllRecover checks that every tenant is served again soon.
+// expectAllRecover checks that every tenant is served again within citusRecoveryLimit.
 func (c *citus) expectAllRecover() time.Duration {
 	c.t.Helper()
 	began := time.Now()

@@ -38,13 +38,13 @@ type crowd struct {
 
 	stopping atomic.Bool
 	running  sync.WaitGroup
-	users    atomic.Int64 // that were requested
+	users    atomic.Int64 // number of users whose creation was requested
 	answered atomic.Int64
 	failed   atomic.Int64
 	longest  atomic.Int64 // nanoseconds that a request took
 }
 
-// crowds numbers the crowds.
+// crowds is the number of crowds so far. It is used to number them.
 var crowds atomic.Int64
 
 // asker is one client of a crowd.
@@ -123,7 +123,7 @@ func (c *crowd) askOn(a asker, pauses bool) {
 		r, want := c.request(http.MethodGet, "/auths/session", ""), http.StatusOK
 		if i%2 == 0 {
 			r, want = c.request(http.MethodPost, "/users", fmt.Sprintf(`{"email":%q,"name":"One of many"}`, c.email(user))), http.StatusCreated
-			r.Header["idempotency-key"] = []string{c.email(user)} // net/http does not repeat requests with the key in this spelling
+			r.Header["idempotency-key"] = []string{c.email(user)} // net/http would repeat a POST with the header in its usual spelling
 		}
 		began := time.Now()
 		status, err := a.ask(r)

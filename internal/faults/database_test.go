@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// halves are queries that count rows of incomplete or duplicate changes. Their keys
-// describe these changes. The queries are the same for both stores.
+// halves are queries that count rows that only incomplete or duplicate changes leave behind. The
+// keys describe these rows. The queries are the same for all stores.
 var halves = map[string]string{
 	"versions that are not one more than the changes": `select count(*) from users u where version <> 1 +
 		(select count(*) from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.updated', 'user.suspended', 'user.resumed', 'user.restored'))
@@ -92,9 +92,9 @@ func (l *load) checkDatabase() {
 	}
 }
 
-// gather copies the tables of a Citus cluster into temporary tables with the same names,
-// on the only connection of db, because Citus cannot run all queries over several
-// tenants.
+// gather copies the tables of a Citus cluster into temporary tables with the same names, because
+// Citus cannot run all queries of halves over several tenants. Temporary tables belong to a
+// connection, so gather limits db to one connection. For other stores, it copies nothing.
 func (l *load) gather(db *sql.DB) {
 	l.t.Helper()
 	if !strings.HasPrefix(l.server.Database, "postgres") {
@@ -129,7 +129,7 @@ func (l *load) openDatabase() *sql.DB {
 	return db
 }
 
-// checkFile runs SQLite's own checks of the file.
+// checkFile runs the integrity checks of SQLite on the file.
 func (l *load) checkFile(db *sql.DB) {
 	l.t.Helper()
 	for _, check := range []string{"select * from pragma_integrity_check where integrity_check <> 'ok'", `select "table" from pragma_foreign_key_check`} {

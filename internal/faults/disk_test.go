@@ -48,9 +48,8 @@ func TestWritesFail(t *testing.T) {
 	}
 }
 
-// TestDiskFull fills the disk that has the SQLite file. Writes are rejected, also
-// sign-outs, and reads continue. When space is free again, everything works without a
-// restart.
+// TestDiskFull fills the disk that has the SQLite file. Writes, including sign-outs, are rejected,
+// and reads continue. When space is free again, everything works without a restart.
 func TestDiskFull(t *testing.T) {
 	alongside(t)
 	disk := smallDisk(t, 24<<20)
@@ -87,7 +86,8 @@ func TestDiskFull(t *testing.T) {
 	l.report("disk full")
 }
 
-// smallDisk returns the folder of a separate disk in memory.
+// smallDisk mounts a file system in memory, and returns its folder. size is in bytes. If the mount
+// fails, smallDisk skips the test, except with -full or in CI.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -126,8 +126,8 @@ func fill(t *testing.T, disk string) (free func()) {
 	}
 }
 
-// TestBackup makes backups of a SQLite file in use, as the operations guide says. Each
-// is consistent and can be served.
+// TestBackup makes backups of a SQLite file in use, as the operations guide says. Each backup is
+// consistent and can be served.
 func TestBackup(t *testing.T) {
 	alongside(t)
 	needTool(t, "sqlite3")

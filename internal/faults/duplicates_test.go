@@ -51,7 +51,8 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// awaitTried waits until n requests were started, or all were answered.
+// awaitTried waits until n requests have been started in total, but not longer than 100 ms, because
+// the clients may send fewer requests.
 func awaitTried(l *load, n int64) {
 	poll := time.NewTicker(100 * time.Microsecond)
 	defer poll.Stop()

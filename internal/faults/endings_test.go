@@ -62,8 +62,8 @@ func (e *endings) expect(what string, of result, status int) bool {
 	return of.status == status
 }
 
-// act sends a request that can succeed only once, because repeats get 404, until it is
-// known to be done.
+// act sends a request until it is known to be done. Such a request can succeed only once, so act
+// accepts a 404 if an earlier attempt may have had an effect.
 func (e *endings) act(line string, status int) {
 	of, again := e.owner.insist(line, "")
 	if of.status != http.StatusNotFound || !again {
@@ -98,7 +98,7 @@ func (e *endings) live(address string) {
 	e.check(id, "erased")
 }
 
-// check checks whether the user is present, deleted or erased.
+// check fails the test unless the user is in the wanted state: there, deleted or erased.
 func (e *endings) check(id, want string) {
 	user, _ := e.owner.insist("GET /users/"+id, "")
 	roles, _ := e.owner.insist("GET /users/"+id+"/roles", "")

@@ -32,7 +32,7 @@ func newCluster(t *testing.T) *cluster {
 	})
 	c.primary, c.database = startPostgres(t, "wal_keep_size=256MB")
 	c.addresses = [2]*relay{newRelay(t, socket(t, c.primary)), newRelay(t, "")}
-	execute(t, c.primary, "alter system set synchronous_standby_names to '*'") // also applies to its copies
+	execute(t, c.primary, "alter system set synchronous_standby_names to '*'") // standbys are copies, so they have this setting too
 	execute(t, c.primary, "select pg_reload_conf()")
 	c.follow()
 	c.database = through(c.database, c.addresses[:]...)
@@ -89,9 +89,9 @@ func TestFailover(t *testing.T) {
 	t.Logf("failed over %d times; the new primary was read %v after its promotion", cycles, longest)
 }
 
-// TestWritesNeedTheStandby removes the standby. A change that the standby did not
-// confirm is not acknowledged: neither when PostgreSQL stops waiting and commits with a
-// warning, nor to a repeat that finds the change already made.
+// TestWritesNeedTheStandby removes the standby. A change that the standby did not confirm is not
+// acknowledged, even if PostgreSQL stops waiting and commits with a warning. A repeat that finds
+// the change already made is not acknowledged either.
 func TestWritesNeedTheStandby(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

@@ -33,7 +33,7 @@ func fewer(short, check, proof int) int {
 	return times(check, proof)
 }
 
-// stores are the databases to serve from, in the form of --database.
+// stores are the kinds of databases. database creates one, and returns its value for --database.
 var stores = []struct {
 	name     string
 	database func(*testing.T) string
@@ -113,7 +113,7 @@ func buildAs(name string, flags ...string) (string, error) {
 // interrupts counts as failed, and would lock users out.
 var unlimited = []string{"--attempts-per-account-and-source=1000000", "--attempts-per-account=1000000", "--attempts-per-source=1000000"}
 
-// newServer returns the program on the database. It is not started.
+// newServer returns the program for the database, without starting it.
 func newServer(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
 	binary, err := cheap()
@@ -127,8 +127,8 @@ func newServer(t *testing.T, database string, flags ...string) *process.Server {
 	return &process.Server{Binary: binary, Database: database, Address: address, Flags: append(flags, unlimited...), Folder: t.TempDir()}
 }
 
-// serve starts the program on the database. The program must still run when the test
-// ends, which stops it.
+// serve starts the program on the database, and stops it when the test ends. The test fails if the
+// program does not run any more at that time.
 func serve(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
 	s := newServer(t, database, flags...)
@@ -136,8 +136,8 @@ func serve(t *testing.T, database string, flags ...string) *process.Server {
 	return s
 }
 
-// startUntilEnd starts the program. The program must still run when the test ends, which
-// stops it.
+// startUntilEnd starts the program, and stops it when the test ends. The test fails if the program
+// does not run any more at that time.
 func startUntilEnd(t *testing.T, s *process.Server) {
 	t.Helper()
 	start(t, s)
@@ -163,7 +163,7 @@ func kill(t *testing.T, s *process.Server) {
 	}
 }
 
-// checkLog fails the test on panics, which no fault justifies.
+// checkLog fails the test if the log contains a panic. No fault may cause one.
 func checkLog(t *testing.T, s *process.Server) {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {

@@ -47,14 +47,15 @@ func (g *guest) signIn() bool {
 	return false
 }
 
-// send sends a request with the token and records the result for the session.
+// send sends a request with the token, and records the result in the history of the session.
 func (g *guest) send(token, line string) result {
 	of := caller{g.load, g.name, token}.send(line, "")
 	g.sessions.add(g.session, of, sessionUsed(of, token), "%s with %.6s", line, token)
 	return of
 }
 
-// refresh refreshes the token. The successor is not used yet.
+// refresh requests the successor of the token and returns it. It returns "" if the request failed.
+// g.token does not change.
 func (g *guest) refresh(token string) (successor string) {
 	of := caller{g.load, g.name, token}.send("POST /auths/refresh", "")
 	if of.known && of.status == http.StatusOK {
@@ -64,8 +65,8 @@ func (g *guest) refresh(token string) (successor string) {
 	return successor
 }
 
-// comeAndGo signs a guest in, uses and refreshes the session by several requests at
-// once, and ends it in one of the possible ways.
+// comeAndGo signs a guest in, and uses and refreshes the session with several requests at once.
+// Then it ends the session in one of the possible ways.
 func (tn *tenant) comeAndGo(random *rand.Rand) {
 	g := <-tn.guests
 	defer func() { tn.guests <- g }()
@@ -89,7 +90,7 @@ func (tn *tenant) comeAndGo(random *rand.Rand) {
 			return
 		}
 		if old != "" && random.IntN(6) == 0 {
-			g.send(old, "GET /auths/session") // a thief of the old token would send it too
+			g.send(old, "GET /auths/session") // as a thief of the old token would do
 			g.send(g.token, "GET /auths/session")
 			return
 		}
@@ -119,7 +120,7 @@ func (g *guest) end(random *rand.Rand) {
 	}
 }
 
-// changeRoles assigns a role to a guest and removes it while the guest uses it.
+// changeRoles assigns a role to a guest, or removes the role, while the guest uses its permission.
 func (tn *tenant) changeRoles(random *rand.Rand) {
 	g := <-tn.grantees
 	defer func() { tn.grantees <- g }()

@@ -11,8 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// step is the effect of an operation on a state. It returns the possible next states, or
-// none if the operation cannot have had its result in this state.
+// step is the effect of an operation on a state. It returns the possible next states. It returns no
+// state if the operation cannot have had its result in this state.
 type step[S comparable] func(S) []S
 
 // only returns the next state if the operation is possible, and otherwise no state.
@@ -23,13 +23,13 @@ func only[S comparable](may bool, next S) []S {
 	return []S{next}
 }
 
-// either is the step of an operation with an unknown outcome: it was made if possible,
-// or it was not.
+// either returns the step of an operation with an unknown outcome. The operation may have had its
+// effect or not.
 func either[S comparable](effect step[S]) step[S] {
 	return func(s S) []S { return append(effect(s), s) }
 }
 
-// register records the operations on objects with one state each, by key.
+// register records the operations on objects, by the key of the object. Each object has one state.
 type register[S comparable] struct {
 	name string
 	mu   sync.Mutex
@@ -46,8 +46,8 @@ type done[S comparable] struct {
 	text string
 }
 
-// add records an operation, if it was sent. An operation that is not known to have ended
-// may take effect until the end of the history.
+// add records an operation, unless its request was never sent. An operation with an unknown outcome
+// may take effect at any time until the end of the history.
 func (r *register[S]) add(key string, of result, step step[S], format string, args ...any) {
 	end := of.end
 	switch {
@@ -84,7 +84,8 @@ func (r *register[S]) wrong() (histories []string) {
 	return histories
 }
 
-// check reports the histories that are wrong, and their number.
+// check fails the test for each wrong history. It returns the number of histories, and the number
+// of wrong histories.
 func (r *register[S]) check(t testing.TB) (checked, refuted int) {
 	t.Helper()
 	histories := r.wrong()

@@ -33,8 +33,8 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// dieAgain kills the program under load and starts it again, kills times, and ends the
-// load soon after.
+// dieAgain kills the program under load and starts it again. After the given number of kills, it
+// stops the clients.
 func (l *load) dieAgain(kills int) {
 	l.t.Helper()
 	for range kills {

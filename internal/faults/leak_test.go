@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// slack is how many more goroutines and descriptors than before its use a program may
-// have after all clients have disconnected, for connections to its database.
+// slack is how many goroutines and descriptors the program may have in addition to those before its
+// use, when all clients have disconnected. Connections to the database need them.
 const slack = 32
 
-// Limits for the memory of the program with this crowd, in bytes.
+// The limits of the memory of the program in TestNothingLeaks, in bytes.
 const (
 	memoryMax    = 120 << 20
 	memoryGrowth = 16 << 20 // from the first half of the requests to the second
 )
 
-// TestNothingLeaks lets a crowd send 200,000 requests, while other clients disconnect in
-// the middle of a request. Then it checks the resources that the program still holds.
+// TestNothingLeaks lets a crowd send 4,000 requests, or 200,000 with -full, while other clients
+// disconnect in the middle of a request. Then it checks the resources that the program still holds.
 func TestNothingLeaks(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -37,8 +37,8 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// useAndRest sends half of the requests. It returns the resources of the program when
-// they are nearly as few as before, which may take a moment.
+// useAndRest sends half of the requests. Then it waits until the program has hardly more goroutines
+// and descriptors than before, and returns the resources of the program.
 func useAndRest(t *testing.T, address, metrics string, before holdings) (after holdings) {
 	t.Helper()
 	requests := int64(times(2_000, 100_000))
@@ -50,7 +50,7 @@ func useAndRest(t *testing.T, address, metrics string, before holdings) (after h
 		c.moreAnswers(requests / 10)
 	}
 	c.leave()
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections() // the connection that counted the users
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections() // the connection on which leave listed the users
 	await(t, "the program goes on holding more than before it was used", func() bool {
 		after = holdingsAt(t, metrics)
 		return after.goroutines <= before.goroutines+slack && after.descriptors <= before.descriptors+slack
@@ -58,7 +58,7 @@ func useAndRest(t *testing.T, address, metrics string, before holdings) (after h
 	return after
 }
 
-// goAwayMidway sends the first half of a request and disconnects.
+// goAwayMidway sends a request without the end of its body, and disconnects.
 func goAwayMidway(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

@@ -12,13 +12,13 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// linkLimit is how long a mail may take if its sender was killed. The claim of the dead
-// process expires after a minute.
+// linkLimit is how long a mail may take if the process that sent it was killed. The claim of that
+// process on the mail expires after half a minute.
 const linkLimit = 2 * time.Minute
 
-// TestKillDuringLinks kills the program while users change passwords and addresses by
-// links. Either a link is used and the credential is new, or neither is. A mail is sent
-// for every acknowledged request.
+// TestKillDuringLinks kills the program while users change passwords and addresses by links. Either
+// a link is used and the credential has changed, or neither has happened. A mail is sent for every
+// acknowledged request.
 func TestKillDuringLinks(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, killDuringLinks)
@@ -67,7 +67,7 @@ type forgetful struct {
 	used            atomic.Int64
 }
 
-// newForgetful creates users of a new tenant who can sign in.
+// newForgetful creates a tenant with n users who can sign in.
 func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
 	l.t.Helper()
 	tenant := fmt.Sprintf("links-%d", loads.Add(1))
@@ -91,8 +91,9 @@ func (f *forgetful) signsIn(email, password string) bool {
 	return of.status == http.StatusOK
 }
 
-// follow uses links that are mailed to the address until one has worked, and reports
-// whether one has. worked reports whether a request with a lost response had an effect.
+// follow waits for links that are mailed to the address, and uses each link until one has worked.
+// It returns false if no link arrives within linkLimit. worked reports whether a request with a
+// lost response had an effect.
 func (f *forgetful) follow(to, page, line string, body func(token string) string, worked func() bool) bool {
 	for {
 		m, err := f.mail.Await(to, func(m *mailtest.Message) bool {
@@ -148,8 +149,8 @@ func (f *forgetful) move(random *rand.Rand) {
 	f.left, f.email = append(f.left, f.email), next
 }
 
-// checkNotices waits until the user is notified of every change, at the address of
-// that time.
+// checkNotices waits until the user has been notified of every change, at the address that the user
+// had at that time.
 func (f *forgetful) checkNotices() {
 	deadline := time.Now().Add(linkLimit) // for all notices, so that only one lost notice costs the full wait
 	await := func(to, subject string) {

@@ -15,8 +15,8 @@ import (
 const (
 	password = "correct horse battery staple"
 
-	// answerLimit is how long a client waits. A request that it then gives up may still
-	// have an effect.
+	// answerLimit is how long a client waits for a response. After that, the request may still have
+	// an effect.
 	answerLimit = 20 * time.Second
 
 	// retryPause is how long a client waits after a request without a known outcome.
@@ -28,16 +28,16 @@ const (
 type load struct {
 	t       *testing.T
 	server  *process.Server
-	url     string // where the clients send: the server, or a relay before it
+	url     string // URL that the clients use: of the server, or of a relay in front of it
 	inspect string // the URL of the database for checks; empty: that of the server
 	client  *http.Client
 	tenants []*tenant
-	spread  int // number of tenants, unless zero
+	spread  int // number of tenants that open creates
 	over    chan struct{}
 	running sync.WaitGroup
 
-	// stop lets the clients finish their requests. Requests that hang delay it by the
-	// clients' time limit.
+	// stop ends the clients after their current requests. A request without a response delays stop
+	// by up to answerLimit.
 	stop func()
 
 	tried, acknowledged, refused, unknown atomic.Int64
@@ -95,7 +95,7 @@ func (l *load) isOver() bool {
 	}
 }
 
-// pause makes a client wait before it tries again, and reports whether it still should.
+// pause makes a client wait before it tries again. It returns false if the load has ended.
 func (l *load) pause() bool {
 	select {
 	case <-l.over:
@@ -137,7 +137,7 @@ func (l *load) report(what string) {
 		what, l.tried.Load(), l.acknowledged.Load(), l.refused.Load(), l.unknown.Load(), l.lost, l.doubled, l.histories, l.refuted)
 }
 
-// acts are the actions that the clients of a tenant repeat.
+// acts returns the actions that the clients of a tenant repeat.
 func (tn *tenant) acts() []func(*rand.Rand) {
 	acts := []func(*rand.Rand){tn.createUsers, tn.createUsers, tn.readEvents, tn.changeRoles, tn.comeAndGo, tn.comeAndGo}
 	for range 4 {
@@ -181,8 +181,8 @@ func (tn *tenant) readEvents(*rand.Rand) {
 	}
 }
 
-// contend creates, looks up and deletes users of few addresses. It abandons an address
-// after a while, so that its history stays short.
+// contend creates, looks up and deletes users with few addresses, so that clients compete for an
+// address. After a while, it uses other addresses, so that histories stay short.
 func (tn *tenant) contend(random *rand.Rand) {
 	const places, uses = 2, 25
 	n := tn.contended.Add(1)
@@ -197,8 +197,8 @@ func (tn *tenant) contend(random *rand.Rand) {
 	}
 }
 
-// editor is a client that changes users that other clients change too. It stores the
-// state in which it last read them.
+// editor is a client that changes users that other clients change too. For each user, it stores the
+// state that it read last.
 type editor struct {
 	*tenant
 	seen map[string]userState

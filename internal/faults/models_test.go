@@ -9,7 +9,8 @@ type userState struct {
 	mark, name, status, etag string
 }
 
-// as reports whether a state matches a read state. Lists contain no version.
+// as reports whether the state matches a state that a client has read. It compares the versions
+// only if both are known, because lists contain no version.
 func (s userState) as(read userState) bool {
 	return s.there && s.mark == read.mark && s.name == read.name && s.status == read.status &&
 		(s.etag == "" || read.etag == "" || s.etag == read.etag)
@@ -131,11 +132,11 @@ func keyUsed(of result) step[keyState] {
 	return impossible[keyState]
 }
 
-// sessionState is a session whose retired tokens have no grace period.
+// sessionState is the state of a session. Its retired tokens have no grace period.
 type sessionState struct {
 	started, ended bool
 	token          string // the newest token that was used
-	successor      string // that was returned, or created with a lost response; "" if it does not exist
+	successor      string // of the token: returned by a refresh, or sealed if the response was lost; "" if it does not exist
 }
 
 const sealed = "made, and the answer was lost"
@@ -214,7 +215,7 @@ func sessionEnded(of result, success int) step[sessionState] {
 	return impossible[sessionState]
 }
 
-// grantState reports whether a user holds a role.
+// grantState is true if the user has the role.
 type grantState bool
 
 func granted(of result) step[grantState] {

@@ -12,7 +12,7 @@ import (
 	generator "github.com/rolecall/rolecall/bench/load"
 )
 
-// probe repeats one request, like one client, until it is stopped.
+// probe is a client that repeats one request until it is stopped.
 type probe struct {
 	ask     func() result
 	stop    chan struct{}
@@ -55,7 +55,7 @@ func (p *probe) String() string {
 // only reports whether all answers had the status.
 func (p *probe) only(status int) bool { return len(p.statuses) == 1 && p.statuses[status] > 0 }
 
-// people creates users in the tenant, so that its lists are long.
+// people creates n users in the tenant, so that its lists are long.
 func people(t *testing.T, tn *tenant, n int) {
 	t.Helper()
 	for range n {
@@ -65,7 +65,7 @@ func people(t *testing.T, tn *tenant, n int) {
 	}
 }
 
-// text returns a request of the owner in the format of the connection.
+// text returns a request as HTTP/1.1 text. A request without a body has the session of the owner.
 func (tn *tenant) text(line, body string) string {
 	header := "Host: rolecall\r\nX-Tenant-Schema: " + tn.name + "\r\n"
 	if body == "" {
@@ -149,7 +149,7 @@ func TestSignInFlood(t *testing.T) {
 	l.open()
 	tn := l.tenants[0]
 	duration := time.Duration(times(2, 30)) * time.Second
-	guest := newGuest(tn) // not the owner, whose sessions would exceed the limit and end
+	guest := newGuest(tn) // not the owner, because many sign-ins would end the session that read uses
 	read := func() result { return tn.owner.send("GET /users/"+tn.ownerID, "") }
 	calm := begin(read)
 	<-time.After(duration) // as long as the measurement during the flood

@@ -22,7 +22,8 @@ const failFast = 2 * time.Second
 
 const databaseName = "rolecall"
 
-// startPostgres starts a server with an empty database, and returns also its URL.
+// startPostgres starts a server with an empty database. It returns the server and the URL of the
+// database.
 func startPostgres(t *testing.T, settings ...string) (server *pgtest.Server, database string) {
 	t.Helper()
 	server, err := pgtest.Start(append(settings, pgtest.Production...)...)
@@ -44,7 +45,6 @@ func startPostgres(t *testing.T, settings ...string) (server *pgtest.Server, dat
 	return server, database
 }
 
-// parse returns the URL.
 func parse(t *testing.T, text string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -68,7 +68,8 @@ func inside(t *testing.T, server *pgtest.Server) string {
 	return u.String()
 }
 
-// through returns the URL of the database through relays, which leads to the first primary.
+// through returns a URL that reaches the database through the relays. With several relays, clients
+// use the first one that leads to a primary.
 func through(database string, relays ...*relay) string {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -111,7 +112,8 @@ func (l *load) probe() result { return l.tenants[0].owner.send("GET /users?limit
 
 func (of result) took() time.Duration { return time.Duration(of.end - of.start) }
 
-// expectUnavailable checks that the response has Retry-After, and came soon.
+// expectUnavailable checks that the response is a 503 with Retry-After, and that it arrived within
+// the limit.
 func (l *load) expectUnavailable(of result, limit time.Duration) {
 	l.t.Helper()
 	if of.status != http.StatusServiceUnavailable || of.header.Get("Retry-After") == "" || of.took() > limit {
@@ -119,7 +121,7 @@ func (l *load) expectUnavailable(of result, limit time.Duration) {
 	}
 }
 
-// recover returns how long it takes until the database can be read again.
+// recover waits until the database can be read again, and returns how long that took.
 func (l *load) recover() time.Duration {
 	l.t.Helper()
 	began := time.Now()
@@ -131,7 +133,7 @@ func (l *load) recover() time.Duration {
 	return time.Since(began)
 }
 
-// expectRecovery checks that everything works again soon.
+// expectRecovery checks that the database can be read again within recoveryLimit.
 func (l *load) expectRecovery() (took time.Duration) {
 	l.t.Helper()
 	if took = l.recover(); took > recoveryLimit {

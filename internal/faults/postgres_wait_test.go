@@ -37,8 +37,8 @@ func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
 	}
 }
 
-// TestLockedTable makes more requests wait for a table than there are connections. Each
-// fails within its time limit, requests without the database continue, and everything
+// TestLockedTable makes more requests wait for a locked table than there are connections. Each of
+// them fails within waitLimit. Requests that do not need the database continue, and everything
 // works as soon as the table is unlocked.
 func TestLockedTable(t *testing.T) {
 	skipIfShort(t)
@@ -68,8 +68,8 @@ func TestLockedTable(t *testing.T) {
 	}
 }
 
-// TestDisconnectingClients makes clients disconnect while their requests wait for the
-// database. None leaves a transaction there.
+// TestDisconnectingClients makes clients disconnect while their requests wait for the database. No
+// such request leaves a transaction in the database.
 func TestDisconnectingClients(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -135,8 +135,8 @@ func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wante
 	}
 }
 
-// TestPoolerRestart cuts all connections to PgBouncer under load, like a
-// restart of it.
+// TestPoolerRestart cuts all connections to PgBouncer under load, as a restart of PgBouncer would
+// do.
 func TestPoolerRestart(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// requestLimit is the documented maximum time of a request, with any state of the
-	// network.
+	// requestLimit is the documented maximum time of a request in any state of the network.
 	requestLimit = 15 * time.Second
 
 	// leakLimit is how soon resources must be released after a fault.
@@ -28,7 +27,8 @@ type storm struct {
 	weather
 }
 
-// silence is a fault that outlasts the clients' time limits. They see a reset.
+// silence is a fault in which connections lose all data. It is not in storms, because a request
+// over a silent connection takes until the time limit of the client.
 var silence = storm{"silence", weather{silent: true}}
 
 var storms = []storm{
@@ -93,8 +93,8 @@ func TestNetworkFaultsBeforeTheProgram(t *testing.T) {
 	l.report("storms before the program")
 }
 
-// weather applies the fault for a while. No request may take too long, and everything
-// must work soon after it.
+// weather applies the fault for a while. No request may take longer than requestLimit, and the
+// database must be readable within recoveryLimit after the fault.
 func (l *load) weather(r *relay, name string, w weather) {
 	l.t.Helper()
 	r.change(w)
@@ -121,8 +121,8 @@ func (l *load) weather(r *relay, name string, w weather) {
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
 
-// expectNoLeak checks that soon the program has no more goroutines, and the database no
-// more connections, than an idle program needs.
+// expectNoLeak checks that the program soon has no more goroutines and database connections than an
+// idle program needs.
 func expectNoLeak(t *testing.T, metrics string, server *pgtest.Server) {
 	t.Helper()
 	const mostGoroutines, mostConnections = 80, 64

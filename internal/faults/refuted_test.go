@@ -5,12 +5,13 @@ import (
 	"testing"
 )
 
-// requestAt returns a request between two times. Status 0 means no response.
+// requestAt returns the result of a request with this start, end and status. Status 0 means no
+// response.
 func requestAt(start, end int64, status int) result {
 	return result{start: start, end: end, status: status, known: status != 0, header: http.Header{}}
 }
 
-// answerOf is an answer with a body and an ETag.
+// answerOf returns the result of a request whose response has an ETag and a body.
 func answerOf(start, end int64, status int, etag, body string) result {
 	of := requestAt(start, end, status)
 	of.header.Set("Etag", etag)
@@ -20,8 +21,8 @@ func answerOf(start, end int64, status int, etag, body string) result {
 
 func setMark(mark string) func(*userState) { return func(s *userState) { s.mark = mark } }
 
-// TestHistories lets the models check possible and impossible histories. Each impossible
-// one is what one kind of fault of a service would look like.
+// TestHistories lets the models check possible and impossible histories. Each impossible history
+// shows one kind of defect that a service could have.
 func TestHistories(t *testing.T) {
 	skipIfShort(t)
 	fresh := userState{there: true, name: "N", status: "pending", etag: "1"}

@@ -15,13 +15,13 @@ import (
 
 // weather is the behavior of a network. The zero weather has no faults.
 type weather struct {
-	latency, jitter time.Duration // jitter is the maximum additional latency; it keeps the order
+	latency, jitter time.Duration // jitter is the maximum additional latency; data stays in order
 	perSecond       int           // bytes per second in each direction; zero: no limit
 	slice           int           // bytes per write; zero: no limit
 	silent          bool          // connections, also new ones, lose all data without notification
 }
 
-// relay is a network between clients and one server.
+// relay is a TCP proxy that simulates the network between clients and one server.
 type relay struct {
 	t        *testing.T
 	listener net.Listener
@@ -35,7 +35,7 @@ type relay struct {
 	commits cutter
 }
 
-// newRelay returns a relay to the target in fine weather.
+// newRelay returns a relay to the target, at first without network faults.
 func newRelay(t *testing.T, target string) *relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,7 +124,7 @@ type passage struct {
 	near    *net.TCPConn
 	far     net.Conn // nil: not connected
 	lost    atomic.Bool
-	answers atomic.Bool // the next answer is dropped
+	answers atomic.Bool // drop the next data of the server, and end the connection
 }
 
 // reset ends both sides at once. Buffered data is lost.
@@ -136,7 +136,7 @@ func (p *passage) reset() {
 	}
 }
 
-// carry forwards bytes until either side ends the connection, and then ends it.
+// carry forwards bytes until one side ends the connection. Then it closes both sides.
 func (p *passage) carry(to io.Writer, from io.Reader, sent bool) {
 	defer func() {
 		if !p.lost.Load() {
@@ -162,7 +162,8 @@ func (p *passage) carry(to io.Writer, from io.Reader, sent bool) {
 	}
 }
 
-// meet shows the chunk to the cutter, and reports whether to forward it.
+// meet asks the cutter whether to cut the connection at this chunk, and reports whether to forward
+// the chunk.
 func (p *passage) meet(chunk []byte, to io.Writer, sent bool) bool {
 	if !sent {
 		return !p.answers.Load()
@@ -179,7 +180,8 @@ func (p *passage) meet(chunk []byte, to io.Writer, sent bool) bool {
 	return true
 }
 
-// pass writes the chunk as the weather allows, and reports whether that succeeded.
+// pass writes the chunk with the delays and the write size of the weather. It reports whether that
+// succeeded.
 func (w *weather) pass(to io.Writer, chunk []byte) bool {
 	if w.latency > 0 {
 		time.Sleep(w.latency + rand.N(w.jitter+1))
@@ -212,15 +214,15 @@ const (
 	cutAfter  // the commit is made, and the answer does not arrive
 )
 
-// cutter cuts connections during a commit. It detects a commit by its text, which
-// prepared statements do not contain.
+// cutter cuts connections during a commit. It detects a commit by the text of the statement, so it
+// does not work with prepared statements.
 type cutter struct {
 	oneIn atomic.Int64 // one in this number of commits is cut; zero: none
 	cuts  [cutAfter + 1]atomic.Int64
 }
 
-// commits are texts in the data that a client sends at the end of a transaction: the
-// word commit, or the event of a transaction in one batch.
+// commits are texts in the data that a client sends at the end of a transaction: the statement
+// commit or, if the transaction is one batch, the insertion of its event.
 var commits = [][]byte{[]byte("\x00commit\x00"), []byte("insert into events")}
 
 func (c *cutter) choose(chunk []byte) int {

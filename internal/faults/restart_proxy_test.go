@@ -18,7 +18,7 @@ import (
 // restartGuide contains the configurations of proxies that these tests run.
 const restartGuide = "../../docs/restarts.md"
 
-// TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred times,
+// TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred times with -full,
 // behind an haproxy that checks /readyz and never repeats a request.
 func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
 	skipIfShort(t)
@@ -117,7 +117,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// guideBlock returns the block of the guide in this language, with these replacements.
+// guideBlock returns the code block of the guide in this language, with these replacements of text.
 func guideBlock(t *testing.T, language string, replacements map[string]string) string {
 	t.Helper()
 	guide, err := os.ReadFile(restartGuide)

@@ -12,9 +12,9 @@ import (
 // between is the minimum number of answered requests between two restarts.
 const between = 300
 
-// TestRestartsFailNoRequest restarts a program alone on its address, a hundred times.
-// Like systemd, the test creates the listening socket, so the kernel queues connections
-// while no process accepts them.
+// TestRestartsFailNoRequest restarts a single program, a hundred times with -full. Like systemd,
+// the test creates the listening socket, so the kernel queues connections while no process accepts
+// them.
 func TestRestartsFailNoRequest(t *testing.T) {
 	for _, way := range []struct {
 		name    string
@@ -61,7 +61,7 @@ func startAndStop(t *testing.T, leaving, coming *process.Server) {
 	if err := coming.Launch(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the next process does not serve", func() bool { // not at the address, where the old process answers too
+	await(t, "the next process does not serve", func() bool { // reads the log, because the old process also answers at the address
 		return strings.Contains(coming.Log(), `"msg":"serving"`)
 	})
 	stop(t, leaving)

@@ -11,10 +11,9 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// TestKillDuringSignUps kills the program while another one creates tenants with an
-// operator key. A tenant exists completely, with an owner who is invited by mail, or not
-// at all. All requests with the same idempotency key create it once and get the same
-// response.
+// TestKillDuringSignUps kills the program while clients create tenants with an operator key. A
+// tenant exists completely, with an owner who is invited by mail, or not at all. All requests with
+// the same idempotency key create one tenant and get the same response.
 func TestKillDuringSignUps(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, killDuringSignUps)
@@ -111,7 +110,7 @@ func (f *founder) found(name string) {
 	f.made = append(f.made, name)
 }
 
-// check waits for every owner's mail, and lets some of them accept the invitation.
+// check waits for the mail to every owner, and lets some of the owners accept the invitation.
 func (f *founder) check() {
 	for i, name := range f.made {
 		m, err := f.mail.Await(ownerOf(name), func(m *mailtest.Message) bool {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// writing are the system calls by which a creation reaches the log of SQLite, the disk
-// and the client, each with the step between two tested calls without -full.
+// writing are the system calls that write to the log of SQLite, sync the disk, and send the
+// response. The value is the step between two tested calls without -full.
 var writing = map[string]int{"pwrite64": 4, "fsync,fdatasync": 1, "write": 1}
 
 // TestKillAtSystemCalls kills the program at a system call of a creation or a change:
@@ -61,7 +61,8 @@ func TestKillAtSystemCalls(t *testing.T) {
 	l.report("killed at system calls")
 }
 
-// createOnce makes a user.
+// createOnce creates a user. If the request is not answered, repeat repeats it, and reports whether
+// the first request had created the user.
 func createOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	c := tn.newCreation("")
 	if of := tn.tryCreate(c); of.status == http.StatusCreated {
@@ -78,7 +79,8 @@ func createOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	}
 }
 
-// changeOnce changes an existing user.
+// changeOnce changes an existing user. If the request is not answered, repeat reads the user, and
+// reports whether the change was made.
 func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	id, mark := tn.someUser(), fmt.Sprint(tn.marks.Add(1))
 	change := func(s *userState) { s.mark = mark }
@@ -91,7 +93,7 @@ func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	}
 }
 
-// someUser returns the id of a user other than a guest.
+// someUser returns the id of a user other than a guest. It creates this user at the first call.
 func (tn *tenant) someUser() (id string) {
 	for id, address := range tn.known {
 		if address == "anybody@faults.example" {
@@ -118,15 +120,15 @@ func needTool(t *testing.T, tool string) {
 	t.Skipf("NOT TESTED: there is no %s", tool)
 }
 
-// killAtCall kills the process at its nth of these system calls from now on, until
-// detach is called.
+// killAtCall makes the process die at the nth of these system calls from now on, unless detach is
+// called first.
 func killAtCall(t *testing.T, pid int, calls string, nth int) (detach func()) {
 	t.Helper()
 	return tamper(t, pid, calls, fmt.Sprintf("signal=KILL:when=%d", nth))
 }
 
-// detachLimit is the time after which a tracer is killed that still waits for dead
-// threads, as sometimes happens.
+// detachLimit is how long a tracer may take to exit before it is killed. A tracer sometimes waits
+// for threads that have already ended.
 const detachLimit = 5 * time.Second
 
 // tamper applies the effect, in the syntax of strace, to these system calls of the

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tap is a proxy between a client and a server that sees all data. It closes a
-// connection if a hook does not forward a piece completely.
+// tap is a proxy between a client and a server. Its hooks see all data. If a hook does not forward
+// a piece completely, the tap closes the connection.
 type tap struct {
 	network, target string
 	listener        net.Listener
@@ -72,7 +72,7 @@ func (p *tap) accept() {
 	}
 }
 
-// relay forwards data from one side to the other, until either closes.
+// relay forwards data from one side to the other until one side closes.
 func (p *tap) relay(to, from net.Conn, current func() hook) {
 	defer p.close(to)
 	defer p.close(from)

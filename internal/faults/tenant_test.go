@@ -32,12 +32,12 @@ type tenant struct {
 	firsthand map[string]bool   // keys with a response that was not a replay
 	pending   []*creation       // creations with an unknown outcome
 	hot       []*hotUser        // shared by the editors
-	guests    chan *guest       // guests who sign in and out and are free
+	guests    chan *guest       // guests who sign in and out; each client takes one while it uses it
 	grantees  chan *guest       // guests whose role changes
 	tally     eventBounds
 }
 
-// eventBounds counts the events that must and may exist, by type and subject.
+// eventBounds has the minimum and the maximum number of events, by type and subject.
 type eventBounds map[string]map[string]bounds
 
 type bounds struct{ least, most int }
@@ -83,7 +83,7 @@ func readUser(of result) (u user) {
 	return u
 }
 
-// newTenant creates a tenant by the command line, and its content before the faults.
+// newTenant creates a tenant and its content. Call it before the faults begin.
 func newTenant(l *load) *tenant {
 	l.t.Helper()
 	tn := &tenant{
@@ -111,7 +111,8 @@ func newTenant(l *load) *tenant {
 	return tn
 }
 
-// must sends a request of the owner before the faults.
+// must sends a request of the owner before the faults begin, and fails the test unless the response
+// has the status.
 func (tn *tenant) must(status int, line, body string, header ...string) result {
 	tn.load.t.Helper()
 	of := tn.owner.send(line, body, header...)
@@ -150,7 +151,8 @@ type creation struct {
 	first        int64 // time of the first request
 }
 
-// newCreation returns a creation with the address, or with a unique one.
+// newCreation returns a creation with the address. If address is empty, the creation gets a unique
+// address.
 func (tn *tenant) newCreation(address string) *creation {
 	n := tn.created.Add(1)
 	if address == "" {
@@ -159,8 +161,8 @@ func (tn *tenant) newCreation(address string) *creation {
 	return &creation{fmt.Sprintf("key-%d", n), address, clock()}
 }
 
-// create requests the creation, and repeats it with the same key until the outcome
-// is known. If it stays unknown, resolve repeats it at the end.
+// create requests the creation, and repeats the request with the same key until the outcome is
+// known. If the outcome is still unknown when the load ends, resolve repeats the request later.
 func (tn *tenant) create(c *creation) (u user, ok bool) {
 	doubtful := false
 	for {
@@ -192,9 +194,9 @@ func (tn *tenant) tryCreate(c *creation) result {
 	return of
 }
 
-// noteKey records a response to a creation. Of the lost responses, only the first counts, and
-// only if no other response is known to have created the user. The other lost requests have
-// no additional effect, and a check of all possible orders would take too long.
+// noteKey records a response to a creation. If responses were lost, closeKeys later records only
+// the first of them. The other lost requests have no additional effect, and a check of all possible
+// orders would take too long.
 func (tn *tenant) noteKey(c *creation, of result) {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
@@ -210,7 +212,8 @@ func (tn *tenant) noteKey(c *creation, of result) {
 	tn.keys.add(c.key, of, keyUsed(of), "create %s, replayed: %q", c.address, of.header.Get("Idempotent-Replayed"))
 }
 
-// closeKeys records the lost responses that may have created a user.
+// closeKeys records the first lost response of each key. It leaves out keys for which another
+// request is known to have created the user.
 func (tn *tenant) closeKeys() {
 	for key, of := range tn.lost {
 		if !tn.firsthand[key] {
@@ -257,7 +260,7 @@ func (tn *tenant) read(id string) *userState {
 	return nil
 }
 
-// patch changes a user. If basis is not nil, its ETag is the precondition.
+// patch changes a user. If basis is not nil, the request has the ETag of basis as its precondition.
 func (tn *tenant) patch(id string, basis *userState, body string, change func(*userState)) *userState {
 	var header []string
 	text := "patch " + body
@@ -272,7 +275,8 @@ func (tn *tenant) patch(id string, basis *userState, body string, change func(*u
 
 var statusEvents = map[string]string{"suspend": "user.suspended", "resume": "user.resumed"}
 
-// setStatus suspends or resumes a user. The user may already have the new status.
+// setStatus suspends or resumes a user. The event is optional, because the user may already have
+// the new status.
 func (tn *tenant) setStatus(act, id string, change func(*userState)) result {
 	of := tn.request("POST /users/"+id+"/"+act, "{}")
 	if !of.known || of.status == http.StatusOK {
@@ -295,7 +299,8 @@ func (tn *tenant) resume(id, was string) result {
 	})
 }
 
-// changed records a requested change, and returns the resulting state.
+// changed records the result of a requested change. It returns the new state of the user, or nil if
+// the status of the response is not 200.
 func (tn *tenant) changed(id string, of result, basis *userState, change func(*userState), text string) *userState {
 	step := userChanged(of, basis, change)
 	if of.status != http.StatusOK {
@@ -314,8 +319,8 @@ func (tn *tenant) delete(id, address string) {
 	tn.expect(of, of.status == http.StatusNoContent, "user.deleted", id)
 }
 
-// lookUp returns the id of the user with the address, "" without such a user, and nil
-// if the outcome is unknown.
+// lookUp returns the id of the user with the address. It returns a pointer to "" if no user has the
+// address, and nil if the outcome is unknown.
 func (tn *tenant) lookUp(address string) *string {
 	of := tn.request("GET /users?email="+url.QueryEscape(address), "")
 	if of.status != http.StatusOK {
@@ -335,7 +340,7 @@ func (tn *tenant) lookUp(address string) *string {
 type hotUser struct {
 	user
 	address string
-	left    int // changes, after which another takes the place, so that histories stay short
+	left    int // number of changes until another user replaces this one, so that histories stay short
 }
 
 // shared returns a user that other clients change too.

@@ -42,7 +42,7 @@ type tenantEndings struct {
 	operator string // the header with the key
 	owner    caller
 	line     string // path of the tenant for operators
-	users    string // the list of its users
+	users    string // the response with all users of the tenant
 }
 
 func newTenantEndings(l *load, operator string) *tenantEndings {
@@ -78,8 +78,8 @@ func (e *tenantEndings) deleteAndRestore() {
 	e.check("active")
 }
 
-// check checks whether the tenant is complete or deleted, for its operator and its
-// owner, and returns the operator's answer.
+// check fails the test unless both the operator and the owner see the wanted status of the tenant.
+// It returns the response to the operator.
 func (e *tenantEndings) check(want string) result {
 	seen, _ := e.operate("GET " + e.line)
 	var tenant struct{ Status, PurgeAt string }
