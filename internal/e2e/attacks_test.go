@@ -22,7 +22,7 @@ func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 	}
 	for _, attacker := range []struct {
 		host   string
-		cookie bool // whether the browser sends the session along
+		cookie bool // whether the browser sends the session cookie with the attacker's requests
 	}{{"evil.test", false}, {"blog.example.test", true}} {
 		t.Run(attacker.host, func(t *testing.T) {
 			v := &victim{proxy: f, tab: b.NewTab(t), id: id, app: app, attacker: f.origin(attacker.host), cookie: attacker.cookie}

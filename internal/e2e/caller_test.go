@@ -25,12 +25,12 @@ import (
 type caller struct {
 	world  *world
 	tenant string
-	token  string // of a session, or ""
-	bearer string // the token or key of a program, or ""
-	id     string // of the user whose session or bearer it is, or ""
+	token  string // the session token, or ""
+	bearer string // the API token or operator key, or ""
+	id     string // the id of the user, service account or operator key, or ""
 	email  string
 
-	bearerID string // of the token
+	bearerID string // the id of the API token
 }
 
 // anonymous returns a caller of the same tenant without a session.
@@ -163,7 +163,7 @@ type answer struct {
 	header  http.Header
 	body    []byte
 	cookies []*http.Cookie
-	decoded any // the parsed body, after its first use
+	decoded any // the decoded body, set when it is first needed
 }
 
 // expect fails the test unless the response has the status.

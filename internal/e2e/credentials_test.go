@@ -14,8 +14,8 @@ var credentialChanges = []struct {
 	what   string
 	before func(*testing.T, *caller) (codes []string) // nil: no preparation; otherwise adds a factor and returns its recovery codes
 	change func(*testing.T, *caller)
-	stays  bool   // whether the session of the change stays valid
-	notice string // "": a notice to the old address about the new one
+	stays  bool   // whether the caller's session stays valid
+	notice string // text of the notice; "" means the notice that the email address was changed
 }{
 	{"one's own password", nil, func(t *testing.T, c *caller) {
 		c.do(t, "PUT /auths/password", passwords(password, newPassword)).expect(t, 204)

@@ -32,7 +32,7 @@ func testEventsOfChanges(t *testing.T, w *world) {
 	for _, change := range []struct {
 		line, body string
 		kind       string
-		subject    string // type and id; "" if nothing happened
+		subject    string // "type id" of the event's subject; "" if no event is expected
 		members    string
 	}{
 		{"PATCH /users/" + user, `{"name":"Renamed","department":"Sales"}`, "user.updated", "user " + user, "[name department]"},
@@ -46,7 +46,7 @@ func testEventsOfChanges(t *testing.T, w *world) {
 		{"PATCH /roles/" + role, `{"description":"Changed"}`, "", "", ""},
 		{"PUT /users/" + user + "/roles/" + role, "", "role.assigned", "user " + user, "[roles]"},
 		{"PUT /users/" + user + "/roles/" + never, "", "", "", ""},
-		{"DELETE /roles/" + role, "", "", "", ""}, // role-in-use
+		{"DELETE /roles/" + role, "", "", "", ""}, // refused with role-in-use
 		{"DELETE /users/" + user + "/roles/" + role, "", "role.unassigned", "user " + user, "[roles]"},
 		{"DELETE /users/" + user + "/roles/" + role, "", "", "", ""},
 		{"DELETE /roles/" + role, "", "role.deleted", "role " + role, "[]"},

@@ -50,7 +50,7 @@ func testExports(t *testing.T, p *program) {
 
 func testExportsAreTheLists(t *testing.T, w *world) {
 	role := w.role(t, "Exported", "users:read")
-	for i := range 230 { // more than a page
+	for i := range 230 { // more than one page of the lists
 		id := w.user(t, fmt.Sprintf("row-%d", i), []string{"Sales", "Ops"}[i%2])
 		if i%10 == 0 {
 			w.assign(t, id, role, "")

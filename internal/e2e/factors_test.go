@@ -141,7 +141,7 @@ func testApp(t *testing.T, w *world) {
 	}
 	challenge := asked.text("/challenge")
 	w.anonymous().do(t, completes, answerTo(challenge, "code", "000000")).refused(t, 401, "wrong-code")
-	w.anonymous().do(t, completes, answerTo(challenge, "code", code(t, app, 0))).refused(t, 401, "wrong-code") // the enrolment has used it
+	w.anonymous().do(t, completes, answerTo(challenge, "code", code(t, app, 0))).refused(t, 401, "wrong-code") // the enrolment has used this code
 	next := code(t, app, 1)
 	in := w.anonymous().do(t, completes, answerTo(challenge, "code", next)).expect(t, 200)
 	if in.text("/user/id") != ada.id || in.value("/recoveryCodes") != nil {
@@ -495,7 +495,7 @@ func testPasskeys(t *testing.T, w *world) {
 	if methods := asked.list("/methods"); !slices.Equal(methods, []any{"passkey", "recovery-code"}) {
 		t.Errorf("asked for %s", asked.body)
 	}
-	phone.Verifies = false // not needed in addition to the password
+	phone.Verifies = false // the passkey need not verify the user after the password
 	signed := string(phone.Get(t, asked.json(t, "/publicKey")))
 	w.anonymous().do(t, completes, answerTo(w.factorChallenge(t, ada.email), "passkey", signed)).refused(t, 401, "wrong-code")
 	in := w.anonymous().do(t, completes, answerTo(asked.text("/challenge"), "passkey", signed)).expect(t, 200)

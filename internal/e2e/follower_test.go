@@ -79,7 +79,7 @@ func main() {
 
 // follower is a running process of followerProgram.
 type follower struct {
-	end   io.Closer // its input
+	end   io.Closer // its standard input, which is closed to end the follower
 	polls atomic.Int32
 	done  chan struct{}
 	ids   []string // of the handled events; read them after the end only

@@ -171,7 +171,7 @@ func testPaths(t *testing.T, w *world) {
 	} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			a := w.owner.do(t, method+" "+strings.ReplaceAll(path, `\`, "%5C"), "")
-			encoded := strings.HasSuffix(path, "%00") // a strange id on a path that is served
+			encoded := strings.HasSuffix(path, "%00") // this path is known, but its id is invalid
 			if a.status != 404 && !(encoded && (a.status == 400 || a.status == 405)) {
 				t.Errorf("%s %s answered %d: %s", method, path, a.status, a.body)
 			}

@@ -201,7 +201,7 @@ func testCursors(t *testing.T, w *world) {
 		if flipped[i]++; cursor[i] == 'Z' || cursor[i] == 'z' || cursor[i] == '9' || cursor[i] == '-' || cursor[i] == '_' {
 			flipped[i] = 'A'
 		}
-		if i == len(cursor)-1 { // the last character may contain unused bits, and changing only those changes nothing
+		if i == len(cursor)-1 { // this character can contain unused bits, so a change of it may have no effect
 			continue
 		}
 		scenarios = append(scenarios, use(fmt.Sprintf("byte %d changed", i), w.owner, "/users?limit=2&sort=name&", string(flipped)))

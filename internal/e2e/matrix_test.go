@@ -27,7 +27,7 @@ type matrix struct {
 	principals []*principal
 	roles      []*roleObject
 	fresh      int
-	last       []func(*testing.T) // requests that remove a principal come last
+	last       []func(*testing.T) // requests that remove a principal; they run at the end
 }
 
 // cells maps the id of each operation to a function. The function sends the operation's
@@ -265,7 +265,7 @@ func (p *principal) compare(t *testing.T, what, line, body string, wanted expect
 
 func listUsersCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
-	listed := map[string][]string{} // the members by id
+	listed := map[string][]string{} // the member names by user id
 	for next, more := "", true; more; more = next != "" {
 		a := p.compare(t, "users", "GET /users?limit=200"+next, "", first(done(200, "items nextCursor"), check{p.readsAnything(), mayNot}))
 		for i, id := range a.texts("id") {

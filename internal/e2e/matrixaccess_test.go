@@ -30,7 +30,7 @@ func withdrawCells(t *testing.T, m *matrix, p *principal) {
 
 func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
-	invited := map[string]string{} // the departments by the ids of the users
+	invited := map[string]string{} // the department by user id
 	for _, department := range []string{"Sales", "Ops"} {
 		id := m.user(t, fmt.Sprintf("listed-guest-%d-%s", m.fresh, strings.ToLower(department)), department)
 		m.owner.do(t, "POST /users/"+id+"/invitations", "").expect(t, 201)

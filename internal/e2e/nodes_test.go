@@ -25,8 +25,8 @@ const seenWithin = time.Second
 // revocation is one way to revoke a caller's rights. Before it, the caller may list users.
 type revocation struct {
 	name    string
-	command bool // done by the command line
-	status  int  // of a request by the caller afterwards
+	command bool // whether revoke uses the command line
+	status  int  // expected status of the caller's requests afterwards
 	revoke  func(*testing.T, *revoked)
 	restore func(*testing.T, *revoked)
 }
@@ -35,7 +35,7 @@ type revocation struct {
 type revoked struct {
 	world  *world
 	caller *caller
-	role   string // id of the user's role
+	role   string // id of the caller's role
 	number int
 }
 
@@ -105,7 +105,7 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	}
 	rounds := 100
 	if testing.Short() {
-		rounds = len(disturbances) * len(revocations) // each pair once
+		rounds = len(disturbances) * len(revocations) // each revocation with each disturbance
 	}
 	longest := map[string]time.Duration{}
 	for i := range rounds {
@@ -231,8 +231,8 @@ func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() 
 	t.Helper()
 	asks := *r.caller
 	asks.world = there
-	asks.until(t, 200) // the restore must have arrived too
-	asks.until(t, 200) // now from the cache
+	asks.until(t, 200) // waits until the previous restore has arrived
+	asks.until(t, 200) // the node now answers from its cache
 	end := disturb()
 	v.revoke(t, r)
 	lag := asks.until(t, v.status)

@@ -62,7 +62,7 @@ func testOperators(t *testing.T, p *program) {
 // accepts the mailed invitation. The events of the tenant must name the key as the actor.
 func testSignUpByProgram(t *testing.T, w *world) {
 	name := w.name + "-customer"
-	there := *w // the new tenant, from the address of this one
+	there := *w // becomes a world of the new tenant, with the source address of w
 	there.name = name
 	operator := w.program.operator.of(&there)
 	made := operator.do(t, "POST /operator/tenants", newTenant(name), "-x-tenant-schema").expect(t, 201)

@@ -18,12 +18,12 @@ type principal struct {
 	name       string
 	department string
 	holds      []holding
-	grants     []holding // permissions that it may grant in addition
+	grants     []holding // permissions that it may grant in addition to holds
 	live       bool      // has a session, key or token that is valid in the tenant
 	program    bool      // is not a user with a session
 	operates   []string  // names of the tenants of its operator key; everyTenant means all
 	byToken    bool      // is a program with a token
-	holder     []holding // the permissions of the token's user; holds has no others
+	holder     []holding // for the token of a user: all permissions of the user, which include holds
 }
 
 // subject is a user in the requests.
@@ -31,8 +31,8 @@ type subject struct {
 	name       string
 	id         string
 	department string
-	exists     bool // in the tenant
-	deleted    bool // and can be restored
+	exists     bool // is in the tenant and is not deleted
+	deleted    bool // is deleted and can be restored
 	holds      []holding
 }
 

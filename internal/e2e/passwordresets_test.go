@@ -219,7 +219,7 @@ func testResetLimits(t *testing.T, w *world) {
 	for range 3 {
 		links = append(links, w.resetLink(t, c.email))
 	}
-	for range 3 { // without a mail
+	for range 3 { // these requests send no mail
 		w.anonymous().do(t, resetRequest, emailBody(c.email)).expect(t, 202)
 	}
 	for i := range 24 {

@@ -38,11 +38,11 @@ const canary = "canary"
 // it.
 type program struct {
 	process.Server
-	mail     *mailtest.Server // receives its mail; nil without a mail server
+	mail     *mailtest.Server // receives the program's mail; nil if no mail server is configured
 	document *document
-	worlds   atomic.Uint32 // numbers tenants and source addresses
+	worlds   atomic.Uint32 // number of worlds so far, from which the next world gets its name and address
 	tokensMu sync.Mutex
-	tokens   []string // every secret that it returned
+	tokens   []string // every secret that must not be in the log
 	operator *caller  // with a key for all tenants, or nil
 }
 

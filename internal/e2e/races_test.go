@@ -237,7 +237,7 @@ func testRemovalDuringUse(t *testing.T, w *world) {
 // testTwoOwners lets the two owners of a tenant remove each other at the same time, with each
 // pair of actions that remove an owner. Exactly one owner must remain.
 func testTwoOwners(t *testing.T, p *program) {
-	var owner string // the id of the role
+	var owner string // the id of the role owner
 	acts := []func(of string) (line, body string){
 		func(of string) (string, string) { return "DELETE /users/" + of + "/roles/" + owner, "" },
 		func(of string) (string, string) { return "PUT /users/" + of + "/roles/" + owner, within("Sales") },

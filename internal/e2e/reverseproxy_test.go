@@ -24,7 +24,7 @@ type reverseProxy struct {
 // status.
 type passage struct {
 	line    string // METHOD /path
-	session bool   // whether a session cookie came with it
+	session bool   // whether the request has a session cookie
 	status  int
 }
 
@@ -69,7 +69,7 @@ func (f *reverseProxy) pass(p *program) http.Handler {
 	target := &url.URL{Scheme: "http", Host: p.Address}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target) // it also replaces Host by the program's address
+			r.SetURL(target) // SetURL also sets Host to the program's address
 			r.SetXForwarded()
 		},
 		ModifyResponse: func(response *http.Response) error {

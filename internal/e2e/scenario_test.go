@@ -13,17 +13,17 @@ type scenario struct {
 	name   string // a sentence
 	as     *caller
 	send   string   // METHOD /path
-	header []string // as caller.request takes them
+	header []string // header lines in the form of caller.request
 	body   string
 
 	status   int
-	code     string            // code of the problem
+	code     string            // error code of the problem
 	faults   []string          // all field errors of the problem, such as "/name length"
 	members  string            // all members of the body, separated by blanks
-	has      map[string]any    // by JSON pointer
+	has      map[string]any    // values of the body, by JSON pointer
 	headers  map[string]string // "" means that the response must not have the header
-	contains []string          // in the body
-	lacks    []string          // in the body
+	contains []string          // texts that the body must contain
+	lacks    []string          // texts that the body must not contain
 }
 
 // play runs the scenarios as subtests, in order.

@@ -70,7 +70,7 @@ func newSiege(t *testing.T, binary, database string) *siege {
 	metrics := freeAddress(t)
 	s := &siege{program: serve(t, binary, database, "--trusted-proxies", "127.0.0.1/32", "--metrics-listen", metrics), metrics: "http://" + metrics + "/metrics"}
 	s.world = newWorld(t, s.program)
-	s.connectFrom(t, net.IPv4(127, 0, 0, 1)) // as the proxy
+	s.connectFrom(t, net.IPv4(127, 0, 0, 1)) // the address of the trusted proxy
 	return s
 }
 

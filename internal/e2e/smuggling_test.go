@@ -97,7 +97,7 @@ var smugglers = []struct {
 // at which the requests are sent.
 type smuggling struct {
 	*world
-	address string // where the route begins
+	address string // of the program, or of the proxy before it
 	victim  string
 }
 
@@ -135,7 +135,7 @@ func chunk(content string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(conte
 // all data that the server sends.
 func (s *smuggling) send(t *testing.T, raw string) string {
 	t.Helper()
-	const patience = time.Second // how long a server may wait for the rest of a body
+	const patience = time.Second // limit of the exchange, because a server may wait for the rest of a body
 	connection, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func (s *smuggling) send(t *testing.T, raw string) string {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(connection, raw+"GET /livez HTTP/1.1\r\nHost: rolecall\r\nConnection: close\r\n\r\n") // fails if a server refuses the request early
-	answers, _ := io.ReadAll(connection)                                                                        // reset if a server closes with unread data
+	answers, _ := io.ReadAll(connection)                                                                        // fails if a server closes the connection with unread data
 	return string(answers)
 }
 

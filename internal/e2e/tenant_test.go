@@ -114,10 +114,10 @@ func testSettings(t *testing.T, w *world) {
 		}
 		tooSmall, tooLarge := "range", "range"
 		if s.name == "passwordMinimum" {
-			tooSmall = "conflict" // without a second factor
+			tooSmall = "conflict" // because the tenant requires no second factor
 		}
 		if s.name == "sessionIdleSeconds" {
-			tooLarge = "conflict" // with the default of sessionAbsoluteSeconds
+			tooLarge = "conflict" // because it would exceed the default of sessionAbsoluteSeconds
 		}
 		back := patch(s.name+" back to the default", set("null"))
 		back.has = map[string]any{"/settings/" + s.name: s.standard}

@@ -124,7 +124,7 @@ func testStolenTokens(t *testing.T, w *world) {
 	w.grace(t, 0)
 	for _, theft := range []struct {
 		name       string
-		generation int // of the stolen token, of five
+		generation int // index of the stolen token among five consecutive tokens
 		use        string
 	}{
 		{"the one before, by a request", 3, "GET /auths/session"}, {"the one before, by a refresh", 3, "POST /auths/refresh"}, {"an older one", 1, "GET /users/" + w.owner.id}, {"the first, by a refresh", 0, "POST /auths/refresh"},

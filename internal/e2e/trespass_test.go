@@ -263,7 +263,7 @@ func testSafeMethods(t *testing.T, w *world) {
 	user, role, account := w.user(t, "crawled", ""), w.role(t, "Crawled"), w.account(t, "Crawled")
 	w.assign(t, user, role, "")
 	state := func() string {
-		var exports []string // exports record themselves
+		var exports []string // events about exports, which this test itself causes
 		for _, kind := range []string{"users.exported", "role.users_exported", "events.exported"} {
 			exports = append(exports, w.owner.readAll(t, "/events?limit=200&type="+kind)...)
 		}

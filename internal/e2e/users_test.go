@@ -135,8 +135,8 @@ func testAddresses(t *testing.T, w *world) {
 		address string
 		fine    bool
 	}{
-		{local + "@" + domain + "." + domain + "." + domain[:61] + ".z", true}, // 254
-		{local + "@" + domain + "." + domain + "." + domain + ".z", false},     // 255
+		{local + "@" + domain + "." + domain + "." + domain[:61] + ".z", true}, // 254 bytes
+		{local + "@" + domain + "." + domain + "." + domain + ".z", false},     // 255 bytes
 		{local + "l@canary.example", false},
 		{"a@b", true}, {"a.b+c@canary.example", true}, {"ünï@canary.example", true}, {"a@bücher.example", true},
 		{"@canary.example", false}, {"a@", false}, {"a", false}, {"a b@canary.example", false}, {"a@canary..example", false},

@@ -15,7 +15,7 @@ func testUserSessions(t *testing.T, p *program) {
 
 const (
 	firefox = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0"
-	noAgent = "user-agent: " // without it, the test's client sends its own
+	noAgent = "user-agent: " // sends no User-Agent; without this line, Go's client sends its own
 )
 
 // signInWith signs a user in. The request has one more header line.

@@ -27,7 +27,7 @@ type Browser struct {
 	mu       sync.Mutex
 	lastID   int
 	answers  map[int]chan message
-	loads    map[string]chan struct{} // by session; receives when a page has loaded
+	loads    map[string]chan struct{} // by session; receives a value when a page has loaded
 }
 
 // message is a message of Chromium's debugging protocol: a request, a response, or an event.
@@ -53,7 +53,7 @@ func Start(t testing.TB) *Browser {
 		"--ignore-certificate-errors", "--host-resolver-rules=MAP * 127.0.0.1", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe")
 	theirRequests, requests := pipe(t)
 	answers, theirAnswers := pipe(t)
-	command.ExtraFiles = []*os.File{theirRequests, theirAnswers} // 3 and 4, as the protocol requires
+	command.ExtraFiles = []*os.File{theirRequests, theirAnswers} // become file descriptors 3 and 4, as --remote-debugging-pipe requires
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func pipe(t testing.TB) (reader, writer *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = reader.Close() // the end that the browser got is closed already
+		_ = reader.Close() // fails for the end that the browser got, which is already closed
 		_ = writer.Close()
 	})
 	return reader, writer
@@ -97,7 +97,7 @@ func (b *Browser) read(from io.Reader) {
 		}
 		var m message
 		if json.Unmarshal(line[:len(line)-1], &m) != nil {
-			return // not the protocol; the waiting caller reports it
+			return // not a message; the waiting call times out and fails the test
 		}
 		b.mu.Lock()
 		answer, loads := b.answers[m.ID], b.loads[m.Session]
