@@ -2,14 +2,14 @@ import { strict as assert } from "node:assert";
 import { readFile } from "node:fs/promises";
 import { authenticator, call, checkAccess, endSession, enter, first, person, readPicture, scenario, setPassword, signedIn, signIn, totp, until, world } from "./harness.js";
 
-/** age makes sensitive actions require a sign-in that is at most one second old. */
+/** age sets the tenant's limit for re-authentication to one second after the sign-in. */
 async function age(page) {
   const { status } = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
   assert.equal(status, 200);
 }
 
 /**
- * openOld opens the page after the sign-in has become too old, so that the page asks for
+ * openOld opens the page repeatedly until the sign-in is so old that the page has a field for
  * the password.
  */
 async function openOld(page, path) {
@@ -281,7 +281,7 @@ scenario("a user who must have a second factor adds a passkey while signing in a
   await page.getByText("Add another one before you remove it.").waitFor();
 });
 
-// The last tests: from here on the owner has second factors, and a sign-in is soon too old.
+// These tests are the last ones, because they give the owner second factors and call age.
 scenario("a user confirms their identity in the form by app, recovery code or passkey", async (page) => {
   await authenticator(page);
   await signIn(page);

@@ -2,8 +2,8 @@ import { strict as assert } from "node:assert";
 import { authenticator, call, endSession, first, owner, person, scenario, setPassword, signedIn, signIn, world } from "./harness.js";
 
 /**
- * The forms with input, each with an address. A Go test compares forms and withoutInput
- * with the pages of the console.
+ * forms maps the path of each form with input to the address of a page that shows the form. A Go
+ * test checks that forms and withoutInput together contain all forms for signed-in users.
  */
 const forms = {
   "/account/passkeys": "/account/passkeys/add",
@@ -31,8 +31,8 @@ const forms = {
 };
 
 /**
- * The forms without input, and those whose only input is a secret. Forms without an address
- * here need a passkey.
+ * withoutInput maps the forms that have no input, or only secrets as input, to addresses. A form with
+ * an empty address is skipped, because it needs a passkey or another second factor.
  */
 const withoutInput = {
   "/account/password": "/account/password",
@@ -58,15 +58,15 @@ const withoutInput = {
   "/users/{id}/restore": "/users/{deleted}/restore",
 };
 
-/** The lists with filters. Their forms have the method GET. */
+/** filters are the addresses of the lists with a filter form, which has the method GET. */
 const filters = ["/users", "/roles", "/events", "/service-accounts", "/users/{active}/roles/give"];
 
-/** kept returns the input that drafts.js has saved in sessionStorage, as JSON. */
+/** kept returns the input that the script drafts.js has saved in sessionStorage, as JSON, or null. */
 const kept = (page) => page.evaluate(() => sessionStorage.getItem("rolecall-input"));
 
 const secret = "a secret that no page keeps";
 
-/** things returns the ids that replace the placeholders in the addresses. */
+/** things creates users, roles and so on, and returns their ids for the placeholders of the addresses. */
 async function things(page) {
   const create = async (path, body) => (await call(page, "POST", path, body, { "idempotency-key": JSON.stringify(body).replaceAll(/\W+/g, "-").slice(0, 60) })).body;
   const { body: session } = await call(page, "GET", "/auths/session");
@@ -95,14 +95,14 @@ async function things(page) {
 const addressOf = (path, ids) => `/console/demo${path.replaceAll(/\{([\w-]+)\}/g, (_, name) => ids[name])}`;
 
 /**
- * input returns the input of the form, without secrets and without fields that the user
- * cannot change.
+ * input returns the name, the value and the state of each field of the form. It leaves out
+ * secrets and fields that the user cannot change.
  */
 const input = (form) => form.evaluate((it) => [...it.elements]
   .filter((e) => e.name && !e.disabled && !e.readOnly && !e.matches("button, fieldset, [type=hidden], [type=password], [autocomplete=one-time-code], [data-proof]"))
   .map((e) => [e.name, e.value, e.checked ?? false]));
 
-/** type changes all fields of the form. */
+/** type changes all fields of the form that the user can change. */
 const type = (form) => form.evaluate((it, words) => {
   it.noValidate = true;
   it.querySelector("[data-repeat]")?.click();
@@ -121,7 +121,7 @@ const type = (form) => form.evaluate((it, words) => {
   }
 }, secret);
 
-/** signInAgain signs in on the sign-in page, to which the console has redirected. */
+/** signInAgain waits until the console shows the sign-in page, and signs in. */
 async function signInAgain(page, { email = owner, password = world.password, byPasskey } = {}) {
   await page.waitForURL(/\/sign-in/);
   assert.ok(!String(await kept(page)).includes(secret));
@@ -135,7 +135,10 @@ async function signInAgain(page, { email = owner, password = world.password, byP
   await signedIn(page);
 }
 
-/** losesNothing fills in the form, ends the session, sends the form, and signs in again. */
+/**
+ * losesNothing fills in the form, ends the session, sends the form, and signs in again. Then the
+ * form must contain the same input.
+ */
 async function losesNothing(page, form, name, who) {
   await type(form);
   const before = await input(form);
@@ -320,7 +323,7 @@ scenario("a changed form is not left or closed without a question", async (page)
   for (const close of [() => page.keyboard.press("Escape"), () => form.getByRole("link", { name: "Cancel" }).click()]) {
     await close();
     await question.waitFor();
-    await page.keyboard.press("Enter"); // Keep editing has the focus
+    await page.keyboard.press("Enter"); // the button Keep editing has the focus
     await question.waitFor({ state: "hidden" });
     assert.equal(await form.getByLabel("Name", { exact: true }).inputValue(), "Somebody");
   }
@@ -345,9 +348,10 @@ scenario("a removed role is back after one click, and the message covers nothing
   for (const width of [1024, 390]) {
     await page.setViewportSize({ width, height: 500 });
     for (const atEnd of [false, true]) {
-      // Chromium loses the End key if the scrolling of the Home key has not ended.
+      // The test scrolls with a script. If the page still scrolls after the Home key, Chromium
+      // ignores the End key.
       await page.evaluate((atEnd) => scrollTo({ top: atEnd ? document.body.scrollHeight : 0, behavior: "instant" }), atEnd);
-      // A script moves the message after the page has scrolled.
+      // The console's script moves the message only after the page has scrolled.
       await page.waitForFunction((atEnd) => {
         const toast = document.querySelector(".toasts .toast")?.getBoundingClientRect();
         const covered = [...document.querySelectorAll("a, button, input, summary")].filter((e) => {

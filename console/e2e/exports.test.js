@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { readFile } from "node:fs/promises";
 import { first, scenario, signIn } from "./harness.js";
 
-/** exported clicks Export, and returns the name and the lines of the downloaded file. */
+/** exported clicks Export. It returns the name and the lines of the downloaded file. */
 async function exported(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Export", exact: true }).click()]);
   const text = await readFile(await download.path(), "utf8");

@@ -1,4 +1,4 @@
-// The main scenarios in Firefox, over WebDriver BiDi.
+// The main scenarios in Firefox. The tests control Firefox with the protocol WebDriver BiDi.
 
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { owner, results, world } from "./harness.js";
 
 const dark = { "layout.css.prefers-color-scheme.content-override": 0 };
 
-/** launch starts Firefox with preferences. */
+/** launch starts Firefox with additional preferences, which are named as in about:config. */
 const launch = (preferences = {}) =>
   puppeteer.launch({
     browser: "firefox",
@@ -19,8 +19,8 @@ const launch = (preferences = {}) =>
 world.launch = () => launch();
 
 /**
- * scenario is a test with a page in a new browser context. It fails if a script throws an
- * error or the status of a response is 500 or higher.
+ * scenario runs play as a test, with a page that shares no cookies with other tests. The test
+ * also fails if a script throws an error or if a response has status 500 or higher.
  */
 function scenario(name, play, preferences) {
   test(`in Firefox, ${name}`, { timeout: 60_000 }, async () => {
@@ -70,7 +70,7 @@ async function signIn(page) {
   await go(page, "/users");
 }
 
-/** open opens the page of the user with the name, from the list. */
+/** open searches the list of users for the name and opens the page of the user. */
 async function open(page, name) {
   await go(page, `/users?q=${encodeURIComponent(name)}`);
   await click(page, `tbody a ::-p-text(${name})`);

@@ -1,5 +1,5 @@
-// The harness of the browser tests: the program with its demo data, and a Chromium that reports
-// every error of a page.
+// The harness of the browser tests. It starts the program with demo data and a Chromium, and it fails
+// a test if a page reports an error.
 
 import { strict as assert } from "node:assert";
 import { execFile, spawn } from "node:child_process";
@@ -16,7 +16,7 @@ import { chromium } from "playwright-core";
 
 const run = promisify(execFile);
 
-/** results is the folder for screenshots of failed tests. */
+/** results is the folder for the program and for screenshots of failed tests. */
 export const results = join(dirname(fileURLToPath(import.meta.url)), "results");
 const program = join(results, "rolecall"); // built by make console-test
 const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -26,8 +26,8 @@ const waitLimit = 15_000;
 export const owner = "ada.lovelace@demo.example";
 
 /**
- * The running program and the browser of one test file. A test file for another browser
- * replaces launch.
+ * world is the running program and the browser of one test file. The function launch starts the
+ * browser. A test file for another browser replaces launch.
  */
 export const world = {
   base: "", database: "", mailbox: "", password: "", browser: null,
@@ -80,8 +80,8 @@ async function freePort() {
 }
 
 /**
- * ownDatabase creates a database and a role that owns the database and has no other
- * privileges.
+ * ownDatabase creates a PostgreSQL database, and a role that owns the database and has no other
+ * privileges. It returns the URL for this role.
  */
 async function ownDatabase(server) {
   const name = `console_${process.pid}`;
@@ -89,21 +89,21 @@ async function ownDatabase(server) {
   return server.replace(/^postgres(?:ql)?:\/\/(?:[^@/]*@)?([^/?]*)(?:\/[^?]*)?/, `postgres://${name}@$1/${name}`);
 }
 
-/** command runs a command of the program on the database of the tests. */
+/** command runs a command of the program on the database of the tests. It returns the output. */
 export async function command(input, ...words) {
   const child = run(program, [...words, "--database", world.database]);
   child.child.stdin.end(input);
   return (await child).stdout;
 }
 
-/** setPassword sets the password of a user of the demo, and returns it. */
+/** setPassword sets the password of a user in the tenant demo. It returns the password. */
 export async function setPassword(email) {
   const password = "a long enough password of theirs";
   await command(password, "user", "set-password", "--tenant", "demo", "--email", email, "--password-stdin");
   return password;
 }
 
-/** until calls found repeatedly until it returns a value, and returns this value. */
+/** until calls found repeatedly until found returns a true value. It returns that value. */
 export async function until(found) {
   const end = Date.now() + waitLimit;
   for (;;) {
@@ -130,9 +130,9 @@ export async function mailLink(email, kind) {
 }
 
 /**
- * scenario is a test with a separate page. It also fails if the page violates its
- * Content-Security-Policy, sends a request to another host, logs an error, or gets a 5xx
- * response. A screenshot of a failed test is in results.
+ * scenario runs play as a test, with a page that shares no cookies with other tests. The test also
+ * fails if the page violates its Content-Security-Policy, sends a request to another host, logs an
+ * error or a warning, or gets a 5xx response. If the test fails, a screenshot is saved in results.
  */
 export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   test(name, { timeout }, async () => {
@@ -173,7 +173,7 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
  */
 export const endSession = (page) => page.context().clearCookies({ name: /^(session|console-.*)$/ });
 
-/** enter submits the sign-in form, but does not wait for the next page. */
+/** enter ends the session and submits the sign-in form. It does not wait for the next page. */
 export async function enter(page, email, password) {
   await endSession(page);
   await page.goto("/console/demo/sign-in");
@@ -195,7 +195,11 @@ export async function signIn(page, email = owner, password = world.password) {
   await page.waitForURL((url) => !url.pathname.endsWith("/home"));
 }
 
-/** authenticator adds a virtual authenticator that approves at once, and returns a function that controls it. */
+/**
+ * authenticator adds a virtual authenticator to the page, which approves each request at once. It
+ * returns a function that sends a command of the domain WebAuthn of Chromium's debugging protocol
+ * to the authenticator.
+ */
 export async function authenticator(page) {
   const protocol = await page.context().newCDPSession(page);
   await protocol.send("WebAuthn.enable");
@@ -205,7 +209,10 @@ export async function authenticator(page) {
   return (verb, more = {}) => protocol.send(`WebAuthn.${verb}`, { authenticatorId, ...more });
 }
 
-/** totp returns the code of the base32 secret for the period that is `later` periods after now (RFC 6238). */
+/**
+ * totp returns the code that an authenticator app shows for the secret in base32 (RFC 6238). later
+ * is the number of 30-second periods from now.
+ */
 export function totp(secret, later = 0) {
   const bits = [...secret].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
   const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
@@ -247,12 +254,12 @@ export async function call(page, method, path, body, headers = {}) {
   return { status: answer.status, body: text && JSON.parse(text) };
 }
 
-/** first returns the first item of the list at the path of the API. */
+/** first requests a list at a path of the API, and returns the list's first item. */
 export async function first(page, path) {
   return (await call(page, "GET", path)).body.items[0];
 }
 
-/** person returns the user with the email address. */
+/** person returns the user with the email address, as the API returns users. */
 export const person = (page, email) => first(page, `/users?email=${encodeURIComponent(email)}`);
 
 const accessRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -260,7 +267,7 @@ const accessRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 /** colorRules are the rules of checkAccess that depend on colors. */
 export const colorRules = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
 
-/** checkAccess fails if axe finds a violation of the rules on the current page. */
+/** checkAccess fails if axe finds a serious or critical violation of the rules on the page. */
 export async function checkAccess(page, rules = accessRules) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(await readFile(axeSource, "utf8"));
   const found = await page.evaluate(async (runOnly) => {

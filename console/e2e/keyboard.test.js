@@ -1,13 +1,13 @@
 import { strict as assert } from "node:assert";
 import { checkAccess, endSession, owner, person, scenario, signIn, world } from "./harness.js";
 
-/** at describes the focused element. */
+/** at returns the name of the focused element, or else its text or its tag. */
 const at = (page) => page.evaluate(() => {
   const e = document.activeElement;
   return e.name || e.innerText?.trim() || e.tagName;
 });
 
-/** focused waits until the expected element has the focus. */
+/** focused waits until the result of at begins with expected. */
 async function focused(page, expected) {
   await page.waitForFunction((expected) => {
     const e = document.activeElement;
@@ -39,7 +39,8 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await focused(page, "Users");
 
-  // Find a user, open the row, and edit. The focus returns to the element that opened the dialog.
+  // Find a user, open the user's page, and edit. When the dialog closes, the focus returns to the
+  // element that opened the dialog.
   await press(page, "/");
   await page.keyboard.type("margaret ham", { delay: 20 });
   await page.getByRole("status").filter({ hasText: /^1 user$/ }).waitFor();
@@ -58,7 +59,8 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await page.getByText("Saved.").waitFor();
 
-  // The press of Enter that opens a destructive confirmation must not confirm it as well.
+  // The Enter key opens the confirmation of a deletion. Then the button Cancel must have the focus,
+  // so that a second Enter does not delete.
   await press(page, "m");
   for (let i = 0; !(await at(page)).startsWith("Delete"); i++, await press(page, "Tab")) assert.ok(i < 9);
   await press(page, "Enter");
@@ -67,7 +69,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await focused(page, "More");
 
-  // Assign a role. The message about the action contains the role's name.
+  // Assign a role. The message that confirms the action contains the role's name.
   await press(page, "r");
   await page.waitForURL(/roles\/give$/);
   await press(page, "/");

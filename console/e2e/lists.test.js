@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { call, first, person, scenario, signIn } from "./harness.js";
 
-/** covered returns the controls that the message covers. */
+/** covered returns the HTML of the controls that the message at the edge of the page covers. */
 const covered = (page) =>
   page.evaluate(() => {
     const toast = document.querySelector(".toast").getBoundingClientRect();
@@ -11,7 +11,7 @@ const covered = (page) =>
     }).map((control) => control.outerHTML);
   });
 
-/** lines returns the number of lines of each element. */
+/** lines returns the number of text lines of each visible element. */
 const lines = (places) =>
   places.evaluateAll((list) =>
     list.filter((place) => place.checkVisibility()).map((place) => {
@@ -81,7 +81,7 @@ scenario("long words and right-to-left names fit every width, and are printed wh
   const list = "/users?q=donau&columns=lastLoginAt,roles,factors";
   for (const path of [list, "/users?q=layla", `/users/${user}`, `/users/${arabic}`, `/users/${user}/roles`, `/users/${user}/roles/${role}`, `/users/${user}/edit`, "/roles", `/roles/${role}`, `/roles/${role}/edit`, "/events", "/service-accounts", `/service-accounts/${account}`, "/access?permission=users:read"]) {
     await page.goto(`/console/demo${path}`);
-    for (const width of [390, 720, 1440, 2560]) { // 720: a window of 1440 pixels at 200 %
+    for (const width of [390, 720, 1440, 2560]) { // 720 pixels are a window of 1440 pixels at a zoom of 200 %
       await page.setViewportSize({ width, height: 900 });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(wide <= 0, `${path}: ${wide} pixels too wide for ${width}`);

@@ -1,7 +1,10 @@
 import { strict as assert } from "node:assert";
 import { call, checkAccess, checkWidth, first, owner, person, scenario, setPassword, signIn, until, world } from "./harness.js";
 
-/** make creates a service account with the role in the departments. */
+/**
+ * make creates a service account and assigns the role to it for the departments, or for the whole
+ * tenant if departments is missing.
+ */
 async function make(page, name, roleName, departments) {
   const key = { "idempotency-key": name.replaceAll(" ", "-") };
   const { body: account } = await call(page, "POST", "/service-accounts", { name }, key);
@@ -82,7 +85,7 @@ scenario("a service account gets a role in one department and a token using only
   await page.getByRole("link", { name: "I've copied it" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL(/tokens$/);
-  await page.goBack(); // to the form, and not to the token
+  await page.goBack(); // leads to the form, not to the page with the token
   await page.getByRole("button", { name: "Create", exact: true }).waitFor();
   assert.ok(!(await page.content()).includes("rc_"));
   await page.goForward();

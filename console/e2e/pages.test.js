@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { call, checkAccess, checkWidth, colorRules, results, scenario, signIn, world } from "./harness.js";
 
-/** The pages to check. Add new pages. */
+/** The pages to check. If you add a page to the console, add its address here. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
 const pages = ["/home", "/find", "/find?q=margaret", "/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users?status=bogus", "/users?columns=lastLoginAt,roles,factors&view=Mine", "/users/create", "/users/selected/suspend?user={user}", "/users/selected/give-role?user={user}", "/users/selected/resume", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/roles/{role}/compare", "/roles/{role}/compare?with={owner}", "/roles/create?from={role}", "/users/{user}/access", "/users/{user}/compare?with={self}", "/access", "/access?permission=users:erase", "/access?permission=shop/tills:close&department=Sales",
   "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events", "/users/deleted", "/invitations", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
@@ -13,8 +13,8 @@ const pages = ["/home", "/find", "/find?q=margaret", "/account", "/account/passw
 const height = 844;
 
 /**
- * look checks the page in every width and theme, and takes pictures if the environment asks for
- * them. In the dark theme only colors differ.
+ * look checks the page in three widths and both themes. In the dark theme it checks only the rules
+ * about colors, because nothing else differs. If ROLECALL_TEST_PICTURES is set, it takes pictures.
  */
 async function look(page, address, name) {
   await page.goto("about:blank");

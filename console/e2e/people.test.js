@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { call, checkAccess, mailLink, person, scenario, signIn } from "./harness.js";
 
-/** newcomer creates a user, and opens the user's page. */
+/** newcomer creates a user and opens the user's page. It returns the user. */
 async function newcomer(page, email, members = {}) {
   const { body } = await call(page, "POST", "/users", { email, name: "Radia Joy Perlman", ...members }, { "idempotency-key": email });
   await page.goto(`/console/demo/users/${body.id}`);
@@ -119,7 +119,7 @@ scenario("an email changes only after the link in the mail to the new address is
   assert.equal((await call(page, "GET", `/users/${user.id}`)).body.email, "radia.new@demo.example");
 });
 
-/** statuses maps the names in the rows to their statuses. */
+/** statuses returns the status of each user in the list, by the user's name. */
 const statuses = (page) => page.locator("tbody tr").evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector("bdi").innerText, row.querySelector(".status").innerText])));
 
 scenario("selected users are suspended and resumed, and the list keeps its filters", async (page) => {

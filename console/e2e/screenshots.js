@@ -1,4 +1,4 @@
-// Takes the pictures of the README: make screenshots.
+// Takes the pictures that the README shows. Run it with make screenshots.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { call, scenario, signIn } from "./harness.js";
@@ -6,7 +6,7 @@ import { call, scenario, signIn } from "./harness.js";
 const folder = new URL("../../docs/pictures/", import.meta.url);
 const width = 1440;
 
-/** The pictures, with the page of the demo that each shows. */
+/** The pictures. Each shows the page at path, with the id of the first item of list. */
 const pictures = [
   { name: "user", colorScheme: "light", height: 900, path: "/users/{}", list: "/users?q=radia+liskov" },
   { name: "role", colorScheme: "dark", height: 900, path: "/roles/{}/edit", list: "/roles?q=department+lead" },

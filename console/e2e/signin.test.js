@@ -133,7 +133,7 @@ scenario("a forgotten password is reset by the link in the mail", async (page) =
   await page.waitForURL((url) => !url.pathname.includes("sign-in"));
 });
 
-// The last tests: from here on the tenant requires a second factor of some users.
+// These tests are the last ones, because they make a second factor mandatory for some users.
 scenario("a user who must have a second factor adds an authenticator app while signing in", async (page) => {
   const email = "barbara.liskov@demo.example";
   const password = await setPassword(email);

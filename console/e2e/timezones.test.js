@@ -1,17 +1,17 @@
 import { strict as assert } from "node:assert";
 import { call, enter, person, scenario, signIn, signedIn, owner, world } from "./harness.js";
 
-/** zoneCookie returns the browser's time zone, as the server knows it from the cookie. */
+/** zoneCookie returns the time zone in the cookie that tells the server the zone of the browser. */
 const zoneCookie = async (page) => (await page.context().cookies(`${world.base}/console/`)).find((cookie) => cookie.name === "rolecall_time_zone")?.value;
 
-/** loads counts the pages that the browser loads. */
+/** loads returns an object whose member pages counts the pages that the browser loads from now on. */
 function loads(page) {
   const count = { pages: 0 };
   page.on("load", () => count.pages++);
   return count;
 }
 
-/** inZone returns the time as the console shows it, without the name of the zone. */
+/** inZone returns the time iso in the time zone, in the format of the console without the zone. */
 function inZone(iso, timeZone) {
   const format = new Intl.DateTimeFormat("en-US", { timeZone, day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const part = Object.fromEntries(format.formatToParts(new Date(iso)).map(({ type, value }) => [type, value]));

@@ -40,9 +40,9 @@ scenario("an administrator invites a user with a role in one department in five 
 });
 
 /**
- * task is a scenario in which the user takes exactly cost actions. An action is a click, the key that
- * submits a form, or a text that is typed into one field. prepare returns the address of the page
- * that the user is on, and what play needs.
+ * task is a scenario that checks that a user needs exactly cost actions. An action is a click, the key
+ * that submits a form, or a text that is typed into one field. prepare returns the address of the page
+ * on which the task starts, and the values that play needs.
  */
 function task(name, cost, prepare, play) {
   scenario(`${name} takes ${cost} ${cost === 1 ? "action" : "actions"}`, async (page) => {

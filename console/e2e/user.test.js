@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { call, person, scenario, signIn, until, world } from "./harness.js";
 
-/** open opens the page of the user with the address. */
+/** open opens the page of the user with the email address. It returns the user. */
 async function open(page, email) {
   const user = await person(page, email);
   await page.goto(`/console/demo/users/${user.id}`);
@@ -48,7 +48,7 @@ scenario("a refused action shows the error in its dialog", async (page) => {
   assert.match(await alert.innerText(), /Last owner.*Assign this role to another user first.*Request\s+[0-9a-f-]{36}/s);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
-  await page.locator(".actions .menu summary:focus").waitFor(); // from where it was opened
+  await page.locator(".actions .menu summary:focus").waitFor(); // the focus returns to the element that opened the menu
 });
 
 scenario("the deletion of a user asks for the password after a while", async (page) => {

@@ -3,7 +3,7 @@ import { call, first, owner, person, scenario, setPassword, signIn } from "./har
 
 const names = (page) => page.locator("[data-row] bdi").allInnerTexts();
 
-/** listed waits until the list shows the expected users. */
+/** listed waits until the address matches pattern and the list reports its status, such as "1 user". */
 async function listed(page, pattern, status) {
   await page.waitForURL(pattern);
   await page.getByRole("status").filter({ hasText: status }).waitFor();

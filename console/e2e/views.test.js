@@ -62,7 +62,7 @@ scenario("a view keeps filters, order and columns under a name", async (page) =>
   const url = new URL(page.url());
   assert.equal(url.searchParams.get("department"), "Sal");
   assert.equal(url.searchParams.get("columns"), "roles,factors");
-  await page.getByRole("searchbox").fill("a"); // a list with other filters has no name, but the menu stays
+  await page.getByRole("searchbox").fill("a"); // with other filters the list is not this view any more, but the menu stays
   await page.getByText("View: Sales & roles").waitFor({ state: "detached" });
   await page.locator("summary", { hasText: "Views" }).click();
   await page.getByRole("button", { name: "Remove view Sales & roles" }).click();
