@@ -10,7 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/e2e/browser"
 )
 
-// testAttacks lets pages of other sites and of a sibling host attack a signed-in user.
+// testAttacks lets pages of another site and of a sibling host, which is in the same domain,
+// attack a signed-in user.
 func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
 	f := newReverseProxy(t)
@@ -127,10 +128,10 @@ return new Promise(resolve => {
 	v.attack(t, "loading as a script", "GET /auths/session", func(script string) { t.Helper(); expect(t, v.tab, "a script", "refused", script) }, script)
 }
 
-// testTossing lets a sibling host set cookies with the name of the session cookie. Browsers
-// prevent such cookies only if the program runs with --host-cookie-prefix. Here it does not,
-// so the test checks that the attacker's cookie cannot make a signed-in user act with the
-// attacker's session.
+// testTossing lets a host of the same domain set cookies with the name of the session cookie.
+// Browsers prevent such cookies only if the program runs with --host-cookie-prefix. Here it
+// does not, so the test checks that the attacker's cookie cannot make a signed-in user act
+// with the attacker's session.
 func testTossing(t *testing.T, f *reverseProxy, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)
@@ -155,8 +156,8 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id)
 	expect(t, tab, "after it", "200 Olga Owner", whoAmI)
 }
 
-// testTossingAtThePrefix lets a sibling host set cookies while the program runs with
-// --host-cookie-prefix. These cookies must have no effect.
+// testTossingAtThePrefix lets a host of the same domain set cookies while the program runs
+// with --host-cookie-prefix. These cookies must have no effect.
 func testTossingAtThePrefix(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
 	f := newReverseProxy(t)

@@ -201,12 +201,12 @@ func testEmailsOfOthers(t *testing.T, w *world) {
 	w.mailTo(t, c.email, rolecall.MailEmailChanged)
 
 	send := "POST /users/" + c.id + "/email-changes"
-	// The user gets a permission that the clerk does not have. So the clerk's earlier request
-	// is no longer valid.
+	// After the clerk's request, the user gets a permission that the clerk does not have. So
+	// the link is no longer valid.
 	token := w.emailLink(t, clerk, c.id, address("corrected-3"))
 	w.assign(t, c.id, w.role(t, "Buys by mail", "shop/a:b"), "")
 	w.anonymous().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
-	// The earlier request of a clerk who has been deleted is not valid either.
+	// After the clerk's request, the clerk is deleted. So the link is no longer valid.
 	other, leaving := w.member(t, "left-alone", "Sales"), w.holder(t, "leaving-clerk", "", "Sales", "users:read", "users.email:update")
 	token = w.emailLink(t, leaving, other.id, address("left-alone-2"))
 	w.owner.do(t, "DELETE /users/"+leaving.id, "").expect(t, 204)

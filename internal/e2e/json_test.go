@@ -9,7 +9,7 @@ import (
 
 // testJSON sends documents that JSON parsers treat differently. The status must be 400 for
 // text that is not JSON and for objects with a duplicate member, and 422 for JSON that does
-// not match the schema. Neither may have an effect.
+// not match the schema. No refused request may have an effect.
 func testJSON(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	const fine = `"email":"j@canary.example","name":"Jason"`

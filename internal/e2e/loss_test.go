@@ -94,8 +94,8 @@ func dumpTables(t *testing.T, database string) []byte {
 	return dump
 }
 
-// testLossOfProcess kills and restarts the process. The counters of failed sign-ins, sessions
-// and invitations must survive. A client that did not get the response to a refresh can repeat
+// testLossOfProcess kills and restarts the process. Sessions, invitations and the counters of
+// failed sign-ins must survive. A client that did not get the response to a refresh can repeat
 // the request.
 func testLossOfProcess(t *testing.T, s *siege) {
 	c := s.guest(t, "survivor", "")

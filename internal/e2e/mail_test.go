@@ -18,7 +18,8 @@ import (
 )
 
 // testMailInjection invites users while the tenant and the user have names that look like
-// headers, recipients, links or templates. The mails must not contain them as such.
+// headers, recipients, links, HTML or templates. The names must not add a header, a recipient,
+// a link or HTML to the mails.
 func testMailInjection(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	for i, name := range []string{
@@ -51,8 +52,8 @@ func testMailInjection(t *testing.T, p *program) {
 }
 
 // TestCommandsSealWithTheKeyFile runs the program with its encryption key in a file. Commands
-// that change credentials with the same file must cause notices by mail. Commands without the
-// file must fail.
+// that change credentials and get the same file must cause a mail to the user. Commands that
+// do not get the file must fail.
 func TestCommandsSealWithTheKeyFile(t *testing.T) {
 	binary := build(t)
 	for _, store := range stores {

@@ -125,8 +125,9 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_changeEmail":             changeEmailCells,
 }
 
-// sampled is the part of the matrix that runs on PostgreSQL with go test -short: one of four
-// pairs of an operation and a principal. Authorization does not depend on the store.
+// sampled is the sampling rate of the matrix. On PostgreSQL with go test -short, only one of
+// four pairs of an operation and a principal is tested, because authorization does not depend
+// on the store.
 const sampled = 4
 
 // testMatrix sends every operation as every principal. On PostgreSQL with go test -short, it
@@ -211,8 +212,8 @@ func held(department string, permissions ...string) []holding {
 	return all
 }
 
-// subjects returns the users that the requests of one cell name. They are created in each
-// call, because requests may change them.
+// subjects creates the users whom the requests of one principal to one operation name. The
+// users are new in each call, because requests may change them.
 func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 	t.Helper()
 	m.fresh++

@@ -36,7 +36,7 @@ func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 }
 
 // ofOneself returns the expected response to a request about the caller's own credentials.
-// Only callers with a session get success.
+// Programs get the error session-required instead of success.
 func (p *principal) ofOneself(success expectation) expectation {
 	return first(success, check{!p.program, needsSession})
 }

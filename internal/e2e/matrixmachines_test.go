@@ -40,7 +40,8 @@ func (w *world) account(t testing.TB, name string, permissions ...string) string
 	return id
 }
 
-// accounts creates the service accounts that the requests of one cell name.
+// accounts creates the service accounts that the requests of one principal to one operation
+// name.
 func (m *matrix) accounts(t *testing.T) []*subject {
 	t.Helper()
 	m.fresh++

@@ -50,8 +50,8 @@ func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "a tenant", "POST /operator/tenants", body, first(done(201, "tenant owner invitation"), check{slices.Equal(p.operates, everyTenant), mayNot}))
 }
 
-// operatedCells returns the function for cells that sends an operation on a tenant as a
-// principal.
+// operatedCells returns the function in cells for an operation on a tenant. act is the end of
+// the operation's path, and body is the request body.
 func operatedCells(method, act, body string) func(*testing.T, *matrix, *principal) {
 	return func(t *testing.T, m *matrix, p *principal) {
 		for _, name := range []string{m.name, m.foreign.name, "no-such-tenant"} {

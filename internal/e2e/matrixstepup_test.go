@@ -201,7 +201,8 @@ func (d *document) has(id string) bool {
 	return false
 }
 
-// wrongLine is like line, with wrongQuery added to the path.
+// wrongLine returns "METHOD /path" of the operation, as line does, and adds wrongQuery to the
+// path.
 func (op *operation) wrongLine(user, role string) string {
 	line := op.line(user, role)
 	if strings.Contains(line, "?") {

@@ -22,7 +22,8 @@ import (
 // still accept the revoked right.
 const seenWithin = time.Second
 
-// revocation is one way to revoke a caller's rights. Before it, the caller may list users.
+// revocation is one way to revoke a caller's rights. Before the revocation, the caller may
+// list users.
 type revocation struct {
 	name    string
 	command bool // whether revoke uses the command line
@@ -224,9 +225,9 @@ func (r *revoked) on(t *testing.T, far *program) *world {
 	return w
 }
 
-// lag revokes the rights and returns for how long the node of there still accepted requests.
-// It causes the disturbance just before the revocation. Before lag returns, it ends the
-// disturbance and restores the rights.
+// lag revokes the rights and returns how long afterwards requests to the node of there were
+// still accepted. It causes the disturbance just before the revocation. Before lag returns, it
+// ends the disturbance and restores the rights.
 func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() (end func())) time.Duration {
 	t.Helper()
 	asks := *r.caller
@@ -326,7 +327,7 @@ func TestTheMetricsShowWhetherANodeReceivesChanges(t *testing.T) {
 	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 0.")
 }
 
-// awaitMetric waits until one of the metrics at the address is a line that begins with line.
+// awaitMetric waits until the metrics at the address contain a line that begins with line.
 func awaitMetric(t *testing.T, address, line string) {
 	t.Helper()
 	var text string

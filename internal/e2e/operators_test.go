@@ -17,7 +17,7 @@ import (
 )
 
 // operatorKey creates an operator key by the command line. It returns a caller with the key.
-// The caller must get a tenant with the method of before it sends requests.
+// The caller has no tenant yet, so call its method of before you send requests.
 func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	t.Helper()
 	output := p.run(t, "", append([]string{"operator-key", "create", "End to end", "--json"}, flags...)...)
@@ -163,7 +163,8 @@ func testOperatedTenant(t *testing.T, w *world) {
 }
 
 // testDeletedTenant deletes a tenant and restores it. While the tenant is deleted, its users
-// and tokens have no access. Afterwards, its sessions, tokens and events must be as before.
+// and tokens have no access. After the restore, its users, roles, sessions and tokens must
+// work again.
 func testDeletedTenant(t *testing.T, w *world) {
 	operator, line := w.program.operator.of(w), "/operator/tenants/"+w.name
 	ada := w.member(t, "ada", "")
@@ -329,7 +330,8 @@ func testTenantsArePaged(t *testing.T, w *world) {
 	}
 }
 
-// testGuessingKeys checks that a source is limited after too many requests with invalid keys.
+// testGuessingKeys checks that a source address that has sent too many requests with an
+// invalid key must wait. The limit must not affect requests with a session.
 func testGuessingKeys(t *testing.T, w *world) {
 	gone := w.program.operatorKey(t).of(w)
 	w.program.run(t, "", "operator-key", "revoke", gone.id)

@@ -182,7 +182,7 @@ func testResetReplay(t *testing.T, w *world) {
 	w.signIn(t, gone.email)
 }
 
-// testOneReset uses one link with many requests at once. Only one may succeed.
+// testOneReset uses one link with many requests at once. Only one request may succeed.
 func testOneReset(t *testing.T, w *world) {
 	c := w.member(t, "reset-once", "")
 	token := w.resetLink(t, c.email)

@@ -57,7 +57,7 @@ func newReverseProxy(t *testing.T) *reverseProxy {
 // origin returns the origin of the host.
 func (f *reverseProxy) origin(host string) string { return "https://" + host + ":" + f.port }
 
-// serve lets the handler serve the requests to the host.
+// serve registers the handler for the requests to the host.
 func (f *reverseProxy) serve(host string, handler http.Handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 
 var documentedSize = regexp.MustCompile(`One static binary of about (\d+) MiB \((\d+) MB\)`)
 
-// The test builds the program without CGO_ENABLED=0 and -trimpath. They change its size by
-// less than the tolerance of the test, and would compile all packages again.
+// The test builds the program without CGO_ENABLED=0 and -trimpath. These settings change the
+// size by less than the tolerance of the test, but go build would compile all packages again.
 func TestTheDocumentedSizeIsThatOfTheProgram(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

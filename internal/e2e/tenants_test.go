@@ -55,7 +55,7 @@ func testIsolation(t *testing.T, p *program) {
 }
 
 // anonymousBody returns the body of a problem without the members requestId and instance,
-// which differ for each request.
+// which depend on the request.
 func anonymousBody(t *testing.T, a *answer) string {
 	t.Helper()
 	var problem map[string]any

@@ -40,8 +40,9 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// Start starts the Chromium at the path in the environment variable Variable. If Variable is
-// empty, Start skips the test. When the test ends, the browser is closed.
+// Start starts the Chromium at the path in the environment variable ROLECALL_TEST_BROWSER. If
+// the environment variable is empty, Start skips the test. When the test ends, the browser is
+// closed.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := os.Getenv(Variable)
@@ -73,7 +74,7 @@ func Start(t testing.TB) *Browser {
 	return b
 }
 
-// pipe returns the two ends of a pipe. They are closed when the test ends.
+// pipe returns the two ends of a pipe. Both ends are closed when the test ends.
 func pipe(t testing.TB) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
