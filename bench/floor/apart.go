@@ -18,10 +18,10 @@ import (
 // variable is the environment variable that Start sets in the process that it starts.
 const variable = "ROLECALL_BENCH_FLOOR"
 
-// Copy copies the users of Rolecall's database into the floor's own table, and returns the
-// database for Options. From a SQLite file, it copies into the new file. From a PostgreSQL
-// database, given by an administrator's URL, it copies into the same database and ignores
-// the file.
+// Copy copies the users of Rolecall's database into a separate table for the minimal server, and
+// returns the value for Options.Database. If source is a SQLite file, the table is in the new file.
+// If source is the URL of a PostgreSQL database, the table is in the same database, and Copy
+// ignores file. The URL must be that of an administrator.
 func Copy(ctx context.Context, source, file string) (database string, err error) {
 	if isPostgres(source) {
 		return source, copyPostgres(ctx, source)
@@ -31,15 +31,15 @@ func Copy(ctx context.Context, source, file string) (database string, err error)
 
 // Process is a minimal server in a separate process.
 type Process struct {
-	Address    string // where it listens
+	Address    string // host and port of the server
 	command    *exec.Cmd
 	input      io.Closer
 	complaints bytes.Buffer
 }
 
-// Start starts a minimal server in a separate process and waits until the server
-// answers. The server ends at the latest when this process ends. The program must call
-// Serve first.
+// Start starts a minimal server in a separate process and waits until the server answers. The
+// server ends at the latest when this process ends. The process runs the same executable, so the
+// program must call Serve first in main.
 func Start(o Options) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -85,8 +85,8 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// Serve serves and ends the process if Start has started it. Otherwise it does nothing. A
-// program that calls Start must call Serve first in main.
+// Serve runs the minimal server and ends the process if Start has started this process. Otherwise,
+// Serve does nothing. A program that calls Start must call Serve first in main.
 func Serve() {
 	if os.Getenv(variable) == "" {
 		return
@@ -98,7 +98,8 @@ func Serve() {
 	os.Exit(0)
 }
 
-// serveApart serves with the options in the first line of its input, until the input ends.
+// serveApart serves with the options in the first line of standard input, until standard input
+// ends.
 func serveApart() error {
 	// An interrupt from the terminal reaches this process too. This process ignores it,
 	// because the process that started it decides when it ends.

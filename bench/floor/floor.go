@@ -22,7 +22,7 @@ import (
 
 // Options are the database and the responses of the minimal server.
 type Options struct {
-	Database string // a SQLite file or a postgres:// URL, as Copy left it
+	Database string // a SQLite file or a postgres:// URL, as returned by Copy
 	Tenant   string // the id of the tenant
 	Session  string // the response to a request for the session
 	Login    string // the response to the correct password
@@ -38,11 +38,11 @@ type table interface {
 	close() error
 }
 
-// server answers from a table.
+// server is the minimal server on a table of users.
 type server struct {
 	Options
 	table table
-	slots chan struct{} // one for each hash at a time
+	slots chan struct{} // limits the number of concurrent hashes
 	hash  []byte        // of the correct password
 }
 

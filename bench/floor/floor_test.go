@@ -31,7 +31,8 @@ const (
 	password = "correct horse battery"
 )
 
-// insertTenant and insertUser write the rows to copy. The ids have the form of each database.
+// insertTenant and insertUser insert the rows that Copy copies. @TENANT and @USER stand for ids in
+// the syntax of the database.
 const (
 	insertTenant = `insert into tenants (id, name, display_name, status, settings, created_at, updated_at, version)
 		values (@TENANT, 'a', 'A', 'active', '{}', 0, 0, 1)`

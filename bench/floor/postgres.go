@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connectionsPerCore gives the highest rate of inserts. Reads need fewer.
+// connectionsPerCore is the number of connections per core that gives the highest rate of inserts.
+// Reads need fewer connections.
 const connectionsPerCore = 8
 
 // postgresTable is the table in PostgreSQL. Each statement is prepared at its first
@@ -19,8 +20,8 @@ type postgresTable struct {
 	tenant id
 }
 
-// copyPostgres creates the table, with the users that Rolecall has in the database. An
-// administrator's URL bypasses the row-level security of both.
+// copyPostgres creates the table, and copies Rolecall's users into it. The URL must be that of an
+// administrator, because row-level security hides the users from other roles.
 func copyPostgres(ctx context.Context, url string) (err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -77,7 +78,7 @@ func (t *postgresTable) page(ctx context.Context, size int) ([]user, error) {
 	return users, rows.Err()
 }
 
-// postgresDest scans an id as bytes, which pgx reads directly.
+// postgresDest is like dest, but scans the id as bytes, which pgx reads directly.
 func (u *user) postgresDest() []any {
 	dest := u.dest()
 	dest[0] = (*[16]byte)(&u.ID)

@@ -10,7 +10,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-const groupMax = 128 // inserts that are committed together
+const groupMax = 128 // maximum number of inserts in one commit
 
 // sqliteTable is the table in SQLite: a reader for each core, and one writer. The writer
 // commits all waiting inserts together, because an fsync is expensive.
@@ -47,7 +47,7 @@ func copySQLite(ctx context.Context, source, file string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1) // the file is attached to one connection
+	db.SetMaxOpenConns(1) // because attach affects only one connection
 	if _, err := db.ExecContext(ctx, `create table floor_users (
 			tenant_id blob not null, id blob not null, email text not null, email_key text not null, name text not null,
 			name_key text not null, department text, external_id text, metadata text not null, status text not null,
@@ -120,7 +120,7 @@ func (t *sqliteTable) insert(_ context.Context, u user) error {
 	return <-done
 }
 
-// write commits the waiting inserts until the channel is closed.
+// write commits the waiting inserts until t.inserts is closed.
 func (t *sqliteTable) write(w *sql.Conn, put *sql.Stmt) {
 	for first := range t.inserts {
 		group := []insert{first}
@@ -135,9 +135,10 @@ func (t *sqliteTable) write(w *sql.Conn, put *sql.Stmt) {
 	t.written <- w.Close()
 }
 
-// commit inserts all of the group or none.
+// commit inserts the users of the group in one transaction. If one insert fails, no user is
+// inserted.
 func (t *sqliteTable) commit(w *sql.Conn, put *sql.Stmt, group []insert) error {
-	ctx := context.Background() // no single request of the group may cancel it
+	ctx := context.Background() // the end of one request must not cancel the inserts of the others
 	if _, err := w.ExecContext(ctx, "begin immediate"); err != nil {
 		return err
 	}

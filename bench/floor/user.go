@@ -25,7 +25,7 @@ type user struct {
 
 const columns = `id, email, name, department, external_id, metadata, status, created_at, updated_at`
 
-// dest returns where the columns are scanned to.
+// dest returns pointers to the fields for Scan, in the order of columns.
 func (u *user) dest() []any {
 	return []any{&u.ID, &u.Email, &u.Name, &u.Department, &u.ExternalID, (*[]byte)(&u.Metadata), &u.Status, (*int64)(&u.CreatedAt), (*int64)(&u.UpdatedAt)}
 }
@@ -34,14 +34,15 @@ const insertion = `insert into floor_users (tenant_id, id, email, email_key, nam
 		words, created_at, updated_at)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
-// arguments returns the values of the insertion.
+// arguments returns the values for the parameters of insertion.
 func (u *user) arguments(tenant any) []any {
 	email, name := strings.ToLower(u.Email), strings.ToLower(u.Name)
 	return []any{tenant, u.ID[:], u.Email, email, u.Name, name, u.Department, u.ExternalID, string(u.Metadata), u.Status,
 		name + " " + email, int64(u.CreatedAt), int64(u.UpdatedAt)}
 }
 
-// newUser returns a user with the members that a request does not contain.
+// newUser returns a user with an id, and with values for the members that a request does not
+// contain.
 func newUser() user {
 	now := time.Now()
 	u := user{Metadata: json.RawMessage("{}"), Status: "pending", CreatedAt: timestamp(now.UnixMicro()), UpdatedAt: timestamp(now.UnixMicro())}
@@ -82,7 +83,7 @@ func parseID(text string) (i id, err error) {
 	return i, err
 }
 
-// Scan takes the id from a column of bytes.
+// Scan sets the id from a column of 16 bytes. It implements sql.Scanner.
 func (i *id) Scan(value any) error {
 	content, ok := value.([]byte)
 	if !ok || len(content) != len(i) {
