@@ -15,9 +15,9 @@ import (
 // starts.
 const variable = "ROLECALL_BENCH_LOAD"
 
-// RunApart runs the plan in a separate process, with one thread for all connections, so
-// that memory and scheduling of the two processes do not affect each other. The program
-// must call Serve first.
+// RunApart runs the plan in a separate process, with one thread for all connections, so that memory
+// and scheduling of the two processes do not affect each other. The process runs the same
+// executable, so the program must call Serve first in main.
 func RunApart(ctx context.Context, plan Plan) (*Result, error) {
 	input, err := json.Marshal(plan)
 	if err != nil {
@@ -42,8 +42,9 @@ func RunApart(ctx context.Context, plan Plan) (*Result, error) {
 	return result, nil
 }
 
-// Serve runs the plan and ends the process if RunApart has started it. Otherwise it does
-// nothing. A program that calls RunApart must call Serve first in main, a test in TestMain.
+// Serve runs the plan and ends the process if RunApart has started this process. Otherwise, Serve
+// does nothing. A program that calls RunApart must call Serve first in main, and a test must call
+// it in TestMain.
 func Serve() {
 	if os.Getenv(variable) == "" {
 		return

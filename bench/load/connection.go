@@ -37,14 +37,14 @@ var (
 	codingIs      = []byte("transfer-encoding:")
 )
 
-// dial opens a connection. It is closed when ctx ends.
+// dial opens a connection that is closed when ctx ends.
 func dial(ctx context.Context, address string) (*connection, error) {
 	dialed, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	hangUp := sync.OnceValue(dialed.Close)
-	forget := context.AfterFunc(ctx, func() { hangUp() }) // the caller of close gets its result
+	forget := context.AfterFunc(ctx, func() { hangUp() }) // close returns the error of this call
 	return &connection{Conn: dialed, buffer: make([]byte, 4096), close: func() error {
 		forget()
 		return hangUp()
@@ -91,10 +91,10 @@ func (c *connection) read() (answer, error) {
 	return got, nil
 }
 
-// readChunks reads a body in chunks that begins at start in the buffer, and returns it in one
-// piece. It refuses trailers.
+// readChunks reads a body in chunks that begins at start in the buffer, and returns the body in one
+// piece. It returns an error for trailers.
 func (c *connection) readChunks(start, have int) ([]byte, error) {
-	end, next := start, start // of the body so far, and of the next chunk
+	end, next := start, start // the end of the body so far, and the start of the next chunk
 	read := func(upTo int) error {
 		for have < upTo {
 			n, err := c.more(have)
@@ -137,7 +137,8 @@ func (c *connection) readChunks(start, have int) ([]byte, error) {
 	return c.buffer[start:end], nil
 }
 
-// more appends available data to the have bytes in the buffer.
+// more reads available data into the buffer, after the have bytes that it contains. It returns the
+// number of bytes read.
 func (c *connection) more(have int) (int, error) {
 	if have == len(c.buffer) {
 		c.buffer = append(c.buffer, make([]byte, len(c.buffer))...)
@@ -148,7 +149,7 @@ func (c *connection) more(have int) (int, error) {
 // inChunks is the length that parse returns for a body in chunks.
 const inChunks = -2
 
-// parse reads the header of an answer and returns the length of its body.
+// parse reads the header of an answer. It returns the length of the body in bytes, or inChunks.
 func parse(header []byte) (got answer, length int, err error) {
 	const start = len("HTTP/1.1 ")
 	line, rest, _ := bytes.Cut(header, lineEnd)

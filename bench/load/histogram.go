@@ -12,13 +12,13 @@ const (
 	buckets   = (40 - precision) << precision // up to 2^39 ns, nine minutes
 )
 
-// Histogram counts durations in buckets. Its size does not depend on their number.
+// Histogram counts durations in buckets. Its size does not depend on the number of durations.
 type Histogram struct {
-	Buckets []uint32      // by bucket; nil until the first time
-	Max     time.Duration // the longest time
+	Buckets []uint32      // number of durations in each bucket; nil if no duration was recorded
+	Max     time.Duration // the longest duration
 }
 
-// Record counts one time.
+// Record counts one duration.
 func (h *Histogram) Record(d time.Duration) {
 	if h.Buckets == nil {
 		h.Buckets = make([]uint32, buckets)
@@ -71,7 +71,7 @@ func bucket(d time.Duration) int {
 	return shift<<precision + int(n>>shift)
 }
 
-// ceiling returns the longest time of the bucket.
+// ceiling returns the longest duration in the bucket.
 func ceiling(bucket int) time.Duration {
 	if bucket < 1<<precision {
 		return time.Duration(bucket)

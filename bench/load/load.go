@@ -20,7 +20,7 @@ const Number = "{number}"
 
 const (
 	patience = 30 * time.Second      // how long a run waits for the last responses after its end
-	breather = 10 * time.Millisecond // before a broken connection is opened again
+	breather = 10 * time.Millisecond // pause before a broken connection is opened again
 )
 
 // Plan describes the requests, their rate and duration, and the correct responses.
@@ -28,7 +28,7 @@ type Plan struct {
 	Address     string        // host and port of the server
 	Connections int           // each carries one request at a time
 	Rate        float64       // requests per second, of all connections together; zero: each request follows the previous response
-	WarmUp      time.Duration // responses are checked, but not counted
+	WarmUp      time.Duration // time in which responses are checked, but not counted
 	Duration    time.Duration // responses are counted
 	Limit       int           // maximum number of requests; zero: no limit
 	Requests    []string      // complete requests, sent in turn; see Number
@@ -77,8 +77,8 @@ type run struct {
 	end       time.Time
 }
 
-// Run runs the plan. Result.Err, and not Run, returns an error for wrong responses. RunApart
-// affects the measurement less.
+// Run runs the plan in this process. RunApart affects the measured server less. Run returns no
+// error for wrong responses, but Err of the result does.
 func Run(ctx context.Context, plan Plan) (*Result, error) {
 	if plan.Connections < 1 || len(plan.Requests) == 0 || plan.Duration <= 0 {
 		return nil, errors.New("load: a plan has connections, requests and a duration")
@@ -121,8 +121,8 @@ func sum(tallies []Result, took time.Duration) *Result {
 	return total
 }
 
-// next waits for the turn of the next request. It returns its ticket and the time from
-// which its response is measured. ok is false at the end of the run.
+// next waits until the next request is due. It returns the number of the request, and the time from
+// which its response time is measured. ok is false at the end of the run.
 func (r *run) next(ctx context.Context) (ticket int64, due time.Time, ok bool) {
 	ticket = r.tickets.Add(1) - 1
 	now := time.Now()
@@ -139,8 +139,8 @@ func (r *run) next(ctx context.Context) (ticket int64, due time.Time, ok bool) {
 	return ticket, due, true
 }
 
-// work sends one request after the other on one connection. It opens a new one if the
-// connection has ended.
+// work sends one request after the other on one connection. If the connection has ended, work opens
+// a new one.
 func (r *run) work(ctx context.Context, t *Result) {
 	t.Statuses = map[int]int{}
 	var c *connection
@@ -195,7 +195,7 @@ func (r *Result) hangUp(c **connection) {
 	*c = nil
 }
 
-// count records an answer.
+// count records the status of an answer, whether the answer is correct, and its response time.
 func (r *run) count(t *Result, got answer, due time.Time) {
 	t.Statuses[got.status]++
 	switch {
@@ -234,7 +234,7 @@ type request [][]byte
 
 func split(text string) request { return bytes.Split([]byte(text), []byte(Number)) }
 
-// append appends the request with its number.
+// append appends the request to b, with number in the place of each placeholder.
 func (q request) append(b []byte, number uint64) []byte {
 	for i, part := range q {
 		if i > 0 {

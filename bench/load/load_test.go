@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 const body = `{"name":"Ada Lovelace"}`
 
-// get is a plan of 200 requests to the server, by four connections.
+// get returns a plan of 200 requests to the server, by four connections.
 func get(server *httptest.Server) load.Plan {
 	address := server.Listener.Addr().String()
 	return load.Plan{
