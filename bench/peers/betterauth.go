@@ -126,7 +126,7 @@ func (betterAuth) creations(s *Service, cookie string) (requests []string) {
 	return requests
 }
 
-// signIn returns the cookie of a session.
+// signIn signs a user in and returns the session cookie.
 func (b betterAuth) signIn(ctx context.Context, s *Service, email string) (cookie string, err error) {
 	header, err := s.call(ctx, http.MethodPost, "/api/auth/sign-in/email", b.header(s, ""), map[string]string{"email": email, "password": password}, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func (b betterAuth) signIn(ctx context.Context, s *Service, email string) (cooki
 	return cookie, nil
 }
 
-// header returns the header of a browser's request from a page of the service.
+// header returns the request header of a browser that shows a page of the service.
 func (betterAuth) header(s *Service, cookie string) http.Header {
 	header := http.Header{"Origin": {s.URL()}}
 	if cookie != "" {

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// inCache returns the folder of the name in the cache. If it does not exist, make fills it.
-// If make fails, the folder is removed.
+// inCache returns the path of the folder with this name in the cache. If the folder does not exist,
+// inCache creates it, and make writes the files. If make fails, inCache removes the folder.
 func inCache(cache, name string, make func(folder string) error) (_ string, err error) {
 	folder := filepath.Join(cache, name)
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +37,9 @@ func inCache(cache, name string, make func(folder string) error) (_ string, err 
 	return folder, os.Rename(partial, folder)
 }
 
-// unpack downloads a .tar.gz file, checks its SHA-256, and extracts it into the folder. It
-// omits the folder at the top of the archive.
+// unpack downloads a .tar.gz file and extracts it into the folder, without the folder at the top of
+// the archive. It returns an error if the SHA-256 of the file is not sum. The extracted files then
+// remain in the folder.
 func unpack(ctx context.Context, address, sum, folder string) (err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -66,7 +67,8 @@ func unpack(ctx context.Context, address, sum, folder string) (err error) {
 	return nil
 }
 
-// extract writes the folders and files of a .tar.gz archive into the folder.
+// extract writes the folders and files of a .tar.gz archive into the folder, without the folder at
+// the top of the archive.
 func extract(archive io.Reader, folder string) error {
 	unzipped, err := gzip.NewReader(archive)
 	if err != nil {

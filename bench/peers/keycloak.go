@@ -140,12 +140,12 @@ func (keycloak) creations(s *Service, token string) (requests []string) {
 
 func tokenPath(realm string) string { return "/realms/" + realm + "/protocol/openid-connect/token" }
 
-// grant returns the form of a sign-in.
+// grant returns the form that signs a user in.
 func (keycloak) grant(client, username string) url.Values {
 	return url.Values{"grant_type": {"password"}, "client_id": {client}, "scope": {"openid"}, "username": {username}, "password": {password}}
 }
 
-// signIn returns an access token.
+// signIn signs a user in and returns an access token.
 func (k keycloak) signIn(ctx context.Context, s *Service, realm, client, username string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+tokenPath(realm), strings.NewReader(k.grant(client, username).Encode()))
 	if err != nil {

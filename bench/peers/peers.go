@@ -28,7 +28,7 @@ const PostgreSQL = "PostgreSQL"
 type About struct {
 	Name     string
 	Version  string
-	Store    string // PostgreSQL, or another
+	Store    string // the constant PostgreSQL, or the name of another store
 	Hash     string // of passwords, with its parameters
 	Compiles bool   // compiles code while it runs, so it is slow at first
 }
@@ -44,28 +44,28 @@ type Operation struct {
 type Peer interface {
 	// About describes the peer.
 	About() About
-	// Fetch puts the program into the cache folder, unless it is there. It returns
-	// the path of the program.
+	// Fetch downloads or builds the program in the cache folder, unless it is there. It returns the
+	// path of the program.
 	Fetch(ctx context.Context, cache string) (program string, err error)
-	// Prepare makes the store, before the first start.
+	// Prepare creates the store before the first start.
 	Prepare(ctx context.Context, s *Service) error
-	// Command returns the command that serves.
+	// Command returns the command that starts the peer.
 	Command(s *Service) *exec.Cmd
 	// Ready returns a path that returns 200 as soon as the peer serves.
 	Ready() string
-	// Fill creates the users in a peer that serves.
+	// Fill creates this number of users. The peer must run.
 	Fill(ctx context.Context, s *Service, users int) error
-	// Plan signs users in and returns the requests of each operation.
+	// Plan signs users in and returns the requests of each operation. The peer must run.
 	Plan(ctx context.Context, s *Service) ([]Operation, error)
 }
 
 // All returns the peers that can be measured.
 func All() []Peer { return []Peer{pocketBase{}, keycloak{}, betterAuth{}} }
 
-// person returns the address of a user who signs in.
+// person returns the email address of user n of those who sign in.
 func person(n int) string { return fmt.Sprintf("person-%02d@example.com", n) }
 
-// names are those of the users that are created.
+// names are the first and last names of the created users.
 var names = [][2]string{{"Ada", "Lovelace"}, {"Grace", "Hopper"}, {"Hedy", "Lamarr"}, {"Katherine", "Johnson"}}
 
 // request returns the text of a request. Its body may contain load.Number.
@@ -81,7 +81,8 @@ func (s *Service) request(method, target, body string, header ...string) string 
 
 const jsonBody = "Content-Type: application/json"
 
-// send sends the requests in turn, count requests in total.
+// send sends the requests in turn, count requests in total. It returns an error unless each
+// response has the status.
 func (s *Service) send(ctx context.Context, requests []string, status, count int) error {
 	const connections = 16
 	sent, err := load.RunApart(ctx, load.Plan{

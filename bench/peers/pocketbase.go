@@ -21,8 +21,8 @@ func (pocketBase) About() About {
 	return About{Name: "PocketBase", Version: "0.36.8", Store: "SQLite (set to synchronous FULL)", Hash: "bcrypt, cost 10"}
 }
 
-// Fetch builds the program. The go command keeps what it has built in its own
-// cache.
+// Fetch builds the program at every call. Repeated builds are fast, because go build caches its
+// results.
 func (pocketBase) Fetch(ctx context.Context, cache string) (program string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/rolecall/rolecall").Output()
 	if err != nil {
@@ -74,7 +74,8 @@ func (p pocketBase) Fill(ctx context.Context, s *Service, users int) error {
 			return err
 		}
 	}
-	// A record without a password, for the creation of users without a hash.
+	// A collection without passwords. Its records are the users that the create operation creates,
+	// without a hash.
 	_, err = s.call(ctx, http.MethodPost, "/api/collections", authorization(token), map[string]any{
 		"name": "people", "type": "base",
 		"fields":  []any{map[string]any{"name": "email", "type": "email", "required": true}, map[string]any{"name": "name", "type": "text"}},
@@ -140,7 +141,7 @@ func (pocketBase) creations(s *Service, token, collection, secret string) (reque
 	return requests
 }
 
-// signIn returns a token.
+// signIn signs a user of the collection in and returns a token.
 func (pocketBase) signIn(ctx context.Context, s *Service, collection, email string) (string, error) {
 	var answer struct{ Token string }
 	_, err := s.call(ctx, http.MethodPost, "/api/collections/"+collection+"/auth-with-password", nil, map[string]string{"identity": email, "password": password}, &answer)

@@ -25,7 +25,7 @@ const (
 // Service is a peer with a separate store.
 type Service struct {
 	Peer     Peer
-	Program  string // what Fetch returned
+	Program  string // path of the program, from Fetch
 	Address  string // host and port where it serves
 	Folder   string // for its data
 	Database string // URL of a PostgreSQL database, over TCP; empty if the service needs no PostgreSQL
@@ -35,8 +35,8 @@ type Service struct {
 	exited  chan error
 }
 
-// New fetches the peer and creates its store in the folder, or on the PostgreSQL server if
-// that is not nil. The caller must close it.
+// New fetches the peer and creates its store in the folder. If postgres is not nil, New also
+// creates a database on that server. The caller must close the Service.
 func New(ctx context.Context, peer Peer, cache, folder string, postgres *Postgres) (_ *Service, err error) {
 	s := &Service{Peer: peer, Folder: folder}
 	if s.Program, err = peer.Fetch(ctx, cache); err != nil {
@@ -71,7 +71,7 @@ func (s *Service) Close() (err error) {
 func (s *Service) Launch() error {
 	command := s.Peer.Command(s)
 	command.Stdout, command.Stderr = s.log, s.log
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // for Stop
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a process group, so that Stop can kill all processes
 	if err := command.Start(); err != nil {
 		return err
 	}
@@ -140,8 +140,9 @@ func (s *Service) run(command *exec.Cmd) error {
 	return nil
 }
 
-// call sends one request with a JSON body, unless body is nil, and decodes the response into
-// the value into, unless that is nil. It returns the header of the response.
+// call sends one request. If body is not nil, call sends it as JSON. If into is not nil, call
+// decodes the response into it. call returns the header of the response, or an error if the status
+// is 300 or higher.
 func (s *Service) call(ctx context.Context, method, target string, header http.Header, body, into any) (http.Header, error) {
 	var content io.Reader
 	if body != nil {
@@ -164,7 +165,8 @@ func (s *Service) call(ctx context.Context, method, target string, header http.H
 	return do(request, into)
 }
 
-// do sends the request and decodes the response into the value, unless that is nil.
+// do sends the request. If into is not nil, do decodes the response into it. do returns the header
+// of the response, or an error if the status is 300 or higher.
 func do(request *http.Request, into any) (http.Header, error) {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
