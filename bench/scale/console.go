@@ -17,12 +17,13 @@ import (
 
 const (
 	consoleUsers  = 100_000
-	consoleRounds = 200 // of each page
+	consoleRounds = 200 // number of requests for each page
 	answeredIn    = 100 * time.Millisecond
 	largestPage   = 60 << 10 // bytes of the compressed response
 )
 
-// consolePage is one page of the console with its parts, for a sampled user.
+// consolePage is a list of users in the console. query returns the query parameters of the list for
+// a sampled user.
 type consolePage struct {
 	name  string
 	query func(*survey, user) string

@@ -14,9 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// eventsApart is the time between two events about a user. It is longer than the time in
-// which the generated users were created, so the events of each pass are in the order of
-// their ids.
+// eventsApart is the time between two events about a user. It is longer than the time in which the
+// generated users were created, so all events of a pass are later than those of the pass before.
 const eventsApart = 12 * 24 * time.Hour
 
 // fillEvents adds events about the generated users to the database. Each pass adds one event per
@@ -47,7 +46,7 @@ func (b *bench) fillEvents(ctx context.Context, database string, n *node) (err e
 	}
 	bar := progress.Start(os.Stderr, "events", passes)
 	defer bar.End()
-	begin := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) // of the generated users
+	begin := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) // when the first generated user was created
 	for pass := range passes {
 		shift := time.Since(begin) - time.Duration(passes-pass)*eventsApart
 		statement := fmt.Sprintf(`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via,

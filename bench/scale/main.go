@@ -31,7 +31,7 @@ var (
 	quick = sizes{users: 20_000, roles: 1_000, assignments: 1_000, holders: 10_000, tenants: 500}
 )
 
-// settings give PostgreSQL memory for the data of a large store, as a real one has.
+// settings give PostgreSQL enough memory for a large store, as in production.
 var settings = []string{"shared_buffers=1GB", "max_wal_size=8GB"}
 
 func main() {
@@ -93,7 +93,7 @@ func (b *bench) run(ctx context.Context, stores, parts []string) (err error) {
 	return nil
 }
 
-// measure measures the parts on one kind of store, and prints its table.
+// measure measures the parts on one kind of store, and prints the table of results.
 func (b *bench) measure(ctx context.Context, store string, parts []string) (err error) {
 	switch store {
 	case "sqlite":

@@ -137,8 +137,8 @@ func readSessions(name string) (all []session, err error) {
 // owner returns the session of the first tenant's owner.
 func (n *node) owner() session { return n.sessions[0] }
 
-// request returns the text of a request in the session. If the method has a body, the request
-// has the body and a unique idempotency key.
+// request returns the text of a request in the session. Except for GET, the request has the body
+// and a unique idempotency key.
 func (s session) request(method, path, body string) string {
 	text := method + " " + path + " HTTP/1.1\r\nHost: scale\r\nX-Tenant-Schema: " + s.tenant + "\r\nCookie: session=" + s.token + "\r\n"
 	if method != http.MethodGet {
@@ -148,7 +148,7 @@ func (s session) request(method, path, body string) string {
 	return text + "\r\n" + body
 }
 
-// get requests the path in the session and decodes the response.
+// get requests the path in the session and decodes the response into the value into.
 func (n *node) get(ctx context.Context, s session, path string, into any) error {
 	answer, err := n.send(ctx, s, http.MethodGet, path, "")
 	if err != nil {
@@ -185,12 +185,12 @@ func (n *node) exchange(ctx context.Context, s session, method, path, body strin
 	return answer.StatusCode, content, errors.Join(err, answer.Body.Close())
 }
 
-// memory returns the memory of the processes in bytes. The kind is a field of Linux, such as
-// Pss.
+// memory returns the memory of the processes in bytes. kind is a field of /proc/PID/smaps_rollup,
+// such as Pss.
 func memory(kind string, pids ...int) (total int, err error) {
 	for _, pid := range pids {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if errors.Is(err, os.ErrNotExist) { // it has ended in the meantime
+		if errors.Is(err, os.ErrNotExist) { // the process has ended
 			continue
 		}
 		if err != nil {
@@ -226,7 +226,7 @@ func processes(pid int) []int {
 	all := []int{pid}
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
-		return all // it has ended, or the kernel does not report its children
+		return all // the process has ended, or the kernel does not report its children
 	}
 	for _, child := range strings.Fields(string(content)) {
 		if id, err := strconv.Atoi(child); err == nil {

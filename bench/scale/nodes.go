@@ -18,8 +18,8 @@ const (
 	seenWithin  = time.Second
 )
 
-// manyNodes compares four nodes on one database with one node. It also measures how soon all
-// of them refuse a session that ended on one.
+// manyNodes compares four nodes on one PostgreSQL database with one node. It also measures how soon
+// all nodes refuse a session that was ended on one of them. On SQLite, it uses one node.
 func (b *bench) manyNodes(ctx context.Context) (err error) {
 	first, err := b.filled(ctx, "nodes", "--users", "1000", "--passwords", strconv.Itoa(revocations))
 	if err != nil {
@@ -31,7 +31,7 @@ func (b *bench) manyNodes(ctx context.Context) (err error) {
 			err = errors.Join(err, n.Stop())
 		}
 	}()
-	if b.server != nil { // one process serves a SQLite file
+	if b.server != nil { // only one process can serve a SQLite file
 		for range nodesOfMany - 1 {
 			n := b.nodeOn(first.Database)
 			if err := n.Start(ctx); err != nil {
@@ -56,7 +56,7 @@ func (b *bench) manyNodes(ctx context.Context) (err error) {
 	return b.revoke(ctx, nodes)
 }
 
-// shared compares the rate of one node with the rate of all together, at the same number of
+// shared compares the rate of one node with the total rate of all nodes, over the same number of
 // connections.
 func (b *bench) shared(ctx context.Context, name string, nodes []*node, status int, request string) error {
 	var rates [2][]float64

@@ -25,7 +25,7 @@ var explaining = []string{
 
 var scanned = regexp.MustCompile(`Seq Scan on (?:\w+\.)?(\w+)`)
 
-// few are the tables with few rows.
+// few are the tables that always have few rows, so that a plan may read all of them.
 var few = map[string]bool{"instance_keys": true, "instance_key_fingerprints": true, "migrations": true, "compatibility": true}
 
 // checkPlans repeats three requests of every operation on the large store. It returns an

@@ -13,11 +13,11 @@ import (
 // table contains the measurements on one kind of store.
 type table struct {
 	title   string
-	columns [2]string // descriptions of small and large
+	columns [2]string // headings of the columns for small and large
 	rows    []row
 }
 
-// row is one measurement, small and large.
+// row is one measurement, on a small and on a large store.
 type row struct {
 	name         string
 	small, large string
@@ -62,8 +62,8 @@ func (t *table) took(name string, took, goal time.Duration) {
 	t.rows = append(t.rows, r)
 }
 
-// memory records used memory in MiB. The goal is the maximum ratio of large to small. A
-// fixed goal is a maximum in MiB.
+// memory records used memory in MiB. If fixed is not zero, the goal is at most fixed MiB in the
+// large store. Otherwise, goal is the maximum ratio of large to small.
 func (t *table) memory(name string, small, large int, goal float64, fixed int) {
 	r := row{name: name, small: fmt.Sprintf("%d MiB", small), large: fmt.Sprintf("%d MiB", large), ratio: float64(large) / float64(small)}
 	if fixed > 0 {

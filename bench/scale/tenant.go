@@ -66,7 +66,8 @@ func (b *bench) oneTenant(ctx context.Context) (err error) {
 	return b.single(ctx, pair[1])
 }
 
-// compare sends requests to both stores in turn, one at a time.
+// compare measures the response times of an operation on both stores in turn, with one request at a
+// time. It adds the result to the table.
 func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error {
 	var took [2][]time.Duration
 	for range b.rounds {
@@ -85,8 +86,8 @@ func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error
 // leastAnswers is the minimum number of responses for a median.
 const leastAnswers = 20
 
-// medianTime sends the requests in turn, one at a time, and returns the median response time. It
-// continues until it has enough responses.
+// medianTime sends the requests in turn, one at a time, and returns the median response time. If it
+// gets fewer than leastAnswers responses, it starts again with twice the duration.
 func (b *bench) medianTime(ctx context.Context, address string, requests []string, status int) (time.Duration, error) {
 	for duration := b.duration; ; duration *= 2 {
 		result, err := load.RunApart(ctx, load.Plan{
@@ -108,7 +109,7 @@ func (b *bench) medianTime(ctx context.Context, address string, requests []strin
 type survey struct {
 	*node
 	users  []user
-	deep   string   // a cursor after nine tenths of all users, by name
+	deep   string   // query parameter with the cursor after nine tenths of all users, sorted by name
 	roles  []string // ids of some roles
 	first  string   // id of the role that many users hold
 	holder string   // id of the user who holds many roles
@@ -166,7 +167,7 @@ func (n *node) byNumber(ctx context.Context, number int) (user, error) {
 	return found.Items[0], nil
 }
 
-// cursorAfter returns the cursor after a number of users by name.
+// cursorAfter returns a query parameter with the cursor after this number of users, sorted by name.
 func (n *node) cursorAfter(ctx context.Context, rows int) (string, error) {
 	bar := progress.Start(os.Stderr, "rows walked", rows)
 	defer bar.End()
@@ -189,12 +190,12 @@ func (n *node) cursorAfter(ctx context.Context, rows int) (string, error) {
 // operation is a request that is measured on both stores.
 type operation struct {
 	name     string
-	goal     float64 // maximum of the ratio; zero: the cost may grow with the data, up to a bound
+	goal     float64 // maximum ratio of large to small; zero: no goal, because the cost may grow up to a bound
 	status   int
 	requests func(*survey) []string
 }
 
-// read returns an operation that reads the paths for a store.
+// read returns an operation with a GET request for each of the paths of a store.
 func read(name string, goal float64, paths func(*survey) []string) operation {
 	return operation{name, goal, http.StatusOK, func(s *survey) (requests []string) {
 		for _, path := range paths(s) {
