@@ -1,8 +1,8 @@
-// Command timing measures whether response times reveal information that the responses
-// hide: why a request was refused, or whether an address is known or taken. It serves a
-// separate store with the unmodified program. It requests the classes of each group in
-// turn, in a new order every round, and prints a table of medians with their difference
-// from the first class. It fails if a difference exceeds the goal.
+// Command timing measures whether response times reveal information that the responses hide: why a
+// request was refused, or whether an address is known or taken. It serves a separate store with the
+// unmodified program. Requests that must be indistinguishable form a group. Command timing sends
+// the requests of a group in a new order every round, and prints a table of medians with their
+// difference from the first request of the group. It fails if a difference exceeds the goal.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(ctx context.Context, rounds int, database string, goal time.Duration) (
 	return nil
 }
 
-// class is one reason for a response, with its durations.
+// class is one of the requests of a group, with its response times.
 type class struct {
 	name   string
 	status int
@@ -74,8 +74,8 @@ type class struct {
 	took   []time.Duration
 }
 
-// measure sends a request of every class in each round, in random order. The first rounds are
-// not counted.
+// measure sends the request of every class in each round, in random order. The first rounds are not
+// counted.
 func measure(ctx context.Context, group []*class, rounds int) error {
 	const warmUp = 5
 	for round := range warmUp + rounds {

@@ -154,7 +154,7 @@ func (s *server) post(tenant, path string, members map[string]string) (*http.Req
 	return request, nil
 }
 
-// signIns are the sign-ins that must be indistinguishable.
+// signIns returns the sign-ins that must be indistinguishable.
 func (s *server) signIns() []*class {
 	refuse := func(name, tenant, kind, password string) *class {
 		return &class{name: name, status: http.StatusUnauthorized, ask: func(round int) (*http.Request, error) {
@@ -175,7 +175,7 @@ func (s *server) signIns() []*class {
 	}
 }
 
-// resets are the password reset requests that must be indistinguishable.
+// resets returns the password reset requests that must be indistinguishable.
 func (s *server) resets() []*class {
 	accept := func(name, tenant, kind string) *class {
 		return &class{name: name, status: http.StatusAccepted, ask: func(round int) (*http.Request, error) {
@@ -196,7 +196,7 @@ func (s *server) resets() []*class {
 	}
 }
 
-// emailChanges are the email change requests that must be indistinguishable.
+// emailChanges returns the email change requests that must be indistinguishable.
 func (s *server) emailChanges() []*class {
 	accept := func(name, kind string) *class {
 		return &class{name: name, status: http.StatusAccepted, ask: func(round int) (*http.Request, error) {
@@ -220,7 +220,7 @@ func (s *server) emailChanges() []*class {
 	}
 }
 
-// sessions are the requests with a token that is not a session of the tenant.
+// sessions returns the requests with invalid session tokens that must be indistinguishable.
 func (s *server) sessions() []*class {
 	refuse := func(name, tenant string, token func() string) *class {
 		return &class{name: name, status: http.StatusUnauthorized, ask: func(int) (*http.Request, error) {
@@ -231,7 +231,7 @@ func (s *server) sessions() []*class {
 			return request, err
 		}}
 	}
-	unknown := func() string { // of the shape of a token: 32 bytes
+	unknown := func() string { // has the form of a token: 32 bytes in base64
 		return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016x%016x", rand.Uint64(), rand.Uint64()))
 	}
 	foreign := func() string { return s.foreign }
