@@ -39,13 +39,13 @@ type citusRow struct {
 	Operation   string
 	Workers     int     // zero: one PostgreSQL server
 	Rate        float64 // correct responses per second
-	Coordinator float64 // or the one server
+	Coordinator float64 // of the coordinator, or of the one server
 	EachWorker  []float64
 	Rolecall    float64
 	Others      float64 // cores that other processes used
 }
 
-// cluster is a database of one server or of several, with the program.
+// cluster is a database on one or several PostgreSQL servers, with the program that uses it.
 type cluster struct {
 	*subject
 	servers    []*pgtest.Server // the coordinator first
@@ -129,7 +129,7 @@ func (c *cluster) fill(ctx context.Context, workers int) error {
 	return c.Stop()
 }
 
-// startServers returns the URL of an empty database.
+// startServers starts the servers and returns the URL of an empty database.
 func (c *cluster) startServers(ctx context.Context, workers int) (database string, err error) {
 	if workers == 0 {
 		server, err := pgtest.Start(pgtest.Production...)
@@ -167,7 +167,7 @@ func (c *cluster) makeTenant(ctx context.Context, name string) error {
 	return filled.Err()
 }
 
-// ofTenant returns the requests as another tenant sends them.
+// ofTenant returns the requests with the name of another tenant in the header.
 func ofTenant(name string, requests []string) (list []string) {
 	const header = "\r\nX-Tenant-Schema: "
 	for _, request := range requests {
@@ -215,7 +215,7 @@ func (c *cluster) plan(ctx context.Context) error {
 	return nil
 }
 
-// inTurn returns the first of each list, then the second of each.
+// inTurn returns the first element of each list, then the second element of each list, and so on.
 func inTurn(lists [][]string) (all []string) {
 	for i := range lists[0] {
 		for _, list := range lists {
@@ -227,7 +227,8 @@ func inTurn(lists [][]string) (all []string) {
 	return all
 }
 
-// measure returns the window with the median CPU time of the servers per response.
+// measure measures an operation in several windows. It returns the window with the median CPU time
+// of the servers per response.
 func (c *cluster) measure(ctx context.Context, o options, op *operation, servers []int) (*citusRow, error) {
 	plan := load.Plan{
 		Address: c.Address, Connections: citusCrowd, Duration: 6 * time.Second,
@@ -298,8 +299,8 @@ func (c *cluster) window(ctx context.Context, plan load.Plan, servers []int) (*c
 	}, nil
 }
 
-// cpuOfEach returns the CPU time that each of the processes has used, including its
-// descendants, and that of the machine.
+// cpuOfEach returns the CPU time that each of the processes has used, including its descendants,
+// and the CPU time of all processes of the machine.
 func cpuOfEach(roots []int) (each []time.Duration, machine time.Duration, err error) {
 	for _, root := range roots {
 		c, err := measureCPU(root)

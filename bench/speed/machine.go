@@ -43,7 +43,8 @@ type processes map[int]struct {
 	spent  time.Duration // of CPU
 }
 
-// readProcesses returns an empty map if the system does not report its processes.
+// readProcesses returns the processes of the machine. It returns an empty map if the system does
+// not report them.
 func readProcesses() (processes, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -79,10 +80,10 @@ func (all processes) from(roots ...int) (ids []int) {
 	return ids
 }
 
-// parseStat reads a line of /proc/PID/stat: the time of the process, and of its
-// children that have ended.
+// parseStat parses the content of /proc/PID/stat. ticks is the CPU time of the process and of its
+// children that have ended, in units of tick.
 func parseStat(line string) (id, parent, ticks int, err error) {
-	name := strings.LastIndexByte(line, ')') // it may hold blanks
+	name := strings.LastIndexByte(line, ')') // the name may contain blanks
 	fields := strings.Fields(line[name+1:])
 	number, _, _ := strings.Cut(line, " ")
 	if name < 0 || len(fields) < 15 {
@@ -113,7 +114,7 @@ func machineCPU() (time.Duration, error) {
 		return 0, errors.New("/proc/stat has no line of all processors")
 	}
 	total := 0
-	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq: neither idle nor another machine's
+	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq: without idle time and time of other virtual machines
 		n, err := strconv.Atoi(fields[i])
 		if err != nil {
 			return 0, err
@@ -123,7 +124,8 @@ func machineCPU() (time.Duration, error) {
 	return time.Duration(total) * tick, nil
 }
 
-// memoryOf returns the memory of a process and of its descendants.
+// memoryOf returns the memory of a process and of its descendants in bytes. The function memory
+// returns that of one process.
 func memoryOf(root int, memory func(pid int) (int64, error)) (total int64, err error) {
 	all, err := readProcesses()
 	if err != nil {
@@ -143,8 +145,8 @@ func residentMemory(pid int) (int64, error) { return memory(pid, "VmRSS:") }
 
 func peakMemory(pid int) (int64, error) { return memory(pid, "VmHWM:") }
 
-// memory returns the value of a line of /proc/PID/status in bytes. It returns zero if the
-// file does not exist.
+// memory returns the value of a line of /proc/PID/status in bytes. It returns zero if the system is
+// not Linux and has no such file.
 func memory(pid int, name string) (int64, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "linux" {

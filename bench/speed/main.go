@@ -89,7 +89,8 @@ func run(ctx context.Context, o options) (err error) {
 	return errors.Join(measureErr, write(&r, o))
 }
 
-// measure measures every requested store that is installed.
+// measure measures every requested store. It omits a store that is not installed if another store
+// was measured before.
 func (r *report) measure(ctx context.Context, o options, binary, folder string) error {
 	for store := range strings.SplitSeq(o.stores, ",") {
 		measure := measureStore

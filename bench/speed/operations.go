@@ -28,7 +28,7 @@ type operation struct {
 	title    string
 	requests []string
 	status   int
-	goal     float64 // minimum of the ratio: Rolecall's rate to that of the minimal server, with many connections
+	goal     float64 // minimum ratio of Rolecall's rate to that of the minimal server, with many connections
 	atLeast  int     // minimum length of a response in bytes
 }
 
@@ -151,8 +151,8 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 	return nil
 }
 
-// sample gets the data for the responses of the minimal service from Rolecall: the id of the tenant,
-// the response of the session, and the cursor of a page.
+// sample gets the data for the responses of the minimal server from Rolecall: the id of the tenant,
+// the response to a request for the session, and the cursor of a page.
 func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor string, err error) {
 	var principal struct{ Tenant struct{ ID string } }
 	var page struct{ NextCursor string }
@@ -168,8 +168,8 @@ func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor
 	return principal.Tenant.ID, who, page.NextCursor, err
 }
 
-// checkAlike sends the same requests to both and compares the responses, so that both do the
-// same work. It records the lengths of the responses.
+// checkAlike sends the same requests to Rolecall and to the minimal server and compares the
+// responses, so that both do the same work. It records the lengths of Rolecall's responses.
 func (b *bench) checkAlike(ctx context.Context) error {
 	for _, op := range b.operations {
 		ours, err := op.measureAnswer(ctx, b.Address)
@@ -194,10 +194,9 @@ func (b *bench) checkAlike(ctx context.Context) error {
 	return nil
 }
 
-// measureAnswer sends one request of the operation to the address, and returns the
-// response. Its length sets the minimum length of a correct response, with a margin
-// because names differ in length. A page with far fewer users is therefore rejected as
-// too short.
+// measureAnswer sends one request of the operation to the address, and returns the response. Three
+// quarters of the length of this response become the minimum length of a correct response, because
+// names differ in length. A page with far fewer users is thus rejected as too short.
 func (op *operation) measureAnswer(ctx context.Context, address string) (string, error) {
 	answer, err := sendOne(ctx, address, op.requests[0])
 	if err != nil {
@@ -240,7 +239,8 @@ func sendOne(ctx context.Context, address, text string) (string, error) {
 	return string(bytes.TrimSpace(body)), nil
 }
 
-// choose returns the operations that are named, or all.
+// choose returns the operations whose names are in the comma-separated list. If the list is empty,
+// it returns all operations.
 func (b *bench) choose(names string) []*operation {
 	var chosen []*operation
 	for _, op := range b.operations {

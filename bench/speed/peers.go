@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/bench/peers"
 )
 
-// entrant is a service with a filled store, which does not run.
+// entrant is a service with a filled store. It does not run yet.
 type entrant struct {
 	server
 	about    peers.About

@@ -42,7 +42,7 @@ type sample struct {
 	Others    float64 // cores that other processes used
 }
 
-// fact is another measurement, with its goal as a maximum.
+// fact is a measurement other than that of an operation. Goal is the maximum.
 type fact struct {
 	Name  string
 	Value float64

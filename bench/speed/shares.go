@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Each database server can use this share of the first processor. Three servers leave a tenth
-// of it to the system.
+// Each database server can use shareQuota of every sharePeriod of the first processor: 30 %. Three
+// servers leave a tenth of this processor to the system.
 const (
 	sharePeriod = 20 * time.Millisecond
 	shareQuota  = 6 * time.Millisecond
 )
 
-// shares distributes the processors. The servers run on the first, each with the same
-// share of it. This process and those that it starts later run on the others.
+// shares distributes the processors. The database servers run on the first processor, each with the
+// same share. This process and the processes that it starts later run on the other processors.
 type shares struct {
 	groups  []string // folders of control groups
 	problem error    // why the servers have no shares
@@ -49,21 +49,21 @@ func (s *shares) give(ctx context.Context, servers []int) error {
 	return nil
 }
 
-// pin restricts all threads of the processes to these processors.
+// pin restricts all threads of the processes to the processors in the list on, such as 1-3.
 func pin(ctx context.Context, on string, processes ...int) error {
 	for _, id := range processes {
 		output, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", on, strconv.Itoa(id)).CombinedOutput()
-		if err != nil && syscall.Kill(id, 0) == nil { // otherwise it has just ended
+		if err != nil && syscall.Kill(id, 0) == nil { // if the process has not just ended
 			return fmt.Errorf("taskset: %w: %s", err, output)
 		}
 	}
 	return nil
 }
 
-// limit puts the processes into a control group with a share.
+// limit puts the processes into a new control group that limits their CPU time to a share.
 func (s *shares) limit(processes []int) error {
 	const groups = "/sys/fs/cgroup"
-	parent, settings := filepath.Join(groups, "cpu"), map[string]string{ // the first version
+	parent, settings := filepath.Join(groups, "cpu"), map[string]string{ // version 1 of control groups
 		"cpu.cfs_period_us": fmt.Sprint(sharePeriod.Microseconds()), "cpu.cfs_quota_us": fmt.Sprint(shareQuota.Microseconds()),
 	}
 	if _, err := os.Stat(filepath.Join(groups, "cgroup.controllers")); err == nil {

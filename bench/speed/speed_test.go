@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 const right = `{"id":"01a1fc10-ea84-7001-a69a-ad84f9bf0fcb","name":"Ada Lovelace"}`
 
-// measured returns the measurement of a server with the handler.
+// measured starts a server with the handler, measures it in one window, and returns the result.
 func measured(t *testing.T, answer http.HandlerFunc) (sample, error) {
 	t.Helper()
 	server := httptest.NewServer(answer)

@@ -55,7 +55,8 @@ func fillStore(ctx context.Context, store, binary, folder string) (*subject, err
 	return s, nil
 }
 
-// open creates an empty store. The store can also be the URL of an empty PostgreSQL database.
+// open creates the folder and an empty store. store is sqlite, postgres, or the URL of an empty
+// PostgreSQL database.
 func (s *subject) open(ctx context.Context, store string) (err error) {
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
 		return err
@@ -139,7 +140,7 @@ func (s *subject) fill(ctx context.Context) error {
 	return errors.Join(err, filled.Err(), s.Stop())
 }
 
-// start starts Rolecall. An error includes the log.
+// start starts Rolecall. If the start fails, the error includes the log.
 func (s *subject) start(ctx context.Context) error {
 	if err := s.Start(ctx); err != nil {
 		said, readErr := os.ReadFile(s.LogFile.Name())
@@ -238,7 +239,7 @@ func send(method, target, body string, header ...string) string {
 		"\r\n\r\n" + body
 }
 
-// head returns the beginning of each request, in the form that a proxy sends.
+// head returns the request line and the first headers of a request, in the form that a proxy sends.
 func head(method, target string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: application/json\r\n" +
 		"X-Forwarded-For: 203.0.113.7\r\nX-Tenant-Schema: " + tenant + "\r\n"

@@ -11,12 +11,12 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
-// versionPairs is how many pairs of windows decide between two versions.
+// versionPairs is the number of pairs of windows that are measured to compare two versions.
 const versionPairs = 5
 
-// compareVersions measures the binary against the one of -before. Both run for the whole
-// time, each on a separate store with the same users. Their windows alternate, so that
-// other work on the machine affects both equally.
+// compareVersions measures the program against the older program that the flag -before names. Both
+// programs run for the whole time, each on a separate store with the same users. Their windows
+// alternate, so that other work on the machine affects both equally.
 func compareVersions(ctx context.Context, o options, store, binary, folder string) (_ *storeReport, err error) {
 	before, err := startVersion(ctx, store, o.before, filepath.Join(folder, store+"-before"))
 	if err != nil {
