@@ -9,8 +9,9 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// bearerOf returns the token of the Authorization header. It reports false if the scheme is not
-// Bearer (RFC 6750). The name of the scheme is case-insensitive (RFC 9110, 11.1).
+// bearerOf returns the token in the lines of the Authorization header. It returns false unless
+// there is exactly one line and its scheme is Bearer (RFC 6750). The name of the scheme is
+// case-insensitive (RFC 9110, 11.1).
 func bearerOf(lines []string) (token string, ok bool) {
 	if len(lines) != 1 {
 		return "", false
@@ -22,8 +23,9 @@ func bearerOf(lines []string) (token string, ok bool) {
 	return strings.Trim(token, " "), true
 }
 
-// isFromProgram reports whether the request has a bearer token. A browser sends this header for a
-// page of another origin only after a preflight request, so the origin needs no check.
+// isFromProgram reports whether the request has a bearer token. Such a request needs no check of
+// its origin: before a browser sends this header for a page of another origin, it must get
+// permission with a CORS preflight request.
 func isFromProgram(h http.Header) bool {
 	_, ok := bearerOf(h["Authorization"])
 	return ok
@@ -32,14 +34,14 @@ func isFromProgram(h http.Header) bool {
 // credentials are the credentials of a request.
 type credentials struct {
 	sessions []secret.Token // well-formed session cookies
-	bearer   string         // API token or operator key; empty without one
+	bearer   string         // API token or operator key; empty if the request has none
 }
 
-// credentialsOf returns the credentials of the request. It appends the session tokens to the
-// buffer. It ignores the Authorization header if the operation is public, and schemes other than
+// credentialsOf returns the credentials of the request. It appends the session tokens to buffer.
+// It ignores an Authorization header of a public operation, and one with a scheme other than
 // Bearer. If the request has several Authorization headers, or a bearer token together with a
-// session cookie, the caller is ambiguous and credentialsOf returns ErrMalformed. If the listener
-// does not serve operators, an operator key gives ErrUnauthenticated.
+// session cookie, the caller is ambiguous and credentialsOf returns ErrMalformed. It returns
+// ErrUnauthenticated for an operator key if the listener does not serve operators.
 func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.Token) (credentials, error) {
 	sent := credentials{sessions: s.Site.AppendSessions(buffer, r)}
 	lines := r.Header["Authorization"]
@@ -63,7 +65,7 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	return sent, nil
 }
 
-// unauthenticated returns the 401 for a request without valid credentials.
+// unauthenticated returns the error (401) for a request without valid credentials.
 func unauthenticated(op *Operation) error {
 	if op.Policy.Operators {
 		return rolecall.ErrUnauthenticated.With("The request has no valid operator key. Send one as Authorization: Bearer rco_….")
@@ -71,9 +73,9 @@ func unauthenticated(op *Operation) error {
 	return rolecall.ErrUnauthenticated
 }
 
-// wwwAuthenticate returns the WWW-Authenticate header: the schemes that the operation
-// accepts (RFC 9110, 11.6.1), and why a bearer token was rejected (RFC 6750, 3.1). It is
-// empty for errors that do not concern credentials.
+// wwwAuthenticate returns the value of the WWW-Authenticate header: the schemes that the
+// operation accepts (RFC 9110, 11.6.1), and why a bearer token was rejected (RFC 6750, 3.1). The
+// value is empty for errors that do not concern credentials.
 func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.Error) string {
 	sent, _ := bearerOf(r.Header["Authorization"])
 	hasBearer := sent != "" && !op.Policy.Public
@@ -96,8 +98,8 @@ func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.E
 	return "Session, " + bearer
 }
 
-// beyondToken lists the codes of problems that a token with more permissions avoids. Their
-// responses have the error insufficient_scope (RFC 6750, 3.1).
+// beyondToken has the codes of the problems that mean that a token lacks permissions. For these
+// problems, the WWW-Authenticate header has the error insufficient_scope (RFC 6750, 3.1).
 var beyondToken = []string{
 	rolecall.ErrPermissionDenied.Code, rolecall.ErrFieldNotReadable.Code, rolecall.ErrOutsideReach.Code, rolecall.ErrBeyondOwnPermissions.Code,
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// serve runs the checks in the order of the contract, and then the operation. The order is framing,
-// credentials, tenant and permission. Errors in headers, path, query and the syntax of the body are
-// reported together. Errors in the content of the body come last.
+// serve runs the checks in the order of the contract, and then calls the handler. The order is
+// framing, credentials, tenant and permission. Next, all errors in the headers, the path, the
+// query and the syntax of the body are reported together. Errors in the content of the body come
+// last.
 func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, b *buffers) error {
 	q, takes := web.RequestOf(r), op.Input()
 	if err := s.checkFraming(op, r); err != nil {
@@ -28,7 +29,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if err != nil {
 		return err
 	}
-	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // this refusal reads no store, so the request does not wait for a limiter
+	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // does not read the store, so it does not wait for a limiter
 		return unauthenticated(op)
 	}
 	if err := q.Enter(op.Limiter); err != nil {
@@ -69,8 +70,8 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if takes.sessions != nil {
 		*fieldOf[[]secret.Token](in, takes.sessions) = sent.sessions
 	}
-	// An operation that only uses the presented sessions needs no tenant if the request has no
-	// session cookie.
+	// If the operation only needs the presented sessions and the request has none, the tenant is
+	// not loaded.
 	if takes.anonymous != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
 		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.anonymous(r, sent.sessions); err != nil {
 			return err
@@ -80,7 +81,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	return err
 }
 
-// checkFraming runs the checks that need only the header of the request, and not its body.
+// checkFraming runs the checks that need only the URL and the headers of the request.
 func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if r.ContentLength > web.MaxBody {
 		return web.ErrContentTooLarge
@@ -123,7 +124,7 @@ func badTenant(lines int) error {
 	return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "x-tenant-schema", Code: code, Detail: detail})
 }
 
-// checkContent rejects a body that is compressed or not JSON.
+// checkContent returns an error if the headers say that the body is compressed or is not JSON.
 func checkContent(r *http.Request) error {
 	types := r.Header["Content-Type"]
 	if len(types) > 1 {
@@ -140,7 +141,8 @@ func checkContent(r *http.Request) error {
 	return nil
 }
 
-// admit authenticates the caller, and checks that the caller may call the operation.
+// admit authenticates the caller, and stores the principal in q. It returns an error if the
+// caller may not call the operation, or must re-authenticate first.
 func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent credentials) (err error) {
 	if q.Principal, err = s.principal(op, q, in, sent); err != nil {
 		return err
@@ -174,7 +176,8 @@ func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent
 	return s.Callers.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[Touch](in, touch).isOff)
 }
 
-// anonymous returns the anonymous caller.
+// anonymous returns the data of an unauthenticated request: tenant, cookies, and the address and
+// name of the client.
 func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Anonymous, error) {
 	q := web.RequestOf(r)
 	tenant, err := s.Tenants.Tenant(q, q.Tenant)
@@ -184,8 +187,8 @@ func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Ano
 	}, err
 }
 
-// readBody reads the whole body into the buffer, and adds field errors for its syntax. It returns an
-// error for a body that is too large.
+// readBody reads the whole body into buffer. It adds a field error to faults if the syntax is
+// invalid or a required body is missing. It returns an error only if the body is too large.
 func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.FieldErrors) ([]byte, error) {
 	body, err := web.ReadBody(r, buffer)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)

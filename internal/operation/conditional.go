@@ -5,15 +5,17 @@ import (
 	"strings"
 )
 
-// tags is the value of If-Match or If-None-Match: a list of entity tags, or * (RFC 9110, 8.8.3).
+// tags is the parsed value of If-Match or If-None-Match: a list of entity tags, or * (RFC 9110,
+// 13.1).
 type tags struct {
 	Given bool
 	any   bool
 	list  []string // quoted; weak tags begin with W/
 }
 
-// readTags parses the text of the header into the tags. It returns the code and the detail of the
-// field error, or empty texts.
+// readTags parses the value of an If-Match or If-None-Match header and stores the result in into.
+// If the value is malformed, readTags returns the code and the detail of a field error. Otherwise
+// it returns empty strings.
 func readTags(into *tags, text string) (code, detail string) {
 	const what = `must be * or a list of entity tags such as "abc"`
 	text = strings.Trim(text, " \t")
@@ -42,7 +44,8 @@ func readTags(into *tags, text string) (code, detail string) {
 	}
 }
 
-// cutTag returns the entity tag at the beginning of text, and the rest of text.
+// cutTag returns the entity tag at the beginning of text, and the rest of text without leading
+// blanks. It returns false if text does not begin with an entity tag.
 func cutTag(text string) (tag, rest string, ok bool) {
 	opaque := strings.TrimPrefix(text, "W/")
 	if opaque == "" || opaque[0] != '"' {
@@ -56,10 +59,12 @@ func cutTag(text string) (tag, rest string, ok bool) {
 	return text[:length], strings.TrimLeft(text[length:], " \t"), true
 }
 
-// Matches reports whether the tag is in the list, by the strong comparison: weak tags never match.
+// Matches reports whether the header is * or its list contains the tag. It uses the strong
+// comparison: weak tags in the list never match.
 func (t tags) Matches(tag string) bool { return t.any || slices.Contains(t.list, tag) }
 
-// matchesWeakly is like Matches, but uses the weak comparison. If-None-Match needs it.
+// matchesWeakly is like Matches, but a weak tag in the list matches too. RFC 9110 requires this
+// comparison for If-None-Match.
 func (t tags) matchesWeakly(tag string) bool {
 	return t.any || slices.ContainsFunc(t.list, func(own string) bool { return strings.TrimPrefix(own, "W/") == tag })
 }

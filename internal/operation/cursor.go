@@ -16,7 +16,8 @@ const (
 	cursorDetail = web.CursorDetail
 )
 
-// openCursor decrypts the position in the cursor.
+// openCursor decrypts the cursor and stores its position in cursor.At. If the cursor is invalid
+// or was issued for another list, openCursor adds a field error to faults.
 func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faults *rolecall.FieldErrors) {
 	if cursor.text == "" {
 		return
@@ -29,13 +30,14 @@ func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faul
 	cursor.At = at
 }
 
-// listDigest identifies the list that a cursor belongs to, by its operation, path, filters and
-// order, and by the tenant and the caller.
+// listDigest returns a hash that identifies a list: its operation, path, filters and sort order,
+// its tenant and its caller. A cursor is valid only for the list with the same hash.
 func listDigest(op *Operation, u *url.URL, p *authz.Principal) []byte {
 	return secret.Digest(p.Tenant.ID[:], p.User.ID[:], []byte(op.ID), []byte(u.Path), []byte(filtersOf(u)))
 }
 
-// filtersOf returns the filters and the order of the query in a canonical form.
+// filtersOf returns the filters and the sort order in the query of u. Queries that differ only in
+// the order of their parameters have the same result.
 func filtersOf(u *url.URL) string {
 	query := u.Query()
 	for _, name := range []string{cursorName, "limit", "count", "include"} {
@@ -44,7 +46,8 @@ func filtersOf(u *url.URL) string {
 	return query.Encode()
 }
 
-// nextLink returns the Link header of the next page: the same query with the new cursor.
+// nextLink returns the Link header with the URL of the next page. This URL is u with next as its
+// cursor.
 func nextLink(u *url.URL, next string) string {
 	var b strings.Builder
 	b.WriteByte('<')

@@ -22,7 +22,7 @@ const apiToken = "apiToken"
 // operatorKey is the name of the security scheme of operators.
 const operatorKey = "operatorKey"
 
-// Contract is the part of the document that does not come from the operations.
+// Contract is the part of the OpenAPI document that does not come from the operations.
 type Contract struct {
 	Info      *huma.Info
 	Tags      []*huma.Tag
@@ -31,7 +31,8 @@ type Contract struct {
 	Examples  map[string]Example // by operation id
 }
 
-// Example is a request that a test sent to an operation, and its response.
+// Example has the body of a request that a test sent to an operation, and the body of its
+// response.
 type Example struct {
 	Request  json.RawMessage `json:"request,omitempty"`
 	Response json.RawMessage `json:"response,omitempty"`
@@ -67,7 +68,8 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 	return document
 }
 
-// exampleOf returns the value of the example, or nil.
+// exampleOf returns value, or an untyped nil if value is nil, so that the document has no
+// example.
 func exampleOf(value json.RawMessage) any {
 	if value == nil {
 		return nil
@@ -75,7 +77,7 @@ func exampleOf(value json.RawMessage) any {
 	return value
 }
 
-// describer creates the operations of the document and the components that they share.
+// describer creates the operations of the OpenAPI document, and the components that they share.
 type describer struct {
 	contract          *Contract
 	requests, answers Schemas // both fill the same map of components
@@ -106,7 +108,7 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 		described.Extensions["x-step-up"] = true
 	}
 	if o.Policy.Public {
-		described.Extensions["security"] = []any{} // huma leaves out an empty list
+		described.Extensions["security"] = []any{} // an extension, because huma omits an empty Security list
 	}
 	for _, scheme := range o.security() {
 		described.Security = append(described.Security, map[string][]string{scheme: {}})
@@ -135,13 +137,14 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 	return described
 }
 
-// about returns the description of the operation with the permissions that it needs.
+// about returns the description of the operation, followed by the permissions that it needs.
 func (o *Operation) about() string {
 	return strings.TrimSpace(o.Description + " " + o.Policy.Requirements())
 }
 
-// parameter returns a reference to the component of the parameter. Parameters that have the
-// same name and differ are named after their operation.
+// parameter returns a reference to the component of the parameter. If another parameter has the
+// same name but a different description, the name of the component begins with the tag or with
+// the operation.
 func (d *describer) parameter(o *Operation, p *huma.Param) *huma.Param {
 	name := parameterName(p.Name)
 	for _, prefix := range []string{o.Tag(), upperFirst(o.name())} {
@@ -153,8 +156,9 @@ func (d *describer) parameter(o *Operation, p *huma.Param) *huma.Param {
 	return &huma.Param{Ref: "#/components/parameters/" + name}
 }
 
-// parameterName returns the name of the component: IfMatchParameter for if-match. Code
-// generators derive the names of types from it, next to those of the schemas.
+// parameterName returns the name of a parameter's component, such as IfMatchParameter for
+// if-match. Code generators derive names of types from components. The suffix keeps these names
+// different from those of schemas.
 func parameterName(name string) string {
 	var words strings.Builder
 	for word := range strings.SplitSeq(name, "-") {
@@ -166,8 +170,8 @@ func parameterName(name string) string {
 // upperFirst returns the name with a capital as its first letter.
 func upperFirst(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
-// response returns a reference to the component of the response. Responses that have the
-// same name and differ are named after their operation.
+// response returns a reference to the component of the response. If another response has the same
+// name but a different content, the name of the component begins with the operation.
 func (d *describer) response(name string, o *Operation, r *huma.Response) *huma.Response {
 	if known := d.responses[name]; known != nil && !reflect.DeepEqual(known, r) {
 		for other, known := range d.responses {
@@ -181,13 +185,13 @@ func (d *describer) response(name string, o *Operation, r *huma.Response) *huma.
 	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
-// name returns the id of the operation without its group: createUser.
+// name returns the part of the operation's ID after Controller_, such as createUser.
 func (o *Operation) name() string {
 	_, name, _ := strings.Cut(o.ID, "_")
 	return name
 }
 
-// describe returns the description of the parameter in the document.
+// describe returns the parameter as it appears in the OpenAPI document.
 func (d *describer) describe(p *parameter) *huma.Param {
 	described := &huma.Param{
 		Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"),
@@ -202,7 +206,7 @@ func (d *describer) describe(p *parameter) *huma.Param {
 	return described
 }
 
-// schema returns the schema of the parameter in the document.
+// schema returns the schema of the parameter.
 func (d *describer) schema(p *parameter) *huma.Schema {
 	if p.values != nil {
 		return known(p.values)
@@ -244,7 +248,8 @@ func (d *describer) schema(p *parameter) *huma.Schema {
 	return uuid()
 }
 
-// security returns the names of the accepted security schemes. A request needs only one of them.
+// security returns the names of the security schemes that the operation accepts. A request needs
+// only one of them.
 func (o *Operation) security() []string {
 	switch {
 	case o.Policy.Public:
@@ -273,8 +278,9 @@ func (d *describer) answer(o *Operation, about string, headers []string) *huma.R
 	return r
 }
 
-// ProblemsByStatus returns all problems of the operation by status, in the order of the catalogue.
-// It includes the declared problems of the operation, and the problems that its input can cause.
+// ProblemsByStatus returns all problems that the operation can respond with, by status and in the
+// order of the catalogue. It adds to the declared problems those that follow from the policy, the
+// method and the input of the operation.
 func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rolecall.Error {
 	all := slices.Clone(o.Problems)
 	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
@@ -322,7 +328,7 @@ func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rol
 	return byStatus
 }
 
-// problems returns the response of the problems with the status.
+// problems returns a response that lists the codes of the problems. All of them have the status.
 func (d *describer) problems(o *Operation, status int, errors []*rolecall.Error) *huma.Response {
 	var codes []string
 	for _, e := range errors {
@@ -378,7 +384,7 @@ func (d *describer) headersNamed(names ...string) map[string]*huma.Param {
 	return headers
 }
 
-// problemSchemas returns the schemas of problems, which package web writes.
+// problemSchemas returns the schemas of the problems that package web writes.
 func problemSchemas() properties {
 	describedText := func(about string) *huma.Schema { return &huma.Schema{Type: "string", Description: about} }
 	return properties{

@@ -12,13 +12,13 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// Handler is the handler of one operation. API is the type of Runner.API, so handlers can be
-// methods of it.
+// Handler is the handler of one operation. Its first argument is Runner.API, so a method of the
+// type API can be a handler.
 type Handler[API, In, Out any] func(api API, ctx context.Context, c access.Caller, in *In) (Response[Out], error)
 
 // Response is what a handler returns: the status, the body and the headers of the response.
 type Response[T any] struct {
-	Status     int // 0 for the first status of the operation
+	Status     int // 0 for the status in Operation.Answers[0]
 	Body       T
 	Location   string                                       // path of the resource that was created
 	Replayed   bool                                         // the result is that of an earlier request with the same idempotency key
@@ -28,21 +28,21 @@ type Response[T any] struct {
 	NameCaller bool                                         // sends X-Auth-User and X-Auth-Tenant with the caller
 }
 
-// Problem is a result that the response reports as a problem, although the handler succeeded.
+// Problem lets a handler respond with a problem although the handler did not fail.
 type Problem struct {
 	*rolecall.Error
-	Extension []byte // further members in JSON, each after a comma; nil for none
+	Extension []byte // further members of the problem in JSON, each after a comma; nil for none
 }
 
 // NoContent is the body of a response without a body.
 type NoContent struct{}
 
-// redacted is a body that leaves out the members that the caller may not read. HiddenMembers names
-// them.
+// redacted is a body without the members that the caller may not read. HiddenMembers returns the
+// names of these members for the Withheld-Fields header, or an empty string if nothing is hidden.
 type redacted interface{ HiddenMembers() string }
 
-// taggedBody is a body that can have an ETag. HasTag returns false if the caller may read no member
-// of the body.
+// taggedBody is a body that can have an ETag. If HasTag returns false, the response has no ETag,
+// because the caller may read only the id.
 type taggedBody interface{ HasTag() bool }
 
 // cursorBody is the body of a page of a list.
@@ -50,24 +50,26 @@ type cursorBody interface{ setNextCursor(cursor string) }
 
 // Endpoint is a handler with its input and output types erased.
 type Endpoint interface {
-	// takes returns the compiled input type of the handler.
+	// takes returns the parameters and the body that the handler takes.
 	takes() *Input
-	// answer returns the type of the body of the response, nil if it has none.
+	// answer returns the type of the response body, or nil if the response has no body.
 	answer() reflect.Type
-	// mediaType returns the media type of the body of the response, empty if it has none.
+	// mediaType returns the media type of the response body, or an empty string if the response
+	// has no body.
 	mediaType() string
-	// serve calls the handler and writes its response. It returns the buffer with the body.
+	// serve calls the handler with the input in and writes the response. It encodes the body into
+	// buffer, and returns the buffer for reuse.
 	serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
 }
 
-// typedEndpoint is the endpoint of a handler from In to Out.
+// typedEndpoint is the endpoint of a handler with the input type In and the body type Out.
 type typedEndpoint[API, In, Out any] struct {
 	handler Handler[API, In, Out]
 	input   *Input
 	encoder *wire.Encoder[Out] // nil for NoContent
 }
 
-// Typed returns the endpoint of the handler.
+// Typed returns the endpoint of a handler whose response body is sent as JSON.
 func Typed[API, In, Out any](h Handler[API, In, Out]) Endpoint {
 	e := &typedEndpoint[API, In, Out]{handler: h, input: inputOf(reflect.TypeFor[In]())}
 	if reflect.TypeFor[Out]() != reflect.TypeFor[NoContent]() {

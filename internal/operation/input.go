@@ -17,24 +17,26 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// Input describes the parameters and the body of an operation. It is compiled from the fields of
-// the input type of the handler:
+// Input describes the parameters and the body of an operation. The fields of the handler's input
+// type declare them with these tags:
 //
-//	path:"id" query:"limit" header:"if-match"  the tag that makes a field a parameter
-//	required:"true" doc:"…" enum:"a,b"         of a parameter, in addition to the tags of Schemas
-//	optional:"true"                            of Body: the body can be absent
-//	lookup:"presented"                         of access.Anonymous: only sessions matter
+//	path:"id" query:"limit" header:"if-match"  the place and the name of a parameter
+//	required:"true" doc:"…" enum:"a,b"         more about the parameter; see also Schemas
+//	optional:"true"                            only for Body: the body can be absent
+//	lookup:"presented"                         only for access.Anonymous: the tenant is not loaded
+//	                                           if the request has no session cookie
 //
-// The field Body is the body. A field of the type access.Anonymous is the caller without a
-// principal, and a field of the type []secret.Token has the session cookies. Both need no tag.
+// The field Body has the body. A field of the type access.Anonymous has the data of an
+// unauthenticated request. A field of the type []secret.Token has the session cookies. These fields
+// need no tag.
 type Input struct {
 	typ                 reflect.Type
 	path, query, header []*parameter
 	Body                *reflect.StructField // the field Body; nil if the operation has no body
 	decoder             *wire.Decoder        // decodes the body
 
-	// The indexes of fields that this package uses. An index is nil if the input type has no
-	// such field.
+	// The indexes of fields that this package reads or sets. An index is nil if the input type
+	// has no such field.
 	userID      []int // the user in the path
 	cursor      []int
 	touch       []int
@@ -44,11 +46,12 @@ type Input struct {
 	sessions    []int // the session cookies
 	anonymous   []int // the anonymous caller
 
-	onlyPresented bool // an anonymous caller without a session cookie needs no tenant
+	onlyPresented bool // without a session cookie, the tenant of the anonymous caller is not loaded
 }
 
-// inputOf returns the input of the type. It panics at the start of the program if a field has an
-// invalid tag.
+// inputOf compiles the input type t, a struct. It panics if a field has an invalid tag or an
+// unsupported type. The operations are declared in variables, so such a panic stops the program
+// at its start.
 func inputOf(t reflect.Type) *Input {
 	in := &Input{typ: t}
 	for _, p := range parametersOf(t) {
@@ -89,21 +92,21 @@ func inputOf(t reflect.Type) *Input {
 	return in
 }
 
-// RequiresBody reports whether a request without a body is malformed.
+// RequiresBody reports whether a request without a body is rejected.
 func (in *Input) RequiresBody() bool { return in.Body != nil && in.Body.Tag.Get("optional") != "true" }
 
 // parameters returns all parameters.
 func (in *Input) parameters() []*parameter { return slices.Concat(in.path, in.query, in.header) }
 
-// New returns a new value of the input type.
+// New returns a new, settable value of the input type.
 func (in *Input) New() reflect.Value { return reflect.New(in.typ).Elem() }
 
-// fieldOf returns the field of the value at the index.
+// fieldOf returns a pointer to the field of v with the index.
 func fieldOf[T any](v reflect.Value, index []int) *T {
 	return v.FieldByIndex(index).Addr().Interface().(*T)
 }
 
-// user returns the user id in the path, or the zero id.
+// user returns the id of the user in the path, or the zero id if the path has no user.
 func (in *Input) user(v reflect.Value) rolecall.UserID {
 	if in.userID == nil {
 		return rolecall.UserID{}
@@ -111,13 +114,15 @@ func (in *Input) user(v reflect.Value) rolecall.UserID {
 	return *fieldOf[rolecall.UserID](v, in.userID)
 }
 
-// parameterFaults are the field errors of the parameters of a request.
+// parameterFaults are the field errors of the parameters of a request. Malformed parameters give
+// 400, and unknown values 422.
 type parameterFaults struct {
 	malformed rolecall.FieldErrors
-	unknown   rolecall.FieldErrors // values outside of the fixed set of a parameter
+	unknown   rolecall.FieldErrors // values that a parameter with a fixed set of values does not allow
 }
 
-// readParameters reads path, query and header into the value.
+// readParameters reads the parameters in the path, headers and query of r into v, the input
+// value. It returns the field errors of all parameters.
 func (in *Input) readParameters(v reflect.Value, r *http.Request) (faults parameterFaults) {
 	for _, p := range in.path {
 		faults.read(v, p, r.PathValue(p.name))
@@ -150,8 +155,8 @@ func (f *parameterFaults) read(v reflect.Value, p *parameter, text string) {
 	}
 }
 
-// readQuery reads the query strictly: each parameter must be known and not repeated, and required
-// ones must be present.
+// readQuery reads the query parameters into v. It adds a field error for each unknown, repeated
+// or missing parameter, and for each invalid value.
 func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string) {
 	var seen uint32
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -184,21 +189,25 @@ func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string)
 	}
 }
 
-// checkedBody is a body with rules that its struct tags do not express.
+// checkedBody is a body with rules that its struct tags do not express. DecodeBody calls Check
+// only if it has found other field errors, so that all of them are reported together. Otherwise
+// the service method that gets the body validates it.
 type checkedBody interface{ Check() rolecall.FieldErrors }
 
-// timedBody is a checkedBody whose rules depend on the time.
+// timedBody is like checkedBody, for rules that depend on the current time.
 type timedBody interface {
 	Check(now rolecall.Time) rolecall.FieldErrors
 }
 
-// restricted is an input with a body. Setting some members of the body needs a permission.
+// restricted is an input whose body has members that only some callers may set. MayDecode returns
+// an error if the caller may not set the member to the value.
 type restricted interface {
 	MayDecode(c access.Caller, member string, value jsontext.Value) error
 }
 
-// DecodeBody reads the body into the value. If the caller may not set a member, it returns that
-// error. Otherwise it returns all field errors of the body.
+// DecodeBody decodes the body into the field Body of v. If MayDecode denies a member, DecodeBody
+// returns the error of MayDecode. Otherwise it returns an error with all field errors that it
+// found, or nil.
 func (in *Input) DecodeBody(v reflect.Value, body []byte, c access.Caller, now rolecall.Time) error {
 	if len(body) == 0 {
 		body = []byte("{}")

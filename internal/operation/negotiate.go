@@ -7,8 +7,9 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// accepts reports whether the lines of the Accept header allow the media type. The most specific
-// media range decides (RFC 9110, 12.5.1). Without any range, every media type is allowed.
+// accepts reports whether a request with these lines of the Accept header accepts the media type.
+// If several media ranges match, the most specific one decides (RFC 9110, 12.5.1). If the header
+// has no media range, every media type is accepted.
 func accepts(lines []string, mediaType string) bool {
 	group, _, _ := strings.Cut(mediaType, "/")
 	specificity, accepted, ranges := 0, false, 0
@@ -36,8 +37,8 @@ func accepts(lines []string, mediaType string) bool {
 	return accepted || ranges == 0
 }
 
-// isJSON reports whether the Content-Type is JSON in UTF-8. For a PATCH, it can also be a merge
-// patch.
+// isJSON reports whether the Content-Type is application/json in UTF-8. If patch is true,
+// application/merge-patch+json is allowed too.
 func isJSON(contentType string, patch bool) bool {
 	if contentType == "application/json" { // fast path: nearly every client sends this value
 		return true

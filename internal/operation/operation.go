@@ -1,8 +1,9 @@
-// Package operation owns what every operation of the HTTP API needs: the declaration of an
-// operation, the checks before its handler in the order of the contract, the reading of
-// parameters and bodies by struct tags, the response, and its entry in the OpenAPI document.
-// Package httpapi declares the operations. This package may import access, authz, web, wire,
-// idempotency and secret, and neither signin nor directory.
+// Package operation has the code that all operations of the HTTP API share. It defines what a
+// declaration of an operation contains. For each request, it runs the checks in the order of the
+// contract, decodes parameters and body by struct tags, calls the handler and writes the
+// response. It also creates the OpenAPI document. Package httpapi declares the operations.
+// Package operation may import access, authz, web, wire, idempotency and secret, but not signin
+// or directory.
 package operation
 
 import (
@@ -15,13 +16,13 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Operation is one entry of the contract: method, path, policy and possible responses. The router,
-// the checks and the OpenAPI document are made from it.
+// Operation declares one operation of the API: method, path, policy and possible responses. The
+// router, the checks before the handler and the OpenAPI document use this declaration.
 type Operation struct {
 	Method, Path string
-	ID           string // operation id; the part before Controller is the tag
-	Summary      string // imperative and short
-	Description  string // effects and limits; if it is empty, the description of the first answer is used
+	ID           string // operationId in OpenAPI: UsersController_createUser. The tag is the part before Controller.
+	Summary      string // imperative and short: Create a user
+	Description  string // effects and limits
 	Policy       *authz.Policy
 	Answers      Answers
 	Problems     []*rolecall.Error
@@ -32,27 +33,28 @@ type Operation struct {
 	AnswersByDenial bool
 }
 
-// Answers are the responses of a success.
+// Answers are the successful responses that an operation can send.
 type Answers []struct {
 	Status  int
 	About   string
 	Headers []string
 }
 
-// Tag returns the group of the operation: Users, Roles, Auths.
+// Tag returns the OpenAPI tag of the operation, such as Users or Roles. The document groups the
+// operations by tag.
 func (o *Operation) Tag() string {
 	tag, _, _ := strings.Cut(o.ID, "Controller")
 	return tag
 }
 
-// Input returns the compiled input of the operation.
+// Input returns the parameters and the body of the operation.
 func (o *Operation) Input() *Input { return o.Endpoint.takes() }
 
-// AnswersJSON reports whether the operation answers with a JSON document.
+// AnswersJSON reports whether successful responses of the operation have a JSON body.
 func (o *Operation) AnswersJSON() bool { return o.Endpoint.mediaType() == jsonType }
 
-// SetsSession reports whether the response sets a session cookie. A browser drops this cookie if
-// the page that sent the request is on another site.
+// SetsSession reports whether a successful response sets a session cookie. A browser drops this
+// cookie if the page that sent the request is on another site.
 func (o *Operation) SetsSession() bool {
 	return len(o.Answers) > 0 && o.Answers[0].Status == http.StatusOK && slices.Contains(o.Answers[0].Headers, "Set-Cookie")
 }

@@ -8,23 +8,23 @@ type Page[T any] struct {
 	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page. It is null only on the last page."`
 }
 
-// setNextCursor sets the cursor of the next page.
 func (p *Page[T]) setNextCursor(cursor string) { p.NextCursor = &cursor }
 
-// CountedPage is a page of a list that can be counted.
+// CountedPage is the body of one page of a list. If the request has count=true, it also has the
+// total number of items on all pages.
 type CountedPage[T any] struct {
 	Page[T]
 	Total        *int  `json:"total,omitzero" doc:"Number of items on all pages, with the filters of the request. Only with count=true."`
 	TotalIsExact *bool `json:"totalIsExact,omitzero" doc:"Whether total is exact. It is exact up to 10,000."`
 }
 
-// NewPage returns the response with the items of the page, converted by body.
+// NewPage returns a response with the page p of a list. The function body converts an item to its
+// JSON form.
 func NewPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[Page[B]] {
 	return Response[Page[B]]{Body: Page[B]{Items: Bodies(p.Items, body)}, Next: p.Next}
 }
 
-// NewCountedPage returns the response with the items of the page, converted by body, and with the
-// total if the page has one.
+// NewCountedPage is like NewPage. If p has a total, the response has it too.
 func NewCountedPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[CountedPage[B]] {
 	counted := CountedPage[B]{Page: Page[B]{Items: Bodies(p.Items, body)}}
 	if p.Total != nil {
@@ -33,7 +33,7 @@ func NewCountedPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[Cou
 	return Response[CountedPage[B]]{Body: counted, Next: p.Next}
 }
 
-// Bodies returns the body of each item.
+// Bodies converts each item with the function body.
 func Bodies[T, B any](items []T, body func(*T) B) []B {
 	all := make([]B, len(items))
 	for i := range items {

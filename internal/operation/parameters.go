@@ -16,18 +16,19 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// place is the place of a parameter in a request.
+// place is the part of a request that contains a parameter.
 type place string
 
-// The places of parameters. Each is the name of the struct tag for its parameters.
+// Each place is also the name of the struct tag that declares a parameter there.
 const (
 	inPath   place = "path"
 	inQuery  place = "query"
 	inHeader place = "header"
 )
 
-// parameter is a value outside of the body. A field of an input type declares it with a tag path,
-// query or header, and with the tags doc, required and those of its schema.
+// parameter is a value in the path, the query or a header. A field of an input type declares it
+// with a tag path, query or header. The field can also have the tag required and the tags of
+// Schemas.
 type parameter struct {
 	in       place
 	name     string
@@ -36,29 +37,29 @@ type parameter struct {
 	index    []int  // of the field
 	field    reflect.StructField
 	read     readFunc
-	values   []string // the known values, if their set is fixed; read is called only with a known value
+	values   []string // the allowed values, nil for any; read is called only with an allowed value
 	unknown  string   // the detail of the field error for an unknown value
 }
 
-// readFunc reads the text of a parameter into its field. It returns the code and the detail of the
-// field error, or empty texts.
+// readFunc parses the text of a parameter and stores the value in v. If the text is invalid, it
+// returns the code and the detail of a field error. Otherwise it returns empty strings.
 type readFunc func(v reflect.Value, text string) (code, detail string)
 
-// Parameter is a type that reads its own parameter.
+// Parameter is implemented by types that parse the text of their parameter.
 type Parameter interface {
-	// SetParameter reads the text. It returns the code and the detail of the field error, or
-	// empty texts.
+	// SetParameter parses the text and stores the value. If the text is invalid, it returns the
+	// code and the detail of a field error. Otherwise it returns empty strings.
 	SetParameter(text string) (code, detail string)
 }
 
-// Enumerated is a parameter with a fixed set of values. For a few values, use the tag enum
-// instead.
+// Enumerated is implemented by types of parameters that have a fixed set of values. For a few
+// values, use the tag enum instead.
 type Enumerated interface {
-	// Known returns the values, and the detail of the field error for another value.
+	// Known returns the allowed values, and the detail of the field error for any other value.
 	Known() (values []string, otherwise string)
 }
 
-// fault returns a field error of the parameter.
+// fault returns a field error that names the parameter.
 func (p *parameter) fault(code, detail string) rolecall.FieldError {
 	f := rolecall.FieldError{Code: code, Detail: detail}
 	if p.in == inHeader {
@@ -101,8 +102,8 @@ func orList(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-// readerOf returns the function that reads the parameter of the field. It panics if the type of the
-// field is not supported.
+// readerOf returns the function that reads the parameter of the field f. It panics if the type of
+// f is not supported.
 func readerOf(f reflect.StructField) readFunc {
 	pointer := reflect.PointerTo(f.Type)
 	switch {
@@ -163,7 +164,7 @@ func readerOf(f reflect.StructField) readFunc {
 	panic(fmt.Sprintf("operation: the parameter %s has the type %v, which cannot be read", f.Name, f.Type))
 }
 
-// PageRequest are the parameters of every paged list.
+// PageRequest has the parameters of every list with pages.
 type PageRequest struct {
 	Limit Limit  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or be empty, while nextCursor is not null."`
 	After Cursor `query:"cursor" doc:"The nextCursor of the previous page. It is valid only for the same caller, filters and sort order."`
@@ -184,30 +185,30 @@ type IfNoneMatchHeader struct {
 	IfNoneMatch IfNoneMatch `header:"if-none-match" doc:"Entity tags, or *. If one of them is the current ETag, the answer is 304."`
 }
 
-// CountQuery requests the total of a list.
+// CountQuery lets a request ask for the total number of items of a list.
 type CountQuery struct {
 	Count bool `query:"count" doc:"Whether the answer has the total number of items. It is exact up to 10,000."`
 }
 
 // The types of parameters.
 type (
-	// Limit is the maximum number of items on a page; 0 is the default.
+	// Limit is the maximum number of items on a page; 0 means the default.
 	Limit int
 	// Cursor is the nextCursor of the previous page.
 	Cursor struct {
 		At   *rolecall.Position // the position in the cursor; nil for the first page
 		text string
 	}
-	// Search are the words of a search.
+	// Search has the words of a search.
 	Search []string
-	// Order is the sort order of a list, by one of the members in the tag order.
+	// Order is the sort order of a list. The tag order of the field lists the allowed members.
 	Order struct {
-		By   string // "" for the default
+		By   string // the member to sort by; "" for the default order
 		Desc bool
 	}
-	// IfMatch is the If-Match header.
+	// IfMatch is the parsed If-Match header.
 	IfMatch struct{ tags }
-	// IfNoneMatch is the If-None-Match header.
+	// IfNoneMatch is the parsed If-None-Match header.
 	IfNoneMatch struct{ tags }
 	// Touch states whether the request counts as a use of the session. By default, it does.
 	Touch struct{ isOff bool }
@@ -221,7 +222,7 @@ const (
 	searchWords  = 8
 )
 
-// SetParameter reads the limit.
+// SetParameter parses the limit. A limit above rolecall.MaxLimit counts as rolecall.MaxLimit.
 func (l *Limit) SetParameter(text string) (code, detail string) {
 	const what = "must be a whole number of at least 1"
 	n, err := strconv.ParseUint(text, 10, 63)
@@ -239,7 +240,7 @@ func (l *Limit) SetParameter(text string) (code, detail string) {
 	return "", ""
 }
 
-// OrDefault returns the limit, or the default if the request has no limit.
+// OrDefault returns the limit, or rolecall.DefaultLimit if the request has no limit.
 func (l Limit) OrDefault() int {
 	if l == 0 {
 		return rolecall.DefaultLimit
@@ -247,7 +248,7 @@ func (l Limit) OrDefault() int {
 	return int(l)
 }
 
-// SetParameter reads the cursor.
+// SetParameter stores the cursor. Package operation decrypts it after the caller is known.
 func (c *Cursor) SetParameter(text string) (code, detail string) {
 	c.text = text
 	if text == "" {
@@ -256,7 +257,7 @@ func (c *Cursor) SetParameter(text string) (code, detail string) {
 	return "", ""
 }
 
-// SetParameter reads the words.
+// SetParameter splits the text into words.
 func (w *Search) SetParameter(text string) (code, detail string) {
 	if n := utf8.RuneCountInString(text); n < 1 || n > searchLength {
 		return "length", "must have 1 to 200 characters"
@@ -271,7 +272,7 @@ func (w *Search) SetParameter(text string) (code, detail string) {
 	return "", ""
 }
 
-// set reads the order. A leading - reverses it.
+// set parses a sort order, such as name or -name. A leading - means descending.
 func (o *Order) set(text string, members []string) (code, detail string) {
 	by, desc := strings.CutPrefix(text, "-")
 	if !slices.Contains(members, by) {
@@ -281,24 +282,24 @@ func (o *Order) set(text string, members []string) (code, detail string) {
 	return "", ""
 }
 
-// SetParameter reads the entity tags.
+// SetParameter parses the list of entity tags.
 func (m *IfMatch) SetParameter(text string) (code, detail string) {
 	return readTags(&m.tags, text)
 }
 
-// SetParameter reads the entity tags.
+// SetParameter parses the list of entity tags.
 func (m *IfNoneMatch) SetParameter(text string) (code, detail string) {
 	return readTags(&m.tags, text)
 }
 
-// SetParameter reads the value.
+// SetParameter parses true or false.
 func (t *Touch) SetParameter(text string) (code, detail string) {
 	touch, code, detail := parseBool(text)
 	t.isOff = !touch
 	return code, detail
 }
 
-// SetParameter reads the name.
+// SetParameter stores the name if it is valid.
 func (n *TenantName) SetParameter(text string) (code, detail string) {
 	*n = TenantName(text)
 	if !rolecall.IsTenantName(text) {
@@ -315,8 +316,8 @@ func parseBool(text string) (value bool, code, detail string) {
 	return false, "format", "must be true or false"
 }
 
-// parseKey reads an idempotency key, bare or as a quoted string of a structured field (RFC 8941,
-// 3.3.3). Both forms are the same key.
+// parseKey reads an idempotency key. The key can be bare or a quoted string of a structured field
+// (RFC 8941, 3.3.3). Both forms give the same key.
 func parseKey(text string) (key, code, detail string) {
 	const what = "must be 1 to 255 visible ASCII characters"
 	key = text

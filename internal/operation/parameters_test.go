@@ -96,8 +96,8 @@ func TestEntityTags(t *testing.T) {
 	}
 }
 
-// FuzzTags checks that a parsed list of entity tags can be written, and that parsing the written
-// list gives the same tags.
+// FuzzTags checks that each parsed list of entity tags gives the same tags if it is written as a
+// header and parsed again.
 func FuzzTags(f *testing.F) {
 	seeds := []string{`*`, `"a"`, `"a", W/"b"`, `"`, `W/`, `"a",,"b"`}
 	if len(seeds) == 0 {
@@ -157,16 +157,16 @@ type (
 	}
 )
 
-// listOf returns the endpoint of a list with the parameters.
+// listOf returns the endpoint of an operation with the input In.
 func listOf[In any]() Endpoint {
 	return Typed(func(any, context.Context, access.Caller, *In) (Response[NoContent], error) {
 		return Response[NoContent]{}, nil
 	})
 }
 
-// FuzzQuery checks that the link to the next page repeats each accepted query: the server accepts
-// the link as a query of the same list. It also checks that each field error has a code and a
-// detail.
+// FuzzQuery checks the link to the next page for each valid query. The server must read the same
+// filters and sort order from the link, and a cursor in addition. FuzzQuery also checks that each
+// field error has a code and a detail.
 func FuzzQuery(f *testing.F) {
 	for _, query := range []string{
 		"", "limit=50&sort=-name&count=true", "q=ada+l&status=active", "email=a%40b.c&department=S%C3%A4les", "externalId=%00", "limit=0&limit=1",

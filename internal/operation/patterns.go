@@ -10,10 +10,10 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// The patterns of texts in the OpenAPI document. They use only features that the regular
-// expressions of all languages have, so they have no Unicode classes. For this reason, the patterns
-// cannot exclude texts of blank characters outside of Latin-1. The descriptions of the members
-// state this rule.
+// Regular expressions of strings in the OpenAPI document. They use only features that the regular
+// expressions of all languages have, so no Unicode classes. For this reason, they also match some
+// strings that the API rejects: those with only blank characters from outside of Latin-1. The
+// descriptions in the document say that a visible character is necessary.
 const (
 	// visibleText matches texts with a visible character and without control characters.
 	visibleText = `^[ \xa0\xad]*[^\x00-\x20\x7f-\xa0\xad][^\x00-\x1f\x7f-\x9f]*$`
@@ -25,14 +25,16 @@ const (
 	keyPattern = `^([!#-~][!-~]*|"|"[!-~]*[!#-~]|"([!#-\[\]-~]|\\["\\])+")$`
 	// tagsPattern matches * and lists of entity tags.
 	tagsPattern = `^[ \t]*(\*[ \t]*|(W/)?"[^\x00-\x20"\x7f]*"([ \t]*,[ \t,]*(W/)?"[^\x00-\x20"\x7f]*")*[ \t,]*)$`
-	// permissionPart matches a name in a permission.
+	// permissionPart matches the name of an application, resource, field or action in a
+	// permission.
 	permissionPart = `[a-z][A-Za-z0-9_-]{0,63}`
 )
 
-// mustBeVisible describes the rule that visibleText cannot express.
+// mustBeVisible is the description of strings with the pattern visibleText, which does not
+// express this rule completely.
 const mustBeVisible = "Must contain a visible character."
 
-// permissionSchemas are the schemas of permissions in requests.
+// permissionSchemas returns the schemas of permissions in requests, by component name.
 func permissionSchemas() properties {
 	permission := func(about string, hasWildcards bool) *huma.Schema {
 		return &huma.Schema{Type: "string", Description: about, MaxLength: new(rolecall.PermissionLength), Pattern: permissionPattern(hasWildcards)}
@@ -43,7 +45,9 @@ func permissionSchemas() properties {
 	}
 }
 
-// permissionPattern returns the pattern of the known permissions.
+// permissionPattern returns a regular expression that matches Rolecall's own permissions and all
+// permissions of applications. If hasWildcards is true, it also matches permissions with the
+// wildcard *.
 func permissionPattern(hasWildcards bool) string {
 	part, wildcard, anyField := permissionPart, "", ""
 	if hasWildcards {
@@ -68,7 +72,7 @@ func permissionPattern(hasWildcards bool) string {
 			kinds = append(kinds, resource+anyField+":"+oneOf(actions[resource]))
 		}
 	}
-	withActions := map[string][]string{} // fields by their actions
+	withActions := map[string][]string{} // fields, by the pattern of their actions
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		of := oneOf(fields[field])
 		withActions[of] = append(withActions[of], field)

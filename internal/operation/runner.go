@@ -13,13 +13,13 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Runner serves operations.
+// Runner serves operations: it checks requests, calls the handlers and writes the responses.
 type Runner struct {
 	Access  *access.Service
 	Site    *web.Site
 	Tenants Tenants
 	Callers Callers
-	// API is the receiver of the handlers.
+	// API is the first argument of each handler.
 	API any
 	// ServesOperators reports whether the listener of the request serves operators.
 	ServesOperators func(*http.Request) bool
@@ -35,17 +35,17 @@ type Tenants interface {
 
 // Callers authenticates the callers of requests.
 type Callers interface {
-	// Authenticate returns the principal of the one live session among the tokens. With
-	// touch, the request counts as a use of the session.
+	// Authenticate returns the principal of the one session among the tokens that is live. If
+	// touch is true, the request counts as a use of the session.
 	Authenticate(ctx context.Context, tenant rolecall.Tenant, sessions []secret.Token, touch bool) (*authz.Principal, error)
-	// AuthenticateBearer returns the principal of an API token or operator key.
+	// AuthenticateBearer returns the principal of the API token or operator key.
 	AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, token, source string) (*authz.Principal, error)
-	// AuthenticateOperator returns the principal of an operator key, without a tenant.
+	// AuthenticateOperator returns the principal of the operator key, without a tenant.
 	AuthenticateOperator(ctx context.Context, key, source string) (*authz.Principal, error)
 }
 
-// buffers are the memory of one request. They are pooled, so they must not be used after the
-// response is written.
+// buffers are the reusable memory of one request. They return to a pool when the request ends, so
+// nothing may refer to them after the response is written.
 type buffers struct {
 	body     []byte // the request body
 	answer   []byte
@@ -60,7 +60,7 @@ func (s *Runner) get() *buffers {
 	return &buffers{}
 }
 
-// release returns the buffers to the pool.
+// release returns the buffers to the pool, so the caller must not use them again.
 func (s *Runner) release(b *buffers) {
 	clear(b.body) // the body may contain a password
 	*b = buffers{body: keep(b.body), answer: keep(b.answer)}
@@ -87,7 +87,8 @@ func (s *Runner) Handler(op *Operation) http.Handler {
 	})
 }
 
-// fail responds with the problem of err, and records refused callers.
+// fail responds with the problem for err. If the problem is a 403 for an authenticated
+// caller, fail also records the refusal, unless op.AnswersByDenial is true.
 func (s *Runner) fail(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, err error) {
 	q := web.RequestOf(r)
 	p := q.ProblemOf(err)
@@ -98,7 +99,7 @@ func (s *Runner) fail(op *Operation, w http.ResponseWriter, r *http.Request, in 
 	s.respondProblem(op, w, r, p)
 }
 
-// respondProblem responds with the problem and its headers.
+// respondProblem responds with the problem and with the headers that belong to it.
 func (s *Runner) respondProblem(op *Operation, w http.ResponseWriter, r *http.Request, p *web.Problem) {
 	p.SetHeaders(w, r)
 	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {

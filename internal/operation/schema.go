@@ -18,18 +18,19 @@ import (
 // and from these tags:
 //
 //	doc:"…"                          a sentence about the member
-//	minLength:"1" maxLength:"255"    of a text, or of the texts in an array or object
+//	minLength:"1" maxLength:"255"    of a string, or of the strings in an array or object
 //	minItems:"1" maxItems:"200"      of an array
-//	maxProperties:"50"               of an object with any names
-//	nameLength:"64"                  of these names
-//	pattern:"^[a-z]+$" format:"uri"  of a text; the format permission is a component
-//	enum:"a,b" default:"a"           the known values, and the value of an absent member
-//	example:"acme"                   a value, of parameters
+//	maxProperties:"50"               of an object whose members can have any name
+//	nameLength:"64"                  maximum length of these names
+//	pattern:"^[a-z]+$" format:"uri"  of a string; the format permission is a component
+//	enum:"a,b" default:"a"           the allowed values, and the value if the member is absent
+//	example:"acme"                   an example value, only of parameters
 //
-// Types describes the other types. A type in Types.Names becomes a component of the document.
+// The field types describes the types for which tags do not suffice. A type in Types.Names becomes
+// a component of the document.
 type Schemas struct {
-	// IsRequest is set for bodies of requests. They have no additional members, and null means an
-	// absent member.
+	// IsRequest is true for bodies of requests. They must not have members that the schema does
+	// not name. In most of them, null means the same as an absent member.
 	IsRequest  bool
 	components map[string]*huma.Schema
 	types      *Types
@@ -37,15 +38,20 @@ type Schemas struct {
 
 // Types describes types in the document, in addition to their struct tags.
 type Types struct {
-	// Names are the names and descriptions of the types that are components.
+	// Names has the types that become components of the document, with their names and
+	// descriptions.
 	Names map[reflect.Type]struct{ Name, About string }
-	// StandsFor maps types that encode or decode themselves to the type that has the same JSON.
+	// StandsFor maps a type that encodes or decodes itself to a type with the same JSON form. The
+	// schema is that of the second type.
 	StandsFor map[reflect.Type]reflect.Type
-	// OnlyID are the types of which callers without the permission to read them get only the id.
+	// OnlyID has the types of objects that are reduced to their id if the caller may not read
+	// them. Only the id is a required member.
 	OnlyID map[reflect.Type]bool
-	// Schemas are the schemas of the other types. About is the description of a component.
+	// Schemas has functions that return the schemas of types for which struct tags do not
+	// suffice. If the type is a component, about is its description. Otherwise about is empty.
 	Schemas map[reflect.Type]func(s *Schemas, about string) *huma.Schema
-	// PathIDs are the description and the example of ids in paths whose field has no doc.
+	// PathIDs has the description and the example of an id in a path, if the field has no tag
+	// doc.
 	PathIDs map[reflect.Type]struct{ About, Example string }
 }
 
@@ -55,7 +61,7 @@ var (
 	permissionType = reflect.TypeFor[rolecall.Permission]()
 )
 
-// of returns the schema of a member of the type with the tag.
+// of returns the schema of a member with the type t and the struct tag.
 func (s *Schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 	member := s.value(t, tag)
 	if tag.Get("nullable") == "true" && !member.Nullable && member.OneOf == nil {
@@ -123,10 +129,10 @@ func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 	panic(fmt.Sprintf("operation: %v has no schema", t))
 }
 
-// isOmitted reports whether the member is absent if its value is zero.
+// isOmitted reports whether the encoder omits the member if its value is zero.
 func isOmitted(tag reflect.StructTag) bool { return strings.HasSuffix(tag.Get("json"), ",omitzero") }
 
-// onlyOfItems returns the part of the tag that applies to the texts in an array or object.
+// onlyOfItems returns those keys of the tag that apply to the strings in an array or object.
 func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 	var items []string
 	for _, key := range []string{"minLength", "maxLength", "pattern", "format"} {
@@ -137,7 +143,8 @@ func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(strings.Join(items, " "))
 }
 
-// nullableInRequest allows null for an array or object that is optional in a request.
+// nullableInRequest allows null as the value of the member if the member is optional in a
+// request.
 func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) *huma.Schema {
 	if s.IsRequest && tag.Get("json") != "" && tag.Get("required") != "true" {
 		return OrNull(member)
@@ -145,11 +152,12 @@ func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) 
 	return member
 }
 
-// component returns a reference to the component of the type. It creates the component if necessary.
+// component returns a reference to the component of the type t. It creates the component at the
+// first call for t.
 func (s *Schemas) component(t reflect.Type) *huma.Schema {
 	named := s.types.Names[t]
 	if s.components[named.Name] == nil {
-		s.components[named.Name] = &huma.Schema{} // a placeholder, so that recursive types end
+		s.components[named.Name] = &huma.Schema{} // a placeholder, so that the recursion ends if a type contains itself
 		if own := s.types.Schemas[t]; own != nil {
 			s.components[named.Name] = own(s, named.About)
 		} else {
@@ -159,7 +167,7 @@ func (s *Schemas) component(t reflect.Type) *huma.Schema {
 	return Ref(named.Name)
 }
 
-// Object returns the schema of the struct.
+// Object returns the schema of the struct type t, with about as the description.
 func (s *Schemas) Object(t reflect.Type, about string) *huma.Schema {
 	object := &huma.Schema{Type: "object", Description: about, Properties: properties{}}
 	if s.IsRequest {
@@ -183,7 +191,8 @@ func (s *Schemas) Object(t reflect.Type, about string) *huma.Schema {
 	return object
 }
 
-// text returns the schema of a text with the bounds of the tag. Stored texts have no control
+// text returns the schema of a string with the limits in the tag. If a string in a request has a
+// maximum length and neither pattern nor format, it must have a visible character and no control
 // characters.
 func (s *Schemas) text(tag reflect.StructTag) *huma.Schema {
 	text := &huma.Schema{
@@ -206,8 +215,8 @@ func (s *Schemas) text(tag reflect.StructTag) *huma.Schema {
 	return text
 }
 
-// Bounded returns the schema of a text with a minimum and a maximum length, and with at least one
-// visible character unless it is empty.
+// Bounded returns the schema of a string with a minimum and a maximum length in code points. The
+// string must have a visible character. If minimum is 0, it can also be empty.
 func Bounded(minimum, maximum int) *huma.Schema {
 	text := &huma.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum, Pattern: visibleText, Description: mustBeVisible}
 	if minimum == 0 {
@@ -216,7 +225,7 @@ func Bounded(minimum, maximum int) *huma.Schema {
 	return text
 }
 
-// number returns the number in the tag, or nil.
+// number returns the number in the tag with the name, or nil if the tag is absent.
 func number(tag reflect.StructTag, name string) *int {
 	text, ok := tag.Lookup(name)
 	if !ok {
@@ -229,7 +238,7 @@ func number(tag reflect.StructTag, name string) *int {
 	return &n
 }
 
-// OrNull returns the schema with null as an additional value.
+// OrNull returns a schema that also allows null. It can change s.
 func OrNull(s *huma.Schema) *huma.Schema {
 	if s.Ref != "" {
 		return &huma.Schema{OneOf: []*huma.Schema{s, {Type: "null"}}}
@@ -243,7 +252,7 @@ func OrNull(s *huma.Schema) *huma.Schema {
 
 type properties = map[string]*huma.Schema
 
-// Text returns the schema of any text.
+// Text returns the schema of an arbitrary string.
 func Text() *huma.Schema { return &huma.Schema{Type: "string"} }
 
 func uuid() *huma.Schema { return &huma.Schema{Type: "string", Format: "uuid"} }
@@ -254,10 +263,10 @@ func tenantNameSchema() *huma.Schema {
 
 func boolean(standard bool) *huma.Schema { return &huma.Schema{Type: "boolean", Default: standard} }
 
-// Ref returns a reference to the component.
+// Ref returns a reference to the component with the name.
 func Ref(name string) *huma.Schema { return &huma.Schema{Ref: "#/components/schemas/" + name} }
 
-// known returns the schema of a text with one of the values.
+// known returns the schema of a string that is one of the values.
 func known(values []string) *huma.Schema {
 	s := &huma.Schema{Type: "string"}
 	for _, value := range values {

@@ -12,9 +12,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// checkSyntax adds a field error unless the body is one JSON document (RFC 8259). It rejects invalid
-// UTF-8, duplicate members, trailing data and deep nesting. The decoder checks that the document is
-// an object.
+// checkSyntax adds a field error to faults unless the body is one JSON document (RFC 8259). It
+// rejects invalid UTF-8, duplicate members, data after the document, and nesting deeper than
+// maxDepth. The decoder checks later that the document is an object.
 func checkSyntax(faults *rolecall.FieldErrors, body []byte) {
 	const incomplete = "must be one complete JSON document in UTF-8"
 	if len(bytes.TrimLeft(body, blanks)) == 0 {
@@ -47,14 +47,14 @@ func checkSyntax(faults *rolecall.FieldErrors, body []byte) {
 	}
 }
 
-// maxDepth is the maximum nesting depth of JSON.
+// maxDepth is the maximum nesting depth of a request body in JSON.
 const maxDepth = 32
 
 // blanks are the whitespace characters of JSON.
 const blanks = " \t\r\n"
 
-// canonicalJSON returns the body in its canonical form (RFC 8785), so that equal documents have
-// equal bytes.
+// canonicalJSON returns the canonical form of the body (RFC 8785), so that equal documents have
+// equal bytes. If the body is not valid JSON, canonicalJSON returns it unchanged.
 func canonicalJSON(body []byte) []byte {
 	canonical := jsontext.Value(slices.Clone(body))
 	if err := canonical.Canonicalize(); err != nil {

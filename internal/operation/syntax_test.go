@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// syntaxOf returns the faults of the body's syntax as "pointer code".
+// syntaxOf returns the syntax errors of the body, each as "pointer code".
 func syntaxOf(body string) []string {
 	var faults rolecall.FieldErrors
 	checkSyntax(&faults, []byte(body))
@@ -121,15 +121,15 @@ func TestUnknownMembersAreRepeatedOnlyInPart(t *testing.T) {
 	}
 }
 
-// fuzzSeeds are bodies that reach every branch of the decoder.
+// fuzzSeeds are valid bodies, and bodies with different kinds of errors.
 var fuzzSeeds = []string{
 	`{}`, `null`, `[`, `[{}]`, `"x"`, ` 1`, `{"email":"ada@example.com","name":"Ada Lovelace","department":"Sales","externalId":null,"metadata":{"a":"b"}}`,
 	`{"email":1,"name":[],"metadata":{"a":null}}`, `{"a":1,"\u0061":2}`, `{"a":"\ud800"}`, "{\"\xff\":1}", `{"a":{"b":{"c":[[[[]]]]}}} `,
 	`{"metadata":{"~/":1}}`, `{"name":"Ada"}{"name":"Eve"}`,
 }
 
-// FuzzDecode checks that the library's decoder reads the same values from each body that the strict
-// syntax accepts. It also checks that invalid bodies give field errors and no other errors.
+// FuzzDecode checks that encoding/json reads the same values as DecodeBody from each valid body.
+// It also checks that each invalid body gives field errors and no other error.
 func FuzzDecode(f *testing.F) {
 	if len(fuzzSeeds) == 0 {
 		f.Fatal("no seeds")
