@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// operatorOperations are the operations for operators. Their paths are unknown until an
-// operator key exists.
+// operatorOperations are the operations for operators. Until an operator key exists, requests to
+// their paths get 404.
 var operatorOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/operator/tenants", ID: "OperatorController_listTenants", Summary: "List tenants",
@@ -137,8 +137,9 @@ func (d *tenantDraft) Check() rolecall.FieldErrors {
 	return draft.Check()
 }
 
-// createdTenant is a new tenant with the invitation of its owner. Only the first response has the
-// invitation link. If no mail server is configured, send this link to the owner.
+// createdTenant is a new tenant, its owner and the invitation of the owner. You can send the
+// invitation link to the owner if no mail server is configured. The response to a repeated
+// request does not have the link.
 type createdTenant struct {
 	Tenant     tenantBody      `json:"tenant" doc:"The new tenant."`
 	Owner      userBody        `json:"owner" doc:"The first owner."`

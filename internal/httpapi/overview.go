@@ -119,10 +119,10 @@ type getSummaryRequest struct {
 	TimeZone timeZoneValue `query:"timeZone" example:"Europe/Berlin" doc:"Time zone of the days of activity, by its IANA name. Without it, UTC."`
 }
 
-// timeZoneValue is the name of a time zone.
+// timeZoneValue is a query parameter with the name of a time zone.
 type timeZoneValue struct{ zone *time.Location }
 
-// SetParameter reads the name.
+// SetParameter loads the time zone with this IANA name.
 func (z *timeZoneValue) SetParameter(text string) (code, detail string) {
 	zone, ok := timezone.Load(text)
 	if !ok {

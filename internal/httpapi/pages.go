@@ -17,7 +17,8 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// pages returns the routes that need no tenant.
+// pages returns the routes that are not operations of the contract: the documentation, the health
+// checks, the OpenAPI document and security.txt. Requests to them name no tenant.
 func (s *Server) pages() []web.Route {
 	pages := append(s.newDocs().pages(),
 		s.page("/livez", "livez", live),
@@ -34,7 +35,7 @@ func (s *Server) pages() []web.Route {
 	return pages
 }
 
-// contractJSON builds the OpenAPI document as JSON at the first request for it.
+// contractJSON returns the OpenAPI document as JSON. The first call builds it.
 var contractJSON = sync.OnceValues(func() (*web.Asset, error) {
 	document, err := json.MarshalIndent(builtDocument(), "", "  ")
 	if err != nil {
@@ -89,8 +90,9 @@ func live(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// The Content-Security-Policy of the pages. The list of operations has a script and a form for
-// its search. No page loads anything from other origins.
+// Values of Content-Security-Policy. The page with the list of operations has referencePolicy,
+// because it has a script and a search form. Other pages have pagePolicy. No page loads anything
+// from other origins.
 var (
 	pagePolicy      = []string{"default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
 	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"}
@@ -133,7 +135,7 @@ func (d *docs) pages() []web.Route {
 	return pages
 }
 
-// view is the data of a page.
+// view is the data of all page templates. Each page sets the fields that its template shows.
 type view struct {
 	Base, Here, Title string
 	Statuses          []statusView
@@ -158,7 +160,7 @@ type problemView struct {
 	Operations   []operationView
 }
 
-// operationView is an operation with its link to the reference.
+// operationView is an operation in a list. The ID is part of the link to its page.
 type operationView struct{ ID, Method, Path, Summary string }
 
 func (d *docs) showPermissions(w http.ResponseWriter, r *http.Request) error {
@@ -228,8 +230,8 @@ const (
 	readyFor = 250 * time.Millisecond
 )
 
-// readiness checks whether the store can serve. It runs one check at a time, and at most one per
-// readyFor, independent of the number of requests.
+// readiness checks whether the store can serve. It runs one check at a time, and at most one
+// check per readyFor, regardless of the number of requests.
 type readiness struct {
 	check func(context.Context) error
 
@@ -261,8 +263,8 @@ func (r *readiness) result(ctx context.Context) error {
 	return r.err
 }
 
-// ready reports whether this process can serve requests. It cannot if the store does not answer, or
-// while the process is shutting down.
+// ready handles the readiness check. It returns ErrUnavailable if the store does not answer, or
+// if the process is shutting down.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.site.IsDraining() {
 		return rolecall.ErrUnavailable.With("This process is shutting down. Send the request to another one.")

@@ -21,16 +21,16 @@ import (
 	"github.com/rolecall/rolecall/internal/operation"
 )
 
-// builtDocument returns the OpenAPI document, built for the first page that shows it.
+// builtDocument returns the OpenAPI document. The first call builds it.
 var builtDocument = sync.OnceValue(Document)
 
-// groupView is a tag of the document with its operations.
+// groupView is a tag of the OpenAPI document, with the operations that have the tag.
 type groupView struct {
 	Name, About string
 	Operations  []operationView
 }
 
-// operationPage is an operation as its page shows it.
+// operationPage is the data of the page about one operation.
 type operationPage struct {
 	operationView
 	Group            groupView
@@ -80,7 +80,7 @@ func groups(words []string) []groupView {
 	return all
 }
 
-// typeset returns the text as HTML, with code between backquotes.
+// typeset returns the text as HTML. Parts between backquotes become code elements.
 func typeset(text string) template.HTML {
 	var html strings.Builder
 	for i, part := range strings.Split(text, "`") {
@@ -97,7 +97,7 @@ func viewOperation(op *operation.Operation) operationView {
 	return operationView{op.ID, op.Method, op.Path, op.Summary}
 }
 
-// describedOperation returns the operation as the OpenAPI document has it.
+// describedOperation returns the entry of the operation in the OpenAPI document.
 func describedOperation(op *operation.Operation) *huma.Operation {
 	path := builtDocument().Paths[op.Path]
 	return map[string]*huma.Operation{
@@ -123,7 +123,7 @@ func (d *docs) showOperation(w http.ResponseWriter, r *http.Request) error {
 	return d.show(w, r, "operation.html", view{Here: "docs", Title: all[at].Summary, Operation: d.viewPage(r, all[at])})
 }
 
-// viewPage returns the page of the operation.
+// viewPage returns the data of the page about the operation.
 func (d *docs) viewPage(r *http.Request, op *operation.Operation) operationPage {
 	described := describedOperation(op)
 	page := operationPage{operationView: viewOperation(op), About: described.Description, StepsUp: op.Policy.StepsUp()}
@@ -186,7 +186,8 @@ func indented(value json.RawMessage) string {
 	return text.String()
 }
 
-// parametersOf returns the parameters of the operation, also those that it shares.
+// parametersOf returns the parameters of the operation, with references to shared components
+// resolved.
 func parametersOf(described *huma.Operation) (parameters []*huma.Param) {
 	for _, p := range described.Parameters {
 		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
@@ -197,8 +198,9 @@ func parametersOf(described *huma.Operation) (parameters []*huma.Param) {
 	return parameters
 }
 
-// curl returns a command that sends the request. Parameters that are not given have the value of
-// the example if they are required, and are absent if not. The body is that of the example.
+// curl returns a curl command that sends a request to the operation. Parameters have the values
+// in given. A required parameter that is not given has its example value, and other parameters
+// are absent. The body is that of the recorded example.
 func curl(address string, op *operation.Operation, given url.Values) string {
 	described, path, query := describedOperation(op), op.Path, url.Values{}
 	var headers []string
@@ -250,8 +252,8 @@ func curl(address string, op *operation.Operation, given url.Values) string {
 	return strings.Join(lines, " \\\n  ")
 }
 
-// isSent reports whether a command has the query parameter. A page of the console accepts dates
-// where the API needs a timestamp, so a date is left out.
+// isSent reports whether the curl command contains the query parameter. Values that only the
+// console accepts are omitted: dates instead of timestamps, and cursors of console pages.
 func isSent(p *huma.Param, given string) bool {
 	if given == "" {
 		return p.Required
@@ -266,7 +268,8 @@ func isSent(p *huma.Param, given string) bool {
 // quoted returns the text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// resolved returns the schema that a reference, or a choice between a reference and null, names.
+// resolved returns the schema that s refers to, and whether s allows null. If s is not a
+// reference, and not a choice between a reference and null, resolved returns s.
 func resolved(s *huma.Schema) (schema *huma.Schema, nullable bool) {
 	nullable = s.Nullable
 	for _, choice := range s.OneOf {
@@ -302,7 +305,7 @@ func typeOf(s *huma.Schema) string {
 	return name
 }
 
-// plainType returns the type of the items of an array.
+// plainType returns the type of the items of an array, in the plural.
 func plainType(items *huma.Schema) string {
 	if schema, _ := resolved(items); schema.Type == "object" {
 		return "objects"
@@ -352,8 +355,8 @@ func number[N int | float64](n *N) string {
 	return strconv.FormatFloat(float64(*n), 'f', -1, 64)
 }
 
-// membersOf returns the members of the schema and of the objects in it, the required ones
-// first. The prefix is the path of the schema.
+// membersOf returns the members of s and of the objects within s. Required members come first.
+// The prefix is the path to s within the body.
 func membersOf(s *huma.Schema, prefix string) []memberView {
 	s, _ = resolved(s)
 	if s.Type == "array" && s.Items != nil {

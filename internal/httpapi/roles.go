@@ -95,7 +95,7 @@ var (
 	roleID0     = roleEncoder.Fields("id")
 )
 
-// roleBody is a role, or its id alone if the caller may not read it.
+// roleBody is a role. If the caller may not read the role, its JSON has only the id.
 type roleBody struct {
 	role     *rolecall.Role
 	readable bool

@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/operation"
 )
 
-// types describes the types in the document, in addition to their struct tags. The types in Names
-// are the components of the document.
+// types describes the Go types of bodies and parameters for the OpenAPI document, in addition to
+// their struct tags. The types in Names become components of the document.
 var types = &operation.Types{
 	Names: map[reflect.Type]struct{ Name, About string }{
 		// Requests.
@@ -184,7 +184,7 @@ func passkeyIDSchema(*operation.Schemas, string) *huma.Schema {
 	return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: passkeyIDPattern}
 }
 
-// settingsSchema returns the schema of the effective settings.
+// settingsSchema returns the schema of the effective settings of a tenant.
 func settingsSchema(s *operation.Schemas, about string) *huma.Schema {
 	settings := s.Object(reflect.TypeFor[otherSettings](), about)
 	for _, n := range rolecall.NumberSettings {
@@ -195,7 +195,7 @@ func settingsSchema(s *operation.Schemas, about string) *huma.Schema {
 	return settings
 }
 
-// settingsPatchSchema returns the schema of a change of settings, each of which may be null.
+// settingsPatchSchema returns the schema of a change of settings. Each setting can be null.
 func settingsPatchSchema(s *operation.Schemas, about string) *huma.Schema {
 	settings := s.Object(reflect.TypeFor[otherSettingsPatch](), about)
 	for _, n := range rolecall.NumberSettings {

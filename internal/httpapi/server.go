@@ -1,7 +1,8 @@
-// Package httpapi is the HTTP API. It translates requests into calls of directory and signin, and the
-// results into JSON. One table lists all operations, and each noun has one file with its inputs,
-// handlers and bodies. Package operation checks, decodes and encodes for all of them. Package web has
-// the middleware.
+// Package httpapi is the HTTP API. It translates requests into calls of the packages directory
+// and signin, and results into JSON. The variable operations lists the operations for tenants.
+// Each kind of object, such as users or roles, has one file with its inputs, handlers and bodies.
+// Package operation checks requests, decodes inputs and encodes bodies. Package web has the
+// middleware.
 package httpapi
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Options configure the API.
+// Options configure a Server.
 type Options struct {
 	// OperatorsApart serves the operator operations only on the separate listener for operators.
 	OperatorsApart bool
@@ -26,7 +27,7 @@ type Options struct {
 	SecurityContact string
 }
 
-// Server is the handler of the API.
+// Server is the HTTP handler of the API.
 type Server struct {
 	access    *access.Service
 	directory *directory.Service
@@ -41,7 +42,7 @@ type Server struct {
 	securityContact string // URI; empty if not configured
 }
 
-// New returns a server of all operations.
+// New returns a server for all operations and pages.
 func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, o Options) *Server {
 	server := &Server{
 		access:    a,
@@ -77,7 +78,8 @@ func (s *Server) route(operations []*operation.Operation) {
 	s.router.Handle(operators, s.isOperated)
 }
 
-// fail sends the problem for the error. At the root path, it redirects browsers to the console.
+// fail writes the problem for an error of the router. If a browser requests the root path, fail
+// redirects it to the console instead.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	atRoot := r.URL.Path == "/" || strings.TrimSuffix(r.URL.Path, "/") == s.site.Base
 	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -92,7 +94,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Policies returns the policies of the operations for tenants, by operation id.
+// Policies returns the policies of the operations for tenants, by operation ID. The console uses
+// them to authorize its pages and to show API requests.
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
 	for _, op := range operations {
@@ -101,7 +104,7 @@ func Policies() map[string]web.Policy {
 	return policies
 }
 
-// Parts of requests that operations on users, roles and service accounts share.
+// Input types that several operations share.
 type (
 	// noRequest has no parameters and no body.
 	noRequest struct{}
@@ -113,7 +116,7 @@ type (
 	}
 	userPath = idPath[rolecall.User]
 	rolePath = idPath[rolecall.Role]
-	// userRequest is a request about a user without further parameters.
+	// userRequest has only the id of a user.
 	userRequest struct{ userPath }
 	// getRequest reads one object.
 	getRequest[T any] struct {

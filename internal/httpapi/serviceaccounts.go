@@ -78,7 +78,8 @@ var (
 	serviceAccountID0     = serviceAccountEncoder.Fields("id")
 )
 
-// serviceAccountBody is a service account, or its id alone if the caller may not read it.
+// serviceAccountBody is a service account. If the caller may not read the account, its JSON has
+// only the id.
 type serviceAccountBody struct {
 	account  *rolecall.ServiceAccount
 	readable bool

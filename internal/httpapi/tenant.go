@@ -51,7 +51,8 @@ func (p *tenantPatch) Check() rolecall.FieldErrors {
 	return patch.Check()
 }
 
-// settingsPatch is a change of settings. A null restores the default.
+// settingsPatch is a change of the settings of a tenant. The value null restores the default of a
+// setting.
 type settingsPatch rolecall.SettingsPatch
 
 // UnmarshalWire reads an object of settings. If the whole object is null, each setting is null.
@@ -76,7 +77,7 @@ func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value js
 	})
 }
 
-// read reads the setting.
+// read decodes the value of the setting with the name, and adds a field error if it is invalid.
 func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsontext.Value) {
 	switch name {
 	case "secondFactor":
@@ -106,7 +107,7 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 	}
 }
 
-// optionalTextOf reads a text, or null.
+// optionalTextOf decodes a string or null. For any other value, it adds a field error.
 func optionalTextOf(d *wire.Decoding, pointer string, value jsontext.Value) rolecall.Optional[*string] {
 	if value.Kind() != jsontext.KindNull {
 		if text, ok := d.Text(pointer, value); ok {
@@ -116,7 +117,8 @@ func optionalTextOf(d *wire.Decoding, pointer string, value jsontext.Value) role
 	return rolecall.Some[*string](nil)
 }
 
-// otherSettingsPatch has the settings of a settingsPatch that are not numbers.
+// otherSettingsPatch describes, for the OpenAPI document, the settings in a settingsPatch that
+// are not numbers.
 type otherSettingsPatch struct {
 	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Which users must have a second factor."`
 	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
@@ -149,7 +151,8 @@ func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 	return tenantBody{t.ID, t.Name, t.DisplayName, t.Status, settingsBody(t.Settings), t.CreatedAt, t.UpdatedAt, t.PurgeAt, readable}
 }
 
-// settingsBody are settings. The numbers are those of the table rolecall.NumberSettings.
+// settingsBody is the effective settings of a tenant. Its JSON has a number for each entry of
+// rolecall.NumberSettings, and the members of otherSettings.
 type settingsBody rolecall.TenantSettings
 
 // otherSettings are the settings that are not numbers.
@@ -188,7 +191,7 @@ var (
 	tenantID0     = tenantEncoder.Fields("id")
 )
 
-// tenantFields is a tenantBody with all members.
+// tenantFields is tenantBody without its methods, so that tenantEncoder encodes the fields.
 type tenantFields tenantBody
 
 // AppendJSON appends the members that the caller may read.
