@@ -34,7 +34,8 @@ type assignRoleRequest[T holder] struct {
 	Body assignmentDraft `optional:"true"`
 }
 
-// assignRole returns the assignment with the members that the caller may read.
+// assignRole assigns the role. If the caller may not read roles, the role in the response has
+// only its id.
 func assignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *assignRoleRequest[T]) (operation.Response[assignmentBody], error) {
 	a, created, err := s.directory.AssignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role, in.Body.draft())
 	if !readsRoles(c) {
@@ -56,8 +57,8 @@ func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in 
 	return operation.Response[operation.NoContent]{}, s.directory.UnassignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role)
 }
 
-// assignmentDraft describes a new assignment. An empty draft means the whole tenant, without
-// expiry.
+// assignmentDraft describes a new assignment. An empty draft is an assignment for the whole
+// tenant that does not expire.
 type assignmentDraft struct {
 	Reach     reachDraft     `json:"reach" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires, in the future. Null for never."`
@@ -94,7 +95,7 @@ func newAssignmentBody(a *rolecall.Assignment) assignmentBody {
 // assignedRole is the role of an assignment. It has only the id if the caller may not read the role.
 type assignedRole struct{ role *rolecall.Role }
 
-// AppendJSON appends the members that identify the role.
+// AppendJSON appends the id, the key and the name of the role, or only its id.
 func (r assignedRole) AppendJSON(b []byte) []byte {
 	if r.role.Name == "" {
 		return roleBody{r.role, false}.AppendJSON(b)
@@ -103,10 +104,10 @@ func (r assignedRole) AppendJSON(b []byte) []byte {
 	return roleNameEncoder.Append(b, &name)
 }
 
-// reachBody is a reach; null is the whole tenant.
+// reachBody is a reach. The JSON of the whole tenant is null.
 type reachBody struct{ reach rolecall.Reach }
 
-// AppendJSON appends the departments, null for the whole tenant.
+// AppendJSON appends an object with the departments, or null for the whole tenant.
 func (r reachBody) AppendJSON(b []byte) []byte {
 	if r.reach.IsEverywhere() {
 		return append(b, "null"...)

@@ -57,8 +57,9 @@ func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionReque
 	return operation.Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
 }
 
-// currentSession is the caller with the permissions of the caller. Permissions that are limited to
-// some departments are in a separate member, so that a client that ignores the reach fails closed.
+// currentSession has the caller, with roles and permissions, and the session. Permissions that
+// are limited to some departments are in the separate member scopedPermissions. A client that
+// ignores this member assumes too few permissions, and never too many.
 type currentSession struct {
 	Tenant            currentTenant         `json:"tenant" doc:"The tenant of the request."`
 	Principal         currentPrincipal      `json:"principal" doc:"The caller. An API token of a user acts as that user."`
@@ -86,8 +87,9 @@ type scopedPermission struct {
 	Reach      reachBody           `json:"reach" doc:"The departments for whose users the caller has the permission."`
 }
 
-// newCurrentSession returns the body for the caller. For API tokens and operator keys, the body has
-// no session, and its user has only the name unless the token acts as a user.
+// newCurrentSession returns the body for the caller. If the caller sent an API token or an
+// operator key, the body has no session. If the caller is not a user, the member user has only id
+// and name.
 func newCurrentSession(p *authz.Principal) currentSession {
 	everywhere, scoped := p.Grants()
 	readable, assignments := rolecall.AllUserMembers, p.Assignments
@@ -120,8 +122,9 @@ type signInBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. Absent unless the sign-in enrolled a second factor. They are not returned again."`
 }
 
-// signedIn returns the response of a sign-in. A sign-in that failed, or that waits for a
-// second factor, has no principal.
+// signedIn returns the response to a sign-in. A sign-in without a principal needs a second
+// factor, or has failed. The response then has the problem with the challenge, if there is a
+// challenge.
 func (s *Server) signedIn(signIn *signin.SignIn) operation.Response[signInBody] {
 	if signIn.Principal == nil {
 		return operation.Response[signInBody]{Problem: challengeProblem(signIn.Challenge)}
@@ -151,7 +154,7 @@ func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant roleca
 	}
 }
 
-// clearSession removes the session from the browser.
+// clearSession tells the browser to delete the session cookie.
 func (s *Server) clearSession(w http.ResponseWriter, _ *http.Request) { s.site.ClearSession(w) }
 
 // challengeProblem returns the problem with the challenge. It returns nil if the challenge is nil.
@@ -162,7 +165,7 @@ func challengeProblem(c *signin.Challenge) *operation.Problem {
 	return &operation.Problem{Error: c.Problem, Extension: appendChallenge(nil, c)}
 }
 
-// appendChallenge appends the challenge that the client must complete.
+// appendChallenge appends the members of the problem that describe the challenge.
 func appendChallenge(b []byte, c *signin.Challenge) []byte {
 	b = append(b, `,"challenge":`...)
 	b = wire.AppendText(b, c.Token)

@@ -16,8 +16,8 @@ import (
 // removed or changed.
 const version = "1.0.0"
 
-// Document returns the contract as an OpenAPI 3.1 document. It is generated from the same table as
-// the router.
+// Document returns the contract as an OpenAPI 3.1 document. It contains the operations of the
+// router.
 func Document() *huma.OpenAPI {
 	contract := operation.Contract{
 		Info: &huma.Info{
@@ -43,7 +43,8 @@ func Document() *huma.OpenAPI {
 	return contract.Document(slices.Concat(operations, operatorOperations))
 }
 
-// YAML returns the document as YAML, the same bytes for the same contract.
+// YAML returns the OpenAPI document as YAML. It returns the same bytes if the contract has not
+// changed.
 func YAML() ([]byte, error) { return Document().YAML() }
 
 // loadExamples returns the examples by operation id.

@@ -20,7 +20,7 @@ type eventFilters struct {
 	To    rolecall.Time  `query:"to" doc:"Only events before this timestamp."`
 }
 
-// listing returns the list that the filters describe.
+// listing converts the filters to the argument of the service methods.
 func (r *eventFilters) listing(subject rolecall.AnyID) directory.EventListing {
 	return directory.EventListing{Type: string(r.Type), Actor: r.Actor, Subject: subject, From: r.From, To: r.To}
 }
@@ -31,7 +31,7 @@ type eventFilterRequest struct {
 	eventFilters
 }
 
-// eventTypeValue is a known type of event.
+// eventTypeValue is a query parameter with a known type of event.
 type eventTypeValue string
 
 // Known returns the known types of events.
@@ -42,7 +42,7 @@ func (eventTypeValue) Known() (types []string, otherwise string) {
 	return types, "must be a known type of event, such as user.updated; /docs/events lists all types"
 }
 
-// listing returns the page that the request describes.
+// listing converts the filters and the page to the argument of the service methods.
 func (r *eventFilterRequest) listing(subject rolecall.AnyID) directory.EventListing {
 	l := r.eventFilters.listing(subject)
 	l.After, l.Limit = r.After.At, r.Limit.OrDefault()

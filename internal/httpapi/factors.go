@@ -14,7 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// proofBody is the proof of a second factor. At most one of the members is set.
+// proofBody has the proof of a second factor: a code, a recovery code or a passkey response. The
+// handlers check how many members are set.
 type proofBody struct {
 	Code         string     `json:"code" doc:"Six digits from the authenticator app."`
 	RecoveryCode string     `json:"recoveryCode" doc:"An unused recovery code."`
@@ -66,8 +67,8 @@ type beginEnrolmentRequest struct {
 	Body      beginEnrolmentBody
 }
 
-// enrolmentBody is the proof for the enrolment of a second factor: a code of the new authenticator
-// app, or a new passkey.
+// enrolmentBody has the two ways to enroll a second factor: a secret for an authenticator app,
+// and the options for a new passkey.
 type enrolmentBody struct {
 	totpSecretBody
 	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"Options for navigator.credentials.create. Absent if passkeys are not available."`
@@ -127,7 +128,8 @@ type confirmTOTPBody struct {
 	Code string `json:"code" required:"true" doc:"Six digits from the authenticator app."`
 }
 
-// recoveryCodesBody are new recovery codes. The list is absent if the user already had codes.
+// recoveryCodesBody are new recovery codes. The list is absent if the user already has unused
+// codes.
 type recoveryCodesBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are not returned again."`
 }
@@ -160,7 +162,8 @@ type publicKeyBody struct {
 	PublicKey jsontext.Value `json:"publicKey" doc:"Options for PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON."`
 }
 
-// credential is a PublicKeyCredential as JSON from a browser. Only the relying party parses it.
+// credential is the JSON of a PublicKeyCredential from a browser. Package httpapi does not parse
+// it.
 type credential []byte
 
 // UnmarshalWire stores the object unchanged.
@@ -207,16 +210,18 @@ func (s *Server) createPasskey(ctx context.Context, c access.Caller, in *createP
 	return operation.Response[newPasskeyBody]{Body: body, Replayed: created.Replayed}, err
 }
 
-// passkeyIDLength is the maximum length of a passkey id as base64url: 1023 bytes (WebAuthn, 4).
+// passkeyIDLength is the maximum length of a passkey id in base64url. The id has at most 1023
+// bytes (WebAuthn, section 4).
 const passkeyIDLength = 1364
 
-// passkeyIDPattern is base64url without padding, and without stray bits in the last character.
+// passkeyIDPattern matches base64url without padding. The unused bits in the last character must
+// be zero.
 const passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$`
 
-// passkeyIDValue is the id of a passkey.
+// passkeyIDValue is a path parameter with the id of a passkey.
 type passkeyIDValue []byte
 
-// SetParameter reads the id.
+// SetParameter decodes the id from base64url.
 func (v *passkeyIDValue) SetParameter(text string) (code, detail string) {
 	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(text) > passkeyIDLength || len(id) == 0 {

@@ -99,8 +99,8 @@ type newPasswordBody struct {
 	Password string `json:"password" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. It must have at least passwordMinimum characters, and must not be easy to guess."`
 }
 
-// parseToken returns the token of a link. For a text that is not well-formed, it returns the error
-// invalid, which is also the error for an unknown token.
+// parseToken returns the token in a link. If the text is not well-formed, parseToken returns the
+// error invalid. Callers pass the error that an unknown token also gets.
 func parseToken(text string, invalid error) (secret.Token, error) {
 	token, ok := secret.ParseToken(text)
 	if !ok {
@@ -145,7 +145,8 @@ func newInvitationBody(i *rolecall.Invitation) invitationBody {
 	return invitationBody{i.UserID, i.CreatedAt, i.ExpiresAt}
 }
 
-// openInvitation is an unexpired invitation, with the members of its user that the caller may read.
+// openInvitation is an invitation that has not expired, with those members of its user that the
+// caller may read.
 type openInvitation struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	CreatedAt rolecall.Time   `json:"createdAt" doc:"When the invitation was created."`

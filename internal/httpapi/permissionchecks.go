@@ -61,8 +61,8 @@ func (p permissionValue) AppendJSON(b []byte) []byte {
 	return wire.AppendText(b, rolecall.Permission(p).String())
 }
 
-// check responds with 204 if the caller has the permission. Back ends and the auth hooks of proxies
-// use it.
+// check responds with 204 if the caller has the permission, and with 403 if not. Back ends and
+// proxies call this operation to authorize requests of users.
 func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (operation.Response[operation.NoContent], error) {
 	var department *string
 	if in.Department != "" {
@@ -130,7 +130,7 @@ type checkResults struct {
 	Results []checkResult `json:"results" doc:"One result for each check."`
 }
 
-// checkAll is like check, for up to checksMax permissions.
+// checkAll checks up to checksMax permissions of the caller in one request.
 func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {
 	results := make([]checkResult, len(in.Body.Checks))
 	for i, asked := range in.Body.Checks {

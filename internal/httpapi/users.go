@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// userFilters are the filters and the order of lists of users.
+// userFilters are the filters and the sort order of lists of users.
 type userFilters struct {
 	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
 	Search     operation.Search `query:"q" doc:"Up to 8 words. The list has only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
@@ -24,7 +24,7 @@ type userFilters struct {
 	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case and accents do not matter."`
 }
 
-// listing returns the list that the filters describe.
+// listing converts the filters to the argument of the service methods.
 func (r *userFilters) listing(status string, role rolecall.RoleID) directory.UserListing {
 	l := directory.UserListing{
 		Email: r.Email, ExternalID: r.ExternalID, Department: r.Department, Status: status, Role: role,
@@ -48,7 +48,7 @@ type userFilterRequest struct {
 	operation.CountQuery
 }
 
-// listing returns the page that the request describes.
+// listing converts the filters and the page to the argument of the service methods.
 func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directory.UserListing {
 	l := r.userFilters.listing(status, role)
 	l.After, l.Limit, l.Count = r.After.At, r.Limit.OrDefault(), r.Count
@@ -63,10 +63,11 @@ type listUsersRequest struct {
 	Include includeValue `query:"include" example:"lastLoginAt,roles" doc:"Members to add to each user, separated by commas: lastLoginAt, roles or factors. A member that the caller may not read is absent."`
 }
 
-// includeValue selects members that a list of users has in addition.
+// includeValue is the query parameter include. It selects additional members of the users in a
+// list.
 type includeValue directory.Include
 
-// SetParameter reads the names of the members.
+// SetParameter parses names of members that are separated by commas.
 func (i *includeValue) SetParameter(text string) (code, detail string) {
 	for name := range strings.SplitSeq(text, ",") {
 		switch name {
@@ -101,7 +102,8 @@ type createUserRequest struct {
 	Body rolecall.UserDraft
 }
 
-// MayDecode checks that the caller may invite users. The value false needs no permission.
+// MayDecode checks whether the caller may invite the new user. It returns nil for all members
+// other than invite, and for the value false.
 func (*createUserRequest) MayDecode(c access.Caller, member string, value jsontext.Value) error {
 	if member != "invite" || value.Kind() == jsontext.KindFalse {
 		return nil
@@ -132,8 +134,8 @@ type updateUserRequest struct {
 	Body updateUserBody
 }
 
-// MayDecode checks whether the caller may change the member. It runs before the user is loaded, so it
-// cannot check the department of the user.
+// MayDecode checks whether the caller may change the member. It runs before the user is loaded,
+// so it does not check the department of the user.
 func (in *updateUserRequest) MayDecode(c access.Caller, member string, _ jsontext.Value) error {
 	m, ok := rolecall.UserMemberNamed(member)
 	if !ok || !m.Updatable() {
@@ -155,7 +157,7 @@ var userEncoder = wire.NewEncoder[rolecall.User]()
 
 var userID0 = userEncoder.Fields("id")
 
-// userFields are the fields of userEncoder for each member.
+// userFields has the encoder's field for each member of a user, by member.
 var userFields = func() (fields [8]wire.Fields) {
 	for m := range rolecall.AllUserMembers.All() {
 		fields[m] = userEncoder.Fields(m.String())
@@ -171,14 +173,15 @@ type userBody struct {
 	included  includedMembers
 }
 
-// shownUser has the members of a user that a response can have.
+// shownUser describes the JSON of userBody in the OpenAPI document.
 type shownUser struct {
 	rolecall.User
 	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Absent except in a list of deleted users."`
 	includedMembers
 }
 
-// includedMembers are members that a list of users has if the request selects them.
+// includedMembers are the members of a user in a list that are present only if the query
+// parameter include selects them.
 type includedMembers struct {
 	LastLoginAt  *rolecall.Time   `json:"lastLoginAt,omitzero" nullable:"true" doc:"When the user signed in last. Null for never. Only with include=lastLoginAt, for callers who may read the status of the user."`
 	Roles        *[]roleName      `json:"roles,omitzero" doc:"Roles of the user whose assignment has not expired, at most 10. Only with include=roles, for callers with roles:read for the user."`
@@ -193,7 +196,7 @@ type includedFactors struct {
 
 var includedEncoder = wire.NewEncoder[includedMembers]()
 
-// newIncludedMembers returns the members for the parts that the caller may read.
+// newIncludedMembers returns the selected members. Members that the caller may not read are nil.
 func newIncludedMembers(i *directory.Included) (m includedMembers) {
 	m.LastLoginAt = i.LastLoginAt
 	if i.Roles != nil {
@@ -342,7 +345,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 	return faults
 }
 
-// restoredUser is the response to a restore.
+// restoredUser is the response to the restore of a deleted user.
 type restoredUser struct {
 	User             userBody           `json:"user" doc:"The user, with the members that the caller may read."`
 	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The former roles of the user that were not assigned again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
