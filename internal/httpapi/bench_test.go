@@ -32,8 +32,8 @@ func benchmarkGet(b *testing.B, path func(*testServer) string) {
 	}
 }
 
-// BenchmarkSession is all that the program adds to net/http for "who am I?" with
-// a cached session.
+// BenchmarkSession measures GET /auths/session with a cached session. The result is the time that
+// Rolecall adds to net/http for the smallest authenticated request.
 func BenchmarkSession(b *testing.B) {
 	benchmarkGet(b, func(*testServer) string { return "/auths/session" })
 }

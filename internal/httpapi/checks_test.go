@@ -27,7 +27,8 @@ func TestChecksComeInTheOrderOfTheContract(t *testing.T) {
 	unknown := "/users/00000000-0000-7000-8000-000000000000"
 	nobody := "session=" + string(secret.NewToken())
 
-	// The cases are in the order of the checks. Each request also fails all later checks.
+	// The cases are in the order of the checks. Each request also violates all later checks, so
+	// the response shows which check runs first.
 	for _, test := range []struct {
 		name, cookie, method, path, body string
 		headers                          []string
@@ -152,7 +153,8 @@ func TestPathsHaveOneSpelling(t *testing.T) {
 	}
 }
 
-// sendPath sends a GET request of the owner. It does not normalize or encode the path.
+// sendPath sends a GET request of the owner for exactly this path. It does not normalize or
+// encode the path.
 func (s *testServer) sendPath(path string) reply {
 	return s.send(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.url, "http://"), Opaque: path}, Header: http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}})
 }
@@ -220,7 +222,7 @@ func TestTenantHeader(t *testing.T) {
 	}
 }
 
-// strip returns the body without the parts that differ between two equal requests.
+// strip returns the body without the request ID, so that responses to equal requests are equal.
 func strip(r reply) string {
 	return strings.ReplaceAll(r.body, r.Header.Get("X-Request-Id"), "")
 }

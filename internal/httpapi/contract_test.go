@@ -13,7 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/openapitest"
 )
 
-// contract finds the documented operation of a request, and has the schemas of all.
+// contract is the loaded OpenAPI document. It finds the documented operation of a request, and
+// has the schemas of all bodies.
 type contract struct {
 	routers.Router
 	schemas *openapitest.Schemas

@@ -77,8 +77,8 @@ func isJSONText() []string {
 	return append(values, " [ ] ", "\t1\r\n", "[\n1\n,\n2\n]", "{\r\"a\"\r:\r1\r}", `"a b"`, strings.Repeat("[", 30)+strings.Repeat("]", 30), `"`+strings.Repeat("a", 60_000)+`"`)
 }
 
-// judged sends the document to every operation with a body, and fails the test unless each response
-// has the status.
+// judged sends the document to every operation that has a request body. It fails the test unless
+// each response has the status.
 func (s *testServer) judged(document string, status int) {
 	s.t.Helper()
 	for _, op := range everyOperation {
@@ -93,7 +93,7 @@ func (s *testServer) judged(document string, status int) {
 	}
 }
 
-// pathOf returns a path of the operation.
+// pathOf returns the path of the operation, with values in place of the path parameters.
 func (s *testServer) pathOf(op *operation.Operation) string {
 	return strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID, "{passkeyId}", "AAAA", "{name}", operatedTenant).Replace(op.Path)
 }
@@ -149,8 +149,8 @@ func TestEveryOperationReadsValidJSON(t *testing.T) {
 	s.judged("{"+many.String()[1:]+"}", http.StatusUnprocessableEntity)
 }
 
-// If a body repeats a member, the check and the operation could use different values. A member with
-// different capitals is a different member.
+// If a body repeated a member, the checks and the operation could use different values of this
+// member. For this reason, the server rejects such a body. Names of members are case-sensitive.
 func TestDuplicateAndMisspelledMembersAreRefused(t *testing.T) {
 	s := quietServer(t)
 	schemas := Document().Components.Schemas.Map()

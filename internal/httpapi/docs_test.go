@@ -17,11 +17,11 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// pagePaths are the pages for people.
+// pagePaths are paths of the documentation pages.
 var pagePaths = []string{"/docs", "/docs/operations/UsersController_createUser", "/docs/permissions", "/docs/events", "/problems", "/problems/last-owner"}
 
-// atBase returns a server with the base path. It has no service, because the documentation pages
-// need none.
+// atBase returns a server with the base path. The server has no services, because the
+// documentation pages need none.
 func atBase(t *testing.T, base string) *Server {
 	t.Helper()
 	publicURL, err := url.Parse("https://id.example.com" + base)

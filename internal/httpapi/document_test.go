@@ -90,8 +90,9 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 	}
 }
 
-// TestDocumentSuitsCodeGenerators checks two conditions under which generated code compiles: types
-// and methods have distinct names, and no text ends a comment.
+// TestDocumentSuitsCodeGenerators checks two conditions under which generated code compiles. The
+// names of components are distinct and have no characters that generators replace. No description
+// begins or ends a comment.
 func TestDocumentSuitsCodeGenerators(t *testing.T) {
 	document := Document()
 	seen := map[string]bool{}
@@ -191,5 +192,5 @@ func TestBodiesAcceptWhatTheDocumentDescribes(t *testing.T) {
 	}
 }
 
-// errorOf returns the error of a body that was read.
+// errorOf returns err. It drops the first result of a function that decodes a body.
 func errorOf(_ reflect.Value, err error) error { return err }

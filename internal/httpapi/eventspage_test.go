@@ -36,7 +36,7 @@ The filter ` + "`type`" + ` of both lists takes one of these. Any other value ge
 |---|---|---|---|---|---|---|
 `
 
-// eventsPage returns docs/events.md.
+// eventsPage returns the content that docs/events.md must have.
 func eventsPage() string {
 	var b strings.Builder
 	b.WriteString(eventsIntroduction)

@@ -22,15 +22,15 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// bodySeeds are bodies that reach every branch of the decoder.
+// bodySeeds are valid bodies, and bodies with different kinds of errors.
 var bodySeeds = []string{
 	`{}`, `null`, `[`, `[{}]`, `"x"`, ` 1`, `{"email":"ada@example.com","name":"Ada Lovelace","department":"Sales","externalId":null,"metadata":{"a":"b"}}`,
 	`{"email":1,"name":[],"metadata":{"a":null}}`, `{"a":1,"\u0061":2}`, `{"a":"\ud800"}`, "{\"\xff\":1}", `{"a":{"b":{"c":[[[[]]]]}}} `,
 	`{"metadata":{"~/":1}}`, `{"name":"Ada"}{"name":"Eve"}`,
 }
 
-// bodyReaders returns a function for each body of the contract. It decodes a body as the operation
-// does.
+// bodyReaders returns, for each schema of a request body, a function that decodes a body as the
+// operation does.
 func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	readers := map[string]func(string) (reflect.Value, error){}
 	for _, op := range everyOperation {
@@ -47,7 +47,7 @@ func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	return readers
 }
 
-// textsOf returns the texts in the struct by their JSON names.
+// textsOf returns the string fields of the struct v, by their JSON names.
 func textsOf(v reflect.Value) map[string]string {
 	texts := map[string]string{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -66,8 +66,8 @@ func textsOf(v reflect.Value) map[string]string {
 	return texts
 }
 
-// FuzzBodies checks that the decoder reads the same values as the JSON library, that it accepts
-// only documented members, and that each field error has a location.
+// FuzzBodies checks that the decoder reads the same values as encoding/json, that it accepts only
+// documented members, and that it returns field errors for each invalid body.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range append(bodySeeds,
 		`{"name":"Night shift","key":"night","description":null,"permissions":["users:read"],"grants":["shop/*:*"]}`,
@@ -122,9 +122,10 @@ func operationNamed(id string) *operation.Operation {
 	return everyOperation[i]
 }
 
-// FuzzRequests sends arbitrary requests to the server with a real service and store. No request may
-// cause an internal error. Each refusal is a known problem. Each success is in the document, and
-// requests without a session or in another tenant do not get it.
+// FuzzRequests sends arbitrary requests to the server with a real service and store. No request
+// may cause an internal error. Each error must be a problem of the catalogue, and each response
+// must match the OpenAPI document. If a request succeeds, the same request must fail without
+// credentials, and for another tenant.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"GET", "/users?limit=2&q=ada&count=true", "", ""}, {"HEAD", "/roles", "", ""}, {"GET", "/auths/session?touch=false", "", ""}, {"GET", "/auths/check?permission=users:read", "", ""},
@@ -204,9 +205,11 @@ func (s *testServer) operate() {
 // isOperators reports whether the path belongs to the operator operations.
 func isOperators(u *url.URL) bool { return strings.HasPrefix(u.Path, "/operator/") }
 
-// fuzzed returns the request with the credentials of the owner or an operator, and with the header
-// lines. It returns nil for a request that net/http would refuse. Requests that would end the owner's
-// session use another user, and requests that change a tenant use another tenant.
+// fuzzed returns the request with the header lines and with credentials. It returns nil for a
+// request that net/http would reject. The credentials are the owner's session. Public operations
+// could end this session, so requests to them have an unknown session token. Requests to operator
+// operations have an operator key. The key is limited to operatedTenant, except for the list and
+// the creation of tenants.
 func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	target = strings.ReplaceAll(target, "{id}", s.ownerID)
 	u, err := url.ParseRequestURI(target)
@@ -254,7 +257,7 @@ func (s *testServer) handled(request *http.Request, body string) reply {
 	return reply{answer, recorder.Body.String()}
 }
 
-// answered is like handled, and checks the response against the document.
+// answered is like handled, and checks the response against the OpenAPI document.
 func (s *testServer) answered(request *http.Request, body string) reply {
 	r := s.handled(request, body)
 	if request.Method != http.MethodHead && r.StatusCode != http.StatusNotModified {
@@ -276,7 +279,7 @@ func isKnownProblem(r reply) bool {
 		})
 }
 
-// serves returns the operation of the request, or nil.
+// serves returns the operation that serves the request, or nil.
 func serves(r *http.Request) *operation.Operation {
 	mux, method := http.NewServeMux(), r.Method
 	if method == http.MethodHead {
@@ -299,5 +302,5 @@ func serves(r *http.Request) *operation.Operation {
 // everyOperation is the list of all documented operations.
 var everyOperation = slices.Concat(operations, operatorOperations)
 
-// bodySchema returns the name of the schema of the body.
+// bodySchema returns the name of the schema of the operation's request body.
 func bodySchema(op *operation.Operation) string { return types.Names[op.Input().Body.Type].Name }

@@ -48,7 +48,8 @@ func hostileObject(size int, member string) string { return "{" + repeated(size,
 
 func hostileArray(size int, item string) string { return "[" + repeated(size, item) + "]" }
 
-// repeated returns the format for 0, 1, 2, … up to the size, separated by commas.
+// repeated formats the numbers 0, 1, 2 and so on, and separates them by commas. It stops when the
+// result has size bytes.
 func repeated(size int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -64,8 +65,9 @@ func repeated(size int, format string) string {
 	return b.String()
 }
 
-// hostileBodies yields bodies of about the size, with a description: each hostile value as the whole
-// body, at each member of the schema, and at all members at once.
+// hostileBodies yields descriptions and bodies of about size bytes. Each hostile value is used as
+// the whole body, as the value of each member of the schema, and as the value of all members at
+// once.
 func hostileBodies(schema *huma.Schema, size int) iter.Seq2[string, string] {
 	schemas := Document().Components.Schemas.Map()
 	pointers := slices.Sorted(maps.Keys(memberPointers(schemas, schema, "")))
@@ -103,7 +105,8 @@ func placed(pointer, value string) string {
 	return value
 }
 
-// memberPointers returns the pointers of all members of the schema.
+// memberPointers returns the JSON Pointers of all members of the schema, and of the objects in
+// it.
 func memberPointers(schemas map[string]*huma.Schema, schema *huma.Schema, at string) map[string]bool {
 	pointers := map[string]bool{}
 	for _, part := range append(slices.Clone(schema.OneOf), schema) {
@@ -118,8 +121,8 @@ func memberPointers(schemas map[string]*huma.Schema, schema *huma.Schema, at str
 	return pointers
 }
 
-// hostileRequests yields a request, with a description, for each hostile body of each operation that
-// has a body.
+// hostileRequests yields, for each operation with a request body and each hostile body, a
+// description and a function that sends the request.
 func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	schemas := Document().Components.Schemas.Map()
 	fill := strings.NewReplacer("{name}", operatedTenant, "{passkeyId}", "AA", "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID)
@@ -138,8 +141,9 @@ func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	}
 }
 
-// TestHostileBodiesReachTheReaders checks that each hostile body is refused because of its content.
-// This proves that a decoder has read the body.
+// TestHostileBodiesReachTheReaders checks that no hostile body is refused because of the
+// credentials or the permissions, and that many are refused because of their content. This proves
+// that a decoder has read these bodies.
 func TestHostileBodiesReachTheReaders(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()

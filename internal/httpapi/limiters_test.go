@@ -78,8 +78,8 @@ func TestFullLimiter(t *testing.T) {
 	}
 }
 
-// TestEveryHashIsInThePasswordLimiter checks that only operations in the password limiter hash
-// passwords.
+// TestEveryHashIsInThePasswordLimiter checks that exactly the operations in the password limiter
+// declare the problem busy. Operations declare this problem if they hash passwords.
 func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
 	for _, op := range operations {
 		hashes := false

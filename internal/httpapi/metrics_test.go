@@ -10,8 +10,9 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// The maximum numbers of series of this package: of an idle node, and of a node that has responded
-// to every operation with every class of status. The second number is in docs/operations.md.
+// The maximum numbers of time series of this package. mostIdleSeries is for a node that has
+// served no request. mostSeries is for a node that has responded to every operation with every
+// class of status. docs/operations.md has the numbers for a node with all its metrics.
 const (
 	mostIdleSeries = 100
 	mostSeries     = 3_000

@@ -144,7 +144,8 @@ func TestWithoutAllowedOriginsNothingIsShared(t *testing.T) {
 	}
 }
 
-// Without Sec-Fetch-Site, the server compares Origin with Host. A proxy may have replaced Host.
+// If a request has no Sec-Fetch-Site header, the server compares Origin with Host. A proxy may
+// have replaced Host, so the server must also accept the public URL as the origin.
 func TestOwnOriginBehindAProxy(t *testing.T) {
 	s := newSharedServer(t)
 	path := "/users/" + s.ownerID

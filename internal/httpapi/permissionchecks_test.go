@@ -59,7 +59,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// checked is one permission to check, or its result.
+// checked is one check in a request, or its result in a response.
 type checked struct {
 	Permission string  `json:"permission"`
 	Department *string `json:"department,omitempty"`

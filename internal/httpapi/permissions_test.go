@@ -64,9 +64,9 @@ func needsTable() string {
 	return b.String()
 }
 
-// renderMarkdown renders the subset of Markdown that docs/permissions.md uses as HTML: headings,
-// paragraphs, lists with one line per item, fenced code and tables. The error names the first line
-// with other Markdown.
+// renderMarkdown renders Markdown as HTML. It supports the subset that docs/permissions.md uses:
+// headings, paragraphs, lists with one line per item, fenced code and tables. For any other
+// Markdown, it returns an error that names the line.
 func renderMarkdown(source string) (string, error) {
 	var b strings.Builder
 	open := "" // the HTML element that is not closed yet

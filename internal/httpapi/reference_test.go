@@ -75,7 +75,8 @@ func TestASearchWithoutResultHasAMessageWithTheEscapedWords(t *testing.T) {
 	}
 }
 
-// A shell must read each command as the words that it shows.
+// The example of each operation must be exactly one command for a shell. The test replaces curl
+// with a function and counts its calls.
 func TestTheCurlCommandsAreShellCommands(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

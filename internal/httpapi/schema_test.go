@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// boundsOf returns the bounds in the schema of a request's member: of a text, an array with
-// its texts, or an object with its names and texts.
+// boundsOf returns the limits in the schema of a member. For an array, the limits of its items
+// follow. For an object, the limits of its values and of its names follow.
 func boundsOf(s *huma.Schema) (bounds []int) {
 	for _, n := range []*int{s.MinLength, s.MaxLength, s.MinItems, s.MaxItems, s.MaxProperties} {
 		if n != nil {
@@ -29,8 +29,8 @@ func boundsOf(s *huma.Schema) (bounds []int) {
 	return bounds
 }
 
-// TestBoundsInTagsAreTheConstants compares the struct tags, which cannot name a constant,
-// with the constants that the rules use.
+// TestBoundsInTagsAreTheConstants compares the limits in struct tags with the constants that the
+// rules use. Tags cannot refer to constants.
 func TestBoundsInTagsAreTheConstants(t *testing.T) {
 	name := []int{rolecall.UserNameMin, rolecall.UserNameMax}
 	want := map[string][]int{ // keys: name of the member, or schema and member

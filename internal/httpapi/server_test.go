@@ -142,15 +142,15 @@ func (r reply) sessionCookie() string {
 	return cookie
 }
 
-// in returns the server for a subtest.
+// in returns the same server, which reports failures to t.
 func (s *testServer) in(t testing.TB) *testServer {
 	c := *s
 	c.t = t
 	return &c
 }
 
-// request sends a request. The headers are alternating names and values. It adds the tenant header
-// unless the headers contain it.
+// request sends a request. The headers are alternating names and values. A header with an empty
+// value is not sent. The request has the tenant header, unless the headers contain it.
 func (s *testServer) request(method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	var content io.Reader
@@ -197,13 +197,13 @@ func (s *testServer) send(r *http.Request) reply {
 	return read
 }
 
-// as sends a request with a session cookie.
+// as sends a request with the session cookie.
 func (s *testServer) as(cookie, method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	return s.request(method, path, body, append([]string{"Cookie", cookie}, headers...)...)
 }
 
-// signIn returns the cookie of a new session.
+// signIn signs the user in, and returns the session cookie.
 func (s *testServer) signIn(email, password string) string {
 	s.t.Helper()
 	r := s.request("POST", "/auths/login", `{"email":"`+email+`","password":"`+password+`"}`)
@@ -213,8 +213,8 @@ func (s *testServer) signIn(email, password string) string {
 	return r.sessionCookie()
 }
 
-// member creates a user with the permissions, and returns the session cookie and the id. With
-// departments, the permissions are limited to these departments.
+// member creates a user with a role that has the permissions. It returns the session cookie and
+// the id of the user. If departments are given, the assignment of the role is limited to them.
 func (s *testServer) member(name string, permissions []string, departments ...string) (cookie, id string) {
 	s.t.Helper()
 	user := s.as(s.owner, "POST", "/users", `{"email":"`+name+`@example.com","name":"`+name+` Member","department":"Sales"}`, "Idempotency-Key", name)
@@ -251,7 +251,7 @@ func (r reply) id(t testing.TB) string {
 	return id
 }
 
-// faults returns the locations and codes of the field errors in the problem.
+// faults returns the field errors of the problem, each as its location and its code.
 func (r reply) faults(t testing.TB) string {
 	t.Helper()
 	var problem struct {

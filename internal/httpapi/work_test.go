@@ -13,22 +13,24 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// The sizes of the hostile bodies that are compared, in bytes. For the larger body, linear work costs
-// four times as much, and quadratic work sixteen times.
+// The sizes of the hostile bodies that the tests compare, in bytes. The larger body has four
+// times the size. It needs about four times the work if the work is linear, and sixteen times if
+// the work is quadratic. The tests allow the factor mostRatio.
 const (
 	smallBody = 4 << 10
 	largeBody = 4 * smallBody
 	mostRatio = 6
 )
 
-// hostileSize is the name of an environment variable. If it is set, the test only sends the hostile
-// bodies. The test runs itself as a subprocess with this variable to get a coverage profile.
+// hostileSize is the name of an environment variable with the size of hostile bodies. If the
+// variable is set, TestLinearWorkForEveryBody only sends the bodies. The test runs itself as a
+// subprocess with this variable, to get a coverage profile.
 const hostileSize = "ROLECALL_TEST_HOSTILE_SIZE"
 
-// TestLinearWorkForEveryBody compares how often each block of code runs for the small and the large
-// hostile bodies. The counts come from coverage profiles, so they are exact and do not depend on
-// time. They do not include loops of the standard library. TestLinearMemoryForEveryBody detects
-// those loops if they copy data.
+// TestLinearWorkForEveryBody compares how often each block of code runs for the small and for the
+// large hostile bodies. The counts come from coverage profiles, so they do not depend on the
+// speed of the machine. They do not include loops of the standard library.
+// TestLinearMemoryForEveryBody detects those loops if they copy data.
 func TestLinearWorkForEveryBody(t *testing.T) {
 	if size, err := strconv.Atoi(os.Getenv(hostileSize)); err == nil {
 		s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -66,8 +68,8 @@ func TestLinearWorkForEveryBody(t *testing.T) {
 	}
 }
 
-// blocksRun returns how often each block ran while the program read the hostile bodies of
-// the size.
+// blocksRun runs the program, which sends the hostile bodies of the size. It returns how often
+// each block of code ran.
 func blocksRun(t *testing.T, program string, size int) map[string]int {
 	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
@@ -95,8 +97,8 @@ func blocksRun(t *testing.T, program string, size int) map[string]int {
 	return blocks
 }
 
-// TestLinearMemoryForEveryBody compares how many bytes the server allocates for the small and the
-// large hostile bodies.
+// TestLinearMemoryForEveryBody compares how many bytes the server allocates for a hostile body
+// and for one that is four times as large.
 func TestLinearMemoryForEveryBody(t *testing.T) {
 	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
@@ -109,7 +111,8 @@ func TestLinearMemoryForEveryBody(t *testing.T) {
 	}
 }
 
-// bytesAllocated returns how many bytes were allocated for each hostile body of the size.
+// bytesAllocated returns how many bytes the server allocates for each hostile body of the size,
+// by description.
 func (s *testServer) bytesAllocated(size int) map[string]uint64 {
 	allocated := map[string]uint64{}
 	var memory runtime.MemStats
