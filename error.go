@@ -89,8 +89,8 @@ func KindOf(err error) Kind {
 // internal/httpapi documents at /problems/{code}.
 var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "An internal error occurred. Repeat the request. If it fails again, send the request ID to the operator."}
-	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The errors list of this response describes each invalid value."}
-	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "At least one field is invalid. The errors list of this response describes each invalid value."}
+	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The member errors of this response describes each invalid value."}
+	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "At least one field is invalid. The member errors of this response describes each invalid value."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation is not valid. Its link may be incomplete or expired, or it was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request a new one."}
@@ -109,7 +109,7 @@ var (
 	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "You do not have the permission for this. An administrator of the tenant can assign you a role that has it."}
 	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a field that you may not read. Remove it from the request."}
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "After this request, the user would be in a department that your permission does not include. Use a department that it includes."}
-	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove more permissions than you have, or take over an account that has more. An administrator of the tenant with these permissions can do it."}
+	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have, or change how a user signs in who has more permissions than you. Ask an administrator of the tenant who has these permissions."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it. Check the IDs in the request."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address. Use another address, or first change the address of the other user."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}
@@ -119,7 +119,7 @@ var (
 	ErrAccountNameTaken     = &Error{Kind: Conflict, Code: "service-account-name-taken", Detail: "Another service account of this tenant has this name. Use another name."}
 	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts have this role. Remove the role from them first. Or repeat the request with ?force=true, which removes the role from all of them and deletes it."}
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This is a system role. It cannot be changed or deleted. Create another role instead."}
-	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active user who has the owner role for all users and without an expiry. Assign this role to another user first."}
+	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active user whose owner role applies everywhere and never expires. Assign the owner role in this way to another user first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."}
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "Recovery codes need a second factor, and you have not enrolled one. Add one first."}
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}

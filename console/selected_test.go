@@ -56,7 +56,7 @@ func TestSelectedUsersAreSuspendedAndResumedOneByOne(t *testing.T) {
 	}
 	for range 2 {
 		a := f.send(http.MethodPost, path, cookie, selecting(users, "reason", "left & gone", "return", "/users?q=ev"))
-		for _, part := range []string{"2 users suspended", "1 user wasn&#39;t changed", "Ada Lovelace", "A tenant needs at least one active user who has the owner role", `href="/console/acme/users?q=ev"`, path + "?return=%2Fusers%3Fq%3Dev&amp;user=" + f.owner.ID.String()} {
+		for _, part := range []string{"2 users suspended", "1 user wasn&#39;t changed", "Ada Lovelace", "A tenant needs at least one active user whose owner role", `href="/console/acme/users?q=ev"`, path + "?return=%2Fusers%3Fq%3Dev&amp;user=" + f.owner.ID.String()} {
 			if a.StatusCode != http.StatusOK || !strings.Contains(a.body, part) {
 				t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 			}

@@ -275,7 +275,7 @@ scenario("the palette is a page without scripts", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/home");
   await page.getByRole("link", { name: "Find" }).click();
-  await page.getByLabel("Name, email, ID or page").fill("support");
+  await page.getByLabel("Name, email, ID, page or action").fill("support");
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "Support agent" }).first().click();
   await page.getByRole("heading", { name: "Support agent" }).waitFor();

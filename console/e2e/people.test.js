@@ -169,7 +169,7 @@ scenario("the result of a bulk suspension names each unchanged user with the rea
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Suspend" }).click();
   await dialog.getByText("1 user wasn't changed").waitFor();
-  assert.match(await dialog.innerText(), /1 user suspended.*Ada Lovelace.*You.*needs at least one active user who has the owner role/s);
+  assert.match(await dialog.innerText(), /1 user suspended.*Ada Lovelace.*You.*needs at least one active user whose owner role/s);
   await checkAccess(page);
   await dialog.getByRole("link", { name: "Try again" }).click();
   await dialog.getByRole("heading", { name: "Suspend 1 user?" }).waitFor();

@@ -5,7 +5,7 @@ import "github.com/rolecall/rolecall"
 // The policies for users.
 var (
 	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` for at least one member"}
-	ReadUser   = &Policy{Effect: NoEffect, instead: seesUsersOrOwnRecord, needs: "a permission on users other than `users:restore`. Users need no permission to read themselves, even with an API token"}
+	ReadUser   = &Policy{Effect: NoEffect, instead: seesUsersOrOwnRecord, needs: "any of the `users` permissions except `users:restore`. Users need no permission to read themselves, even with an API token"}
 	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate, needs: "`users:create`. If `invite` is true, it also needs `users:invite`"}
 	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name"}
 

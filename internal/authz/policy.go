@@ -95,12 +95,12 @@ func (o *Policy) Requirements() string {
 			needs += " in the whole tenant"
 		}
 		if o.self {
-			needs += ". With a session, users need no permission for themselves"
+			needs += ". Users with a session need no permission for their own account"
 		}
 	}
 	add(needs != "", "Needs "+needs+".")
 	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")
-	add(o.ownInSession, "Users can do this to themselves only with a session.")
+	add(o.ownInSession, "For their own account, users need a session: an API token is refused.")
 	add(o.notSuspended, "The user must not be suspended.")
 	caller, holder := "The caller", "user"
 	if o.self {

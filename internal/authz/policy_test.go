@@ -49,13 +49,13 @@ func TestRequirementsDescribeThePolicy(t *testing.T) {
 		{authz.SignIn, ""},
 		{authz.ListInvitations, "Needs `users:invite`."},
 		{authz.ReadTenant, "Needs `tenant:read` in the whole tenant."},
-		{authz.ReadSessions, "Needs `sessions:read`. With a session, users need no permission for themselves."},
+		{authz.ReadSessions, "Needs `sessions:read`. Users with a session need no permission for their own account."},
 		{authz.CreateTenant, "Needs an operator key for all tenants."},
 		{authz.ReadOwnFactors, "Needs a session: API tokens and operator keys are refused."},
 		{authz.CreateRole, "Needs `roles:create`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."},
 		{authz.ResumeUser, "Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."},
 		{authz.DeleteUser, "Needs `users:delete`. The caller must have each of Rolecall's own permissions that the user has. With a session, needs a recent sign-in or re-authentication."},
-		{authz.EndSessions, "Needs `sessions:revoke`. With a session, users need no permission for themselves. For another user or with an API token, the caller must have each of Rolecall's own permissions that the user has."},
+		{authz.EndSessions, "Needs `sessions:revoke`. Users with a session need no permission for their own account. For another user or with an API token, the caller must have each of Rolecall's own permissions that the user has."},
 		{authz.SuspendServiceAccount, "Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has."},
 	} {
 		if got := c.policy.Requirements(); got != c.want {

@@ -46,7 +46,7 @@ type grantBody struct {
 
 // signInState states whether a user can sign in, and the reasons if not.
 type signInState struct {
-	CanSignIn   bool           `json:"canSignIn" doc:"Whether nothing prevents the user from signing in. False also if only some sign-ins are refused."`
+	CanSignIn   bool           `json:"canSignIn" doc:"True if reasons is empty, so that nothing prevents the user from signing in. False also if only some of the sign-ins of the user are refused."`
 	Reasons     []signInReason `json:"reasons" doc:"The reasons that prevent the user from signing in."`
 	LastLoginAt rolecall.Time  `json:"lastLoginAt" nullable:"true" doc:"When the user signed in last. Null for never."`
 }

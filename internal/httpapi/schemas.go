@@ -22,7 +22,7 @@ var types = &operation.Types{
 		reflect.TypeFor[rolecall.RoleDraft]():           {"CreateRole", "A new role."},
 		reflect.TypeFor[updateRoleBody]():               {"UpdateRole", "A merge patch (RFC 7396). Absent members do not change. A list replaces the whole old list. Null clears a member."},
 		reflect.TypeFor[assignmentDraft]():              {"AssignRole", "The reach and expiry of the assignment. Without a body, it applies to the whole tenant and does not expire."},
-		reflect.TypeFor[reachDraft]():                   {"Reach", "Limits an assignment to the users of some departments."},
+		reflect.TypeFor[reachDraft]():                   {"Reach", "The departments in which the permissions of an assigned role apply."},
 		reflect.TypeFor[checkAllBody]():                 {"CheckPermissions", "The permissions to check."},
 		reflect.TypeFor[permissionCheck]():              {"PermissionCheck", "A permission to check, for a department or in the whole tenant."},
 		reflect.TypeFor[tenantPatch]():                  {"UpdateTenant", "A merge patch (RFC 7396). Absent members do not change. Null restores the default."},

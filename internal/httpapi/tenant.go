@@ -128,7 +128,7 @@ type otherSettingsPatch struct {
 // secondFactorPatch changes which users need a second factor.
 type secondFactorPatch struct {
 	Required rolecall.Optional[*string]  `json:"required" enum:"none,all,roles" default:"none" doc:"Which users must have a second factor: none, all, or roles (the users with one of the roles in the member roles)."`
-	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"IDs of the roles whose users must have a second factor. They are stored only if required is roles."`
+	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"IDs of the roles whose users must have a second factor. Stored only if the member required has the value roles."`
 }
 
 var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
