@@ -29,11 +29,11 @@ type Plan struct {
 	Connections int           // each carries one request at a time
 	Rate        float64       // requests per second, of all connections together; zero: each request follows the previous response
 	WarmUp      time.Duration // time in which responses are checked, but not counted
-	Duration    time.Duration // responses are counted
+	Duration    time.Duration // time in which responses are counted
 	Limit       int           // maximum number of requests; zero: no limit
 	Requests    []string      // complete requests, sent in turn; see Number
 	Status      int           // of a correct response
-	AtLeast     int           // minimum length of a correct response's body in bytes; zero: it may be empty
+	AtLeast     int           // minimum length of a correct response's body in bytes; zero: the body may be empty
 }
 
 // Result is the outcome of a run.

@@ -62,7 +62,7 @@ type bench struct {
 	rounds   int
 	duration time.Duration
 	only     string // part of the names of operations
-	events   int    // in the large tenant
+	events   int    // about how many events to add to the large tenant
 	folder   string // of the store that is measured
 	binary   string
 	log      *os.File       // of all nodes

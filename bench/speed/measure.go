@@ -92,7 +92,7 @@ func measureWindow(ctx context.Context, op *operation, s schedule, address strin
 	}, nil
 }
 
-// warmUp is how long reads and sign-ins run together before responses are counted.
+// warmUp is how long reads run before their responses are counted, alone or together with sign-ins.
 const warmUp = time.Second
 
 // readWhileSigningIn returns the latency of reads at a steady rate, first alone and then

@@ -53,7 +53,7 @@ func (s *shares) give(ctx context.Context, servers []int) error {
 func pin(ctx context.Context, on string, processes ...int) error {
 	for _, id := range processes {
 		output, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", on, strconv.Itoa(id)).CombinedOutput()
-		if err != nil && syscall.Kill(id, 0) == nil { // if the process has not just ended
+		if err != nil && syscall.Kill(id, 0) == nil { // taskset fails for a process that has just ended
 			return fmt.Errorf("taskset: %w: %s", err, output)
 		}
 	}

@@ -173,8 +173,8 @@ func (c *breachedBuild) rangeFile(number int) string {
 	return filepath.Join(c.Source, fmt.Sprintf(rangePrefix+".txt", number))
 }
 
-// rangeFiles reports for each of the 2^20 range numbers whether the folder has its file. It does
-// not keep the names, because there can be a million.
+// rangeFiles reports for each of the 2^20 range numbers whether the folder has a file with that
+// number. It does not keep the names of files, because there can be a million.
 func rangeFiles(path string) (there []bool, err error) {
 	folder, err := os.Open(path)
 	if err != nil {

@@ -54,11 +54,12 @@ type process struct {
 	noKeyFile bool // the process logged that the instance key is in the database
 }
 
-// noMail is the beginning of the warning about a missing mail server. Most of these tests cause it.
+// noMail is the beginning of the warning about a missing mail server. Most of these tests cause
+// this warning.
 const noMail = "no mail server is set"
 
 // noKeyFile is the beginning of the warning about an instance key in the database. Most of these
-// tests cause it.
+// tests cause this warning.
 const noKeyFile = "the instance key is in the database"
 
 type logLine struct {

@@ -24,7 +24,7 @@ type settings struct {
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
 	smtp           *mail.SMTP // nil: no mail server
-	warnings       []string   // settings that are less secure than they could be
+	warnings       []string   // messages about settings that are less secure than they could be
 }
 
 // settings parses and checks the flags.
@@ -283,8 +283,8 @@ func (s *settings) readProxies() error {
 	return nil
 }
 
-// readSecurityContact returns an error unless the contact is an https:, mailto: or tel: URI, the
-// schemes that RFC 9116 (2.5.3) shows for security.txt.
+// readSecurityContact returns an error unless the contact is empty or an https:, mailto: or tel:
+// URI. These are the schemes that RFC 9116 (2.5.3) shows for security.txt.
 func (s *settings) readSecurityContact() error {
 	if s.SecurityURI == "" {
 		return nil

@@ -57,7 +57,7 @@ func newCitus(t *testing.T) *citus {
 	return c
 }
 
-// query runs a query on the coordinator and scans its one row.
+// query runs a query on the coordinator, and scans the only row of the result into dest.
 func (c *citus) query(dest any, query string, args ...any) {
 	c.t.Helper()
 	ctx := context.WithoutCancel(c.t.Context())

@@ -39,7 +39,8 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// follow adds a standby to the primary, and returns when commits wait for it.
+// follow adds a standby to the primary, and waits until commits need the confirmation of this
+// standby.
 func (c *cluster) follow() {
 	c.t.Helper()
 	var err error

@@ -43,7 +43,7 @@ var stores = []struct {
 	{"citus", func(t *testing.T) string { return pgtest.CitusURL(t) }},
 }
 
-// onStores runs a test on each store, in parallel with the others.
+// onStores runs a test on each store, in parallel with other tests.
 func onStores(t *testing.T, run func(t *testing.T, database string)) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func onStores(t *testing.T, run func(t *testing.T, database string)) {
 	}
 }
 
-// alongside runs the test in parallel with others, because it mostly waits. With -full,
-// each test runs alone.
+// alongside runs the test in parallel with others, because the test mostly waits. With -full, each
+// test runs alone.
 func alongside(t *testing.T) {
 	t.Helper()
 	if !*full {

@@ -10,7 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// mailLimit is longer than the delay of a mail whose sender was killed.
+// mailLimit is how long the test waits for a mail. A mail is delayed if the process that was
+// sending it was killed, but by less than this.
 const mailLimit = 90 * time.Second
 
 // TestKillDuringMail kills the program while it invites users and sends them mail. Every

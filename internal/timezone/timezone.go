@@ -60,7 +60,7 @@ func StartOfDay(zone *time.Location, day time.Time) time.Time {
 		return moment
 	}
 	_, offset := day.Add(-24 * time.Hour).In(zone).Zone()
-	start, _ := day.Add(-time.Duration(offset) * time.Second).In(zone).ZoneBounds() // clocks skip midnight
+	start, _ := day.Add(-time.Duration(offset) * time.Second).In(zone).ZoneBounds() // clocks skip midnight of this day
 	return start
 }
 

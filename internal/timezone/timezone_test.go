@@ -8,7 +8,7 @@ import (
 
 const layout = "2006-01-02T15:04"
 
-// named returns the time zone.
+// named returns the time zone with the name, and fails the test if Load does not find it.
 func named(t *testing.T, name string) *time.Location {
 	t.Helper()
 	zone, ok := Load(name)
@@ -40,7 +40,7 @@ func TestMomentsOfWallTimes(t *testing.T) {
 		{"Europe/Berlin", "2026-03-29T02:59", ""},
 		{"Europe/Berlin", "2026-03-29T03:00", "2026-03-29T01:00"},
 		{"Europe/Berlin", "2026-10-25T01:59", "2026-10-24T23:59"},
-		{"Europe/Berlin", "2026-10-25T02:00", "2026-10-25T00:00"}, // and an hour later again
+		{"Europe/Berlin", "2026-10-25T02:00", "2026-10-25T00:00"}, // clocks show this time again an hour later
 		{"Europe/Berlin", "2026-10-25T02:59", "2026-10-25T00:59"},
 		{"Europe/Berlin", "2026-10-25T03:00", "2026-10-25T02:00"},
 		{"America/New_York", "2026-03-08T02:30", ""},
@@ -70,11 +70,11 @@ func TestStartsOfDays(t *testing.T) {
 	for _, test := range []struct{ zone, day, want string }{
 		{"UTC", "2026-11-22", "2026-11-22T00:00"},
 		{"Europe/Berlin", "2026-03-29", "2026-03-28T23:00"},
-		{"Asia/Beirut", "2026-03-29", "2026-03-28T22:00"},       // begins at 1:00
-		{"America/Havana", "2026-11-01", "2026-11-01T04:00"},    // has 0:00 twice
-		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00"}, // begins at 1:00
-		{"America/Sao_Paulo", "2019-02-17", "2019-02-17T03:00"}, // 23:00 of the day before was twice
-		{"Pacific/Apia", "2011-12-30", "2011-12-30T10:00"},      // did not exist
+		{"Asia/Beirut", "2026-03-29", "2026-03-28T22:00"},       // the day begins at 1:00
+		{"America/Havana", "2026-11-01", "2026-11-01T04:00"},    // clocks show 0:00 twice
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00"}, // the day begins at 1:00
+		{"America/Sao_Paulo", "2019-02-17", "2019-02-17T03:00"}, // clocks showed 23:00 of the day before twice
+		{"Pacific/Apia", "2011-12-30", "2011-12-30T10:00"},      // this day did not exist
 	} {
 		day, err := time.Parse(time.DateOnly, test.day)
 		if err != nil {

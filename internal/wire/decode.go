@@ -29,8 +29,8 @@ type Unmarshaler interface {
 //	required:"true"  the member must be present
 //	nullable:"true"  null is the empty string; pointers, slices, maps and structs always allow null
 //
-// A rolecall.Optional records whether the member was present. An Immutable member is
-// refused.
+// A rolecall.Optional records whether the member was present. A member of type
+// Immutable is always a field error.
 type Decoder struct{ members []decodedMember }
 
 // NewDecoder compiles the decoder of the struct type t. It panics if the type of a field is
