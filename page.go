@@ -6,7 +6,7 @@ import "context"
 const (
 	DefaultLimit = 50
 	MaxLimit     = 200
-	MaxScan      = 5_000  // maximum number of rows that one statement of a list reads
+	MaxScan      = 5_000  // maximum number of rows that the statement of one page reads
 	MaxCount     = 10_000 // a total is exact up to this number
 )
 

@@ -204,8 +204,8 @@ func (c cookie) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// ordinary sends requests like other Go programs. If a request on a kept connection
-// fails, it repeats a GET, but not a POST.
+// ordinary sends requests like other Go programs. If a request on a kept connection fails,
+// net/http sends a GET again. It sends a POST again only if none of it was written.
 type ordinary struct{ *http.Transport }
 
 func (o ordinary) ask(r *http.Request) (int, error) {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// slack is how many goroutines and descriptors the program may have in addition to those before its
-// use, when all clients have disconnected. Connections to the database need them.
+// slack limits how many more goroutines, and how many more descriptors, the program may have after
+// all clients have disconnected than before the first one connected. Connections to the database
+// need some.
 const slack = 32
 
 // The limits of the memory of the program in TestNothingLeaks, in bytes.

@@ -1,6 +1,6 @@
 // Package passkey implements the server side of WebAuthn (Level 3). It creates the
-// options for browsers and verifies the responses of authenticators. It stores nothing
-// and reads no clock.
+// options for browsers and verifies the responses of authenticators. It stores nothing,
+// and does not check when challenges expire. Its callers do both.
 package passkey
 
 import (

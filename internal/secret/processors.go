@@ -14,7 +14,8 @@ import (
 // second (ADR 0020).
 var hashing processors
 
-// processors counts the hashes that are being computed.
+// processors counts the hashes that are being computed, and raises GOMAXPROCS while there
+// are any.
 type processors struct {
 	mu     sync.Mutex
 	hashes int

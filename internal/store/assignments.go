@@ -263,8 +263,9 @@ func (t *Tx) UsersWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.Use
 }
 
 // ServiceAccountsWithAccess returns a page of the service accounts that q selects. It
-// reads a bounded number of rows. Service accounts have no department, so Within does not
-// restrict them.
+// reads at most rolecall.MaxScan accounts, and the assignments of these accounts. So a page
+// can have fewer items than the limit although other pages follow. Service accounts have
+// no department, so Within does not restrict them.
 func (t *Tx) ServiceAccountsWithAccess(q rolecall.AccessQuery) (rolecall.Page[rolecall.ServiceAccount], error) {
 	l := &listing[rolecall.ServiceAccount]{
 		tx: t, table: "service_accounts", columns: serviceAccountColumns, dest: serviceAccountDest,

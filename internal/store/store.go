@@ -66,7 +66,8 @@ type Effects struct {
 }
 
 // Store runs functions in transactions of one tenant. Transactions of the zero tenant see
-// no rows of tenants. They are for the tables that belong to the whole instance.
+// no rows that belong to a tenant. They are for the tables of the whole instance, such as the
+// list of tenants.
 type Store struct {
 	db       Database
 	onUpdate func(Effects)

@@ -72,9 +72,9 @@ func Migrate(ctx context.Context, url string) (err error) {
 	return v.check()
 }
 
-// Grant gives the role the privileges that a program needs to serve requests with the
-// schema in the database at url. The role can then read and write rows, but cannot change
-// tables. The user in url must own the tables.
+// Grant connects to url and gives the role the privileges that the program needs to serve
+// requests. The role can then read and write rows, but cannot change tables. The user in
+// url must own the tables.
 func Grant(ctx context.Context, url, role string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {

@@ -94,7 +94,7 @@ func isCitus(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[citusKey] 
 
 // queueTenant queues the statements that set the tenant at the start of a transaction, and
 // also the other settings if the session does not have them. For the zero tenant, no rows
-// of tenants are visible.
+// that belong to a tenant are visible.
 func queueTenant(batch *pgx.Batch, conn *pgx.Conn, tenant rolecall.TenantID) {
 	name := ""
 	if !tenant.IsZero() {
