@@ -424,8 +424,8 @@ type history struct {
 	all    string // the address of the list of all events about the object
 }
 
-// historyOf returns the newest events about the object with the id. If kind is not empty,
-// they are the events of this type only. historyOf returns nil if the caller may not read
+// historyOf returns the newest events about the object with the id, or of the tenant if the
+// id is zero. If kind is not empty, they are the events of this type only. historyOf returns nil if the caller may not read
 // events.
 func (c *console) historyOf(v *pageContext, subject rolecall.AnyID, kind rolecall.EventType) (*history, error) {
 	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
@@ -435,11 +435,17 @@ func (c *console) historyOf(v *pageContext, subject rolecall.AnyID, kind rolecal
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"subject": {subject.String()}}
+	query := url.Values{}
+	if subject != (rolecall.AnyID{}) {
+		query.Set("subject", subject.String())
+	}
 	if kind != "" {
 		query.Set("type", string(kind))
 	}
-	h := &history{events: recent.Items, all: v.path("/events?" + query.Encode())}
+	h := &history{events: recent.Items, all: v.path("/events")}
+	if len(query) > 0 {
+		h.all += "?" + query.Encode()
+	}
 	h.names, err = c.namesIn(v, recent.Items)
 	return h, err
 }

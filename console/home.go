@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -21,7 +23,8 @@ func (c *console) homePages() []page {
 type homeView struct {
 	frame
 	directory.Summary
-	names names // names of the users and service accounts whose roles and tokens expire soon
+	names  names    // names of the users and service accounts whose roles and tokens expire soon
+	recent *history // the newest events of the tenant
 }
 
 func (c *console) showHome(v *pageContext) (err error) {
@@ -41,6 +44,9 @@ func (c *console) showHome(v *pageContext) (err error) {
 		}
 	}
 	if home.names, err = c.namesOf(v, ids); err != nil {
+		return err
+	}
+	if home.recent, err = c.historyOf(v, rolecall.AnyID{}, ""); err != nil {
 		return err
 	}
 	return c.show(v, msg(homeSection), homeSection, func(f frame) templ.Component {
@@ -132,6 +138,12 @@ func (h homeView) bars() []bar {
 		}
 	}
 	return bars
+}
+
+// most returns the number of events of the highest bar of the chart, in words.
+func (h homeView) most() string {
+	most := slices.MaxFunc(h.Activity, func(a, b directory.DayActivity) int { return cmp.Compare(a.Events, b.Events) })
+	return msg("home.most", "Number", atLeast(most.Events, most.Exact))
 }
 
 // activityTotal returns the number of events of all days of the chart.

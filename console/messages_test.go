@@ -96,8 +96,8 @@ func families() map[string][]string {
 			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "restored",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked",
 		},
-		"time.ago-":       {"minutes", "hours", "days", "months"},
-		"time.in-":        {"minutes", "hours", "days", "months"},
+		"time.ago-":       {"minutes", "hours"},
+		"time.in-":        {"minutes", "hours"},
 		"settings.scope-": {string(rolecall.SecondFactorOfNobody), string(rolecall.SecondFactorOfAll), string(rolecall.SecondFactorOfRoles)},
 	}
 	for _, a := range slices.Concat(actions, serviceAccountActions) {

@@ -38,9 +38,9 @@ func (v *pageContext) clock(t rolecall.Time) string {
 	return v.format(rolecall.TimeOf(t.Add(time.Minute-time.Microsecond).Std().Truncate(time.Minute)), "time.clock")
 }
 
-// ago returns the time between the timestamp and now in words, such as "3 days ago" or "in
-// 2 hours". If it is more than a year, ago returns the date. Future timestamps are rounded
-// to the nearest unit.
+// ago returns the time between the timestamp and now in words, such as "3 minutes ago" or
+// "in 2 hours". If it is a day or more, ago returns the date. Future timestamps are rounded
+// to the nearest minute or hour.
 func (v *pageContext) ago(now, t rolecall.Time) string {
 	away := now.Sub(t)
 	future := away < 0
@@ -57,10 +57,6 @@ func (v *pageContext) ago(now, t rolecall.Time) string {
 		count, unit = int(away/time.Minute), "minutes"
 	case away < 24*time.Hour:
 		count, unit = int(away/time.Hour), "hours"
-	case away < 60*24*time.Hour:
-		count, unit = int(away/(24*time.Hour)), "days"
-	case away < 365*24*time.Hour:
-		count, unit = int(away/(30*24*time.Hour)), "months"
 	default:
 		return v.format(t, "time.date")
 	}
@@ -75,10 +71,7 @@ func nearest(d time.Duration) time.Duration {
 	if d = d.Round(time.Minute); d < time.Hour {
 		return d
 	}
-	if d = d.Round(time.Hour); d < 24*time.Hour {
-		return d
-	}
-	return d.Round(24 * time.Hour)
+	return d.Round(time.Hour)
 }
 
 // inputLayout is the format in which browsers send a datetime-local field.

@@ -19,14 +19,14 @@ func TestTimesInWords(t *testing.T) {
 		0:                               "just now",
 		-59 * time.Second:               "just now",
 		-119 * time.Minute:              "1 hour ago",
-		-47 * time.Hour:                 "1 day ago",
-		-300 * 24 * time.Hour:           "10 months ago",
+		-23*time.Hour - 59*time.Minute:  "23 hours ago",
+		-24 * time.Hour:                 "20 Nov 2026",
 		-400 * 24 * time.Hour:           "17 Oct 2025",
 		20 * time.Second:                "in less than a minute",
 		59*time.Minute + 50*time.Second: "in 1 hour",
-		72*time.Hour - time.Second:      "in 3 days",
-		23*time.Hour + 40*time.Minute:   "in 1 day",
-		26 * time.Hour:                  "in 1 day",
+		23*time.Hour + 20*time.Minute:   "in 23 hours",
+		23*time.Hour + 40*time.Minute:   "22 Nov 2026",
+		26 * time.Hour:                  "22 Nov 2026",
 	} {
 		if got := (&pageContext{zone: time.UTC}).ago(now, now.Add(away)); got != want {
 			t.Errorf("%v away is %q, want %q", away, got, want)
