@@ -20,8 +20,8 @@ func (a *Assignment) Live(now Time) bool { return now < a.ExpiresAt }
 
 // AssignmentDraft describes an assignment to create.
 type AssignmentDraft struct {
-	Departments []string // nil: the whole tenant
-	ExpiresAt   *Time
+	Departments []string `json:"departments,omitempty"` // nil: the whole tenant
+	ExpiresAt   *Time    `json:"expiresAt,omitempty"`
 }
 
 // Check validates the draft. It returns nil if the draft is valid.

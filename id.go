@@ -30,6 +30,7 @@ type (
 	APITokenID       = ID[APIToken]
 	ServiceAccountID = ID[ServiceAccount]
 	OperatorKeyID    = ID[OperatorKey]
+	JobID            = ID[Job]
 
 	AnyID = ID[any] // the id of an object whose type follows from the context
 )

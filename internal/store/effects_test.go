@@ -79,18 +79,18 @@ func ignore(any, error) {}
 // uncached are the methods of Tx that change no cached data. They only read, insert rows
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
-	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountInvitations", "CountKeys", "CountMail", "DeletedTenant", "Departments",
-	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HiddenRole", "InstanceKeys", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
+	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Departments",
+	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
-	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
+	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
 
-	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
+	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "UpsertInvitation",
 
-	"BeginPurge", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
-	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser",
-	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "UpsertPendingTOTP", "RenamePasskey",
+	"BeginPurge", "ClaimJob", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
+	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser", "LockJob",
+	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "ReleaseJob", "UpdateJob", "UpsertPendingTOTP", "RenamePasskey",
 	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP",
 }

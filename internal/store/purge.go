@@ -20,6 +20,8 @@ var (
 	purgeAPITokens     = purge("api_tokens", "id", "expires_at <= $2")
 	purgeEvents        = purge("events", "id", "id < $2 order by id")
 	purgeTombstones    = purge("tombstones", "user_id", "deleted_at <= $2")
+	purgeJobResults    = purge("job_results", "job_id, user_id", "recorded_at <= $2")
+	purgeJobs          = purge("jobs", "id", "ended_at > 0 and ended_at <= $2")
 )
 
 // emptyings are the statements that delete the rows of a deleted tenant. Each deletes up
@@ -29,6 +31,7 @@ var emptyings = []string{
 	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),
+	emptyJobQueue, empty("job_results", "job_id, user_id"), empty("jobs", "id"),
 	empty("service_account_roles", "service_account_id, role_id"), empty("service_accounts", "id"), emptyOutbox,
 	empty("passwords", "user_id"), empty("user_words", "word, user_id"), empty("users", "id"), empty("roles", "id"),
 	empty("tombstones", "user_id"), empty("erasures", "user_id"), empty("tenant_guards", "tenant_id"),
@@ -36,6 +39,8 @@ var emptyings = []string{
 
 const (
 	emptyOutbox = `delete from outbox where id in (select id from outbox where tenant = $1 limit $2) returning id`
+
+	emptyJobQueue = `delete from job_queue where id in (select id from job_queue where tenant = $1 limit $2) returning id`
 
 	beginPurge = `update tenants set restores_to = null where id = $1 and status = 'deleted' and updated_at <= $2 returning id`
 
@@ -57,8 +62,8 @@ func empty(table, key string) string {
 
 // PurgeExpired deletes expired rows of the tenant: idempotency keys, sessions and one-time
 // tokens at their expiry, invitations and API tokens 30 days later, tombstones 30 days
-// after the deletion of the user, and events before eventsBefore. It also continues the
-// erasures that are due.
+// after the deletion of the user, jobs that ended more than JobLifetime ago, and events
+// before eventsBefore. It also continues the erasures that are due.
 //
 // PurgeExpired deletes up to limit rows of each kind. It returns the number of rows that
 // it changed. If the number is less than limit, no expired rows are left.
@@ -69,6 +74,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 	}{
 		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now.Add(-rolecall.InvitationKept)}, {purgeOneTimeTokens, now},
 		{purgeAPITokens, now.Add(-keptExpired)}, {purgeEvents, rolecall.FirstID[rolecall.Event](eventsBefore)},
+		{purgeJobResults, now.Add(-rolecall.JobLifetime)}, {purgeJobs, now.Add(-rolecall.JobLifetime)},
 	} {
 		n, err := t.returned(over.statement, t.tenant, over.before, limit)
 		if err != nil {

@@ -20,6 +20,8 @@ const (
 		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
 
+	selectSessionByID = `select ` + sessionColumns + ` from sessions s where s.tenant_id = $1 and s.id = $2`
+
 	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source, client, confirmed_at, second_factor)
 		values ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`
 
@@ -92,6 +94,12 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 		err = rolecall.ErrNotFound
 	}
 	return state, err
+}
+
+// SessionByID returns the session, or ErrNotFound. The session can be expired.
+func (t *Tx) SessionByID(id rolecall.SessionID) (s rolecall.Session, err error) {
+	err = t.row(selectSessionByID, []any{t.tenant, id}, sessionDest(&s)...)
+	return s, err
 }
 
 // InsertSession inserts a session and the hash of its first token, which has the

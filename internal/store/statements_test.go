@@ -34,7 +34,7 @@ func TestEveryStatementNamesTheTenant(t *testing.T) {
 var tableOf = regexp.MustCompile(`(?:^update|from|into|join) ([a-z_]+)`)
 
 // ofInstance are the tables that belong to no tenant.
-var ofInstance = map[string]bool{"tenants": true, "instance_keys": true, "instance_key_fingerprints": true, "attempts": true, "outbox": true, "operator_keys": true, "operator_requests": true}
+var ofInstance = map[string]bool{"tenants": true, "instance_keys": true, "instance_key_fingerprints": true, "attempts": true, "outbox": true, "job_queue": true, "operator_keys": true, "operator_requests": true}
 
 // TestPlaceholdersAreInOrder checks that the placeholders of each statement first appear
 // in the order of their numbers. Some SQLite drivers bind arguments by number, and others
@@ -203,6 +203,7 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		buildJobStatements(t, tx, now)
 		for _, q := range tombstoneQueries(now) {
 			if _, err := tx.Tombstones(q); err != nil {
 				t.Fatal(err)
@@ -347,4 +348,24 @@ func tombstoneQueries(now rolecall.Time) []rolecall.TombstoneQuery {
 		{Limit: 50, Within: rolecall.Everywhere(), Since: now},
 		{Limit: 50, Within: rolecall.Within("Sales", "Support"), Since: now, After: place},
 	}
+}
+
+// buildJobStatements calls the methods that build statements about jobs.
+func buildJobStatements(t *testing.T, tx *Tx, now rolecall.Time) {
+	t.Helper()
+	id := rolecall.NewID[any](now)
+	for _, after := range []*rolecall.Position{nil, {ID: id}} {
+		if _, err := tx.Jobs(rolecall.JobQuery{After: after, Limit: 50}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Jobs(rolecall.JobQuery{Starter: rolecall.UserID(id), After: after, Limit: 50}); err != nil {
+			t.Fatal(err)
+		}
+		for _, outcome := range []rolecall.JobOutcome{"", rolecall.JobUserChanged, rolecall.JobUserRefused} {
+			if _, err := tx.JobResults(rolecall.JobResultQuery{Job: rolecall.JobID(id), Outcome: outcome, After: after, Limit: 50}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tx.InsertJobResults(rolecall.JobID(id), []rolecall.JobResult{{UserID: rolecall.UserID(id)}}, now)
 }

@@ -14,7 +14,7 @@ func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
 		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{},
-		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.AnyID{},
+		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.AnyID{},
 	} {
 		types.RegisterDefaultPgType(id, "uuid")
 	}
@@ -95,6 +95,8 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 		return rolecall.AnyID(id), true
 	case rolecall.OperatorKeyID:
 		return rolecall.AnyID(id), true
+	case rolecall.JobID:
+		return rolecall.AnyID(id), true
 	case rolecall.AnyID:
 		return id, true
 	}
@@ -124,6 +126,8 @@ func targetOf(target any) *rolecall.AnyID {
 	case *rolecall.ServiceAccountID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.OperatorKeyID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.JobID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.AnyID:
 		return id

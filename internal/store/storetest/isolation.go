@@ -100,6 +100,7 @@ func readsNothing(f *fixture, c contents) {
 			"role":            func(tx *store.Tx) error { _, err := tx.RoleByID(c.roles[0].ID); return err },
 			"assignment":      func(tx *store.Tx) error { _, err := tx.Assignment(rolecall.HolderOf(u.ID), c.roles[0].ID); return err },
 			"session":         func(tx *store.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
+			"job":             func(tx *store.Tx) error { _, err := tx.Job(c.job.ID); return err },
 			"key":             func(tx *store.Tx) error { _, err := tx.Key(c.keys[i]); return err },
 			"invitation":      func(tx *store.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
 			"one-time token": func(tx *store.Tx) error {
@@ -171,10 +172,14 @@ func readsNothing(f *fixture, c contents) {
 	same(f, f.owners(), 0)
 }
 
-// readsNoUserAtOnce does the same as readsNothing, for methods that read several ids at
-// once.
+// readsNoUserAtOnce does the same as readsNothing, for jobs and for methods that read
+// several ids at once.
 func readsNoUserAtOnce(f *fixture, c contents) {
 	f.Helper()
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.Session, error) { return tx.SessionByID(c.sessions[0].ID) })
+	f.is(err, rolecall.ErrNotFound)
+	same(f, len(f.jobIDs(rolecall.JobQuery{Limit: 10})), 0)
+	same(f, len(f.jobResults(rolecall.JobResultQuery{Job: c.job.ID, Limit: 10})), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID([]rolecall.UserID{c.users[0].ID}) })), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.ServiceAccount, error) {

@@ -12,6 +12,7 @@ var operatorCases = []testCase{
 		for _, k := range []rolecall.OperatorKey{all, some} {
 			hash := f.putOperatorKey(k)
 			same(f, f.operatorKey(hash), k)
+			same(f, read(f, func(tx *store.Tx) (rolecall.OperatorKey, error) { return tx.OperatorKeyByID(k.ID) }), k)
 			same(f, f.in(rolecall.TenantID{}).operatorKey(hash), k)
 		}
 	}},

@@ -37,6 +37,7 @@ var suite = []struct {
 	{"one-time tokens", oneTimeTokenCases},
 	{"factors", factorCases},
 	{"outbox", outboxCases},
+	{"jobs", jobCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
 	{"lists of events", eventListCases},

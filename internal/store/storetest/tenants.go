@@ -302,6 +302,10 @@ func (f *fixture) fill() contents {
 	gone := f.newUser("Deleted Tomorrow")
 	same(f, f.deleteUser(gone), true)
 	c.deleted = gone
+	c.job = f.newJob(start)
+	f.write(func(tx *store.Tx) {
+		tx.InsertJobResults(c.job.ID, []rolecall.JobResult{{UserID: users[0].ID, Outcome: rolecall.JobUserChanged}}, start)
+	})
 	return c
 }
 
@@ -320,6 +324,7 @@ type contents struct {
 	accounts      []rolecall.ServiceAccount
 	apiTokens     [][]byte // hashes
 	tokenIDs      []rolecall.APITokenID
+	job           rolecall.Job
 }
 
 func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
@@ -341,6 +346,8 @@ type state struct {
 	factors     []rolecall.Factors
 	accounts    []rolecall.ServiceAccount
 	apiTokens   []rolecall.APITokenState
+	jobs        []rolecall.JobID
+	jobResults  []rolecall.JobResult
 }
 
 func (f *fixture) state(c contents) state {
@@ -348,6 +355,7 @@ func (f *fixture) state(c contents) state {
 	s := state{
 		users: f.readAll(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
 		accounts: f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit}),
+		jobs:     f.jobIDs(rolecall.JobQuery{Limit: 10}), jobResults: f.jobResults(rolecall.JobResultQuery{Job: c.job.ID, Limit: 10}),
 	}
 	for _, hash := range c.apiTokens {
 		s.apiTokens = append(s.apiTokens, f.apiToken(hash))
