@@ -97,6 +97,10 @@ const (
 	EventUsersExported     EventType = "users.exported"
 	EventRoleUsersExported EventType = "role.users_exported"
 	EventEventsExported    EventType = "events.exported"
+
+	EventJobStarted  EventType = "job.started"
+	EventJobCanceled EventType = "job.canceled"
+	EventJobEnded    EventType = "job.ended"
 )
 
 // Actor is the user or program that caused an event.
@@ -222,4 +226,8 @@ var eventDescriptions = []EventDescription{
 	{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: []string{"q", "email", "externalId", "department", "status", "role"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
 	{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: []string{"q", "email", "externalId", "department", "status"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
 	{Type: EventEventsExported, Subjects: ofTenant, Written: "events were exported", Members: []string{"type", "actor", "subject", "from", "to"}, After: "the filters of the export"},
+
+	{Type: EventJobStarted, Subjects: ofTenant, Written: "a job that changes many users was started", Members: jobFilterNames, After: "the job, without the search text, which can be personal data", Reason: "the reason that the caller gave"},
+	{Type: EventJobCanceled, Subjects: ofTenant, Written: "a job was canceled", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users"},
+	{Type: EventJobEnded, Subjects: ofTenant, Written: "a job reached its last user, or stopped because the user or program that started it lost the right to it", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users", Reason: "the code of the problem that stopped the job"},
 }

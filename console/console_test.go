@@ -141,6 +141,14 @@ var elsewhere = map[string]string{
 	"AuthsController_refresh":                 "sessions of the console keep their token",
 	"AuthsController_check":                   "a question of applications",
 	"AuthsController_checkAll":                "a question of applications",
+	"JobsController_suspendUsers":             "the console changes up to 100 selected users",
+	"JobsController_resumeUsers":              "the console changes up to 100 selected users",
+	"JobsController_assignRole":               "the console changes up to 100 selected users",
+	"JobsController_unassignRole":             "the console changes up to 100 selected users",
+	"JobsController_listJobs":                 "the console starts no jobs",
+	"JobsController_getJob":                   "the console starts no jobs",
+	"JobsController_listJobResults":           "the console starts no jobs",
+	"JobsController_cancelJob":                "the console starts no jobs",
 }
 
 func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {

@@ -141,6 +141,7 @@ var eventKinds = []eventKind{
 		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
 		rolecall.EventRefused, rolecall.EventMailUndeliverable,
 		rolecall.EventUsersExported, rolecall.EventRoleUsersExported, rolecall.EventEventsExported,
+		rolecall.EventJobStarted, rolecall.EventJobCanceled, rolecall.EventJobEnded,
 	}},
 }
 

@@ -33,6 +33,17 @@ var (
 	RevokeUserToken    = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 )
 
+// The policies for jobs. For each user, a job also evaluates the policy of the change, such as
+// SuspendUser.
+var (
+	StartSuspendJob  = &Policy{Effect: Ends, permission: rolecall.UsersSuspend, also: readsSomeMember, needs: "`users:suspend`, and a permission to read at least one member of users"}
+	StartResumeJob   = &Policy{Effect: Grants, permission: rolecall.UsersSuspend, also: readsSomeMember, needs: "`users:suspend`, and a permission to read at least one member of users"}
+	StartAssignJob   = &Policy{Effect: Grants, permission: rolecall.RolesAssign, also: readsSomeMember, grantsRole: true, needs: "`roles:assign`, and a permission to read at least one member of users"}
+	StartUnassignJob = &Policy{Effect: Removes, permission: rolecall.RolesAssign, also: readsSomeMember, grantsRole: true, needs: "`roles:assign`, and a permission to read at least one member of users"}
+	ReadJobs         = &Policy{Effect: NoEffect, anyone: true, needs: "no permission for jobs that the caller started, and `events:read` in the whole tenant for other jobs"}
+	CancelJob        = &Policy{Effect: NoEffect, anyone: true, needs: "no permission for jobs that the caller started. For other jobs, it needs `events:read` and the permission of the change, both in the whole tenant"}
+)
+
 // The policies for roles, service accounts, events and the tenant.
 var (
 	ReadRoles     = &Policy{Effect: NoEffect, permission: rolecall.RolesRead}

@@ -85,23 +85,30 @@ func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.
 		if err != nil {
 			return nil, err
 		}
-		old, err := tx.Assignment(h, roleID)
-		if err != nil {
-			return nil, err
-		}
-		if err := authz.RequireGrantable(c.Principal, &role, old.Reach, s.now()); err != nil {
-			return nil, err
-		}
-		if err := checkLastOwnerAssignment(tx, h, &old); err != nil {
-			return nil, err
-		}
-		if ok, err := tx.DeleteAssignment(h, roleID); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, rolecall.ErrNotFound
-		}
-		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, audit.AboutHolder(h), &old, nil)
+		return s.unassign(tx, c, h, role)
 	})
+}
+
+// unassign removes the holder's assignment of the role. It returns the event of the change,
+// or ErrNotFound if the holder does not have the role. It writes nothing if it returns an
+// error.
+func (s *Service) unassign(tx *store.Tx, c access.Caller, h rolecall.Holder, role rolecall.Role) (*rolecall.Event, error) {
+	old, err := tx.Assignment(h, role.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := authz.RequireGrantable(c.Principal, &role, old.Reach, s.now()); err != nil {
+		return nil, err
+	}
+	if err := checkLastOwnerAssignment(tx, h, &old); err != nil {
+		return nil, err
+	}
+	if ok, err := tx.DeleteAssignment(h, role.ID); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, rolecall.ErrNotFound
+	}
+	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, audit.AboutHolder(h), &old, nil)
 }
 
 // assignable returns the role with the id if the policy allows the caller to change the
@@ -131,7 +138,7 @@ func checkLastOwnerAssignment(tx *store.Tx, h rolecall.Holder, a *rolecall.Assig
 
 // assign assigns the role to the holder, or replaces the holder's assignment of this role.
 // It returns the new assignment, whether the holder had no unexpired assignment before, and
-// the event of the change.
+// the event of the change. It writes nothing if it returns an error.
 func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
 	now := s.now()
 	a = rolecall.Assignment{
@@ -193,4 +200,25 @@ func assignmentValue(a *rolecall.Assignment) ([]byte, error) {
 		value.ExpiresAt = &a.ExpiresAt
 	}
 	return json.Marshal(value)
+}
+
+// policyFor returns the policy ofAccount if the holder is a service account, and ofUser if
+// the holder is a user.
+func policyFor(h rolecall.Holder, ofUser, ofAccount *authz.Policy) *authz.Policy {
+	if h.IsAccount {
+		return ofAccount
+	}
+	return ofUser
+}
+
+// authorizeHolder checks whether the policy allows the caller to perform the operation on
+// the holder. It returns ErrNotFound if the holder does not exist or is not visible to the
+// caller.
+func (s *Service) authorizeHolder(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) (err error) {
+	if h.IsAccount {
+		_, _, err = s.authorizedAccount(tx, c, policy, h.ServiceAccountID())
+	} else {
+		_, _, err = s.access.AuthorizedUser(tx, c, policy, h.UserID())
+	}
+	return err
 }

@@ -1,6 +1,6 @@
 // Package directory has the operations of administrators on users, roles, assignments,
 // service accounts, API tokens, invitations, deleted users, tenants and operator keys. It
-// also lists events, and summarizes users and tenants.
+// also runs jobs, lists events, and summarizes users and tenants.
 //
 // Methods authorize their caller by the policies of authz. Most methods for operators are
 // an exception: the code that calls them checks the policy, and the method only checks
@@ -32,13 +32,14 @@ type Service struct {
 	invalidation *invalidation.Table
 	outbox       *outbox.Outbox
 	tenants      *tenantCache
+	newJob       chan struct{} // signals a new job to RunJobs
 }
 
 // New returns a Service that uses the database and the other dependencies of a.
 func New(a *access.Service) *Service {
 	return &Service{
 		access: a, store: a.Store, now: a.Now, log: a.Log, limiter: a.Limiter, invalidation: a.Invalidation, outbox: a.Outbox,
-		tenants: newTenantCache(),
+		tenants: newTenantCache(), newJob: make(chan struct{}, 1),
 	}
 }
 

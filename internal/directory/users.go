@@ -401,25 +401,33 @@ func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.
 	if err := authz.SuspendUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
-	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			if user, err = s.protectedUser(tx, c, authz.SuspendUser, id, nil); err != nil || user.Status == rolecall.UserSuspended {
-				return nil, err
-			}
-			event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserSuspended, reason)
-			if err != nil {
-				return nil, err
-			}
-			if event != nil {
-				return event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
-			}
-		}
-		return nil, rolecall.ErrUnavailable
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
+		user, event, err = s.suspendUser(tx, c, id, reason)
+		return event, err
 	})
 	if err != nil {
 		return rolecall.User{}, err
 	}
 	return user, nil
+}
+
+// suspendUser suspends the user in the transaction. It returns the event of the change, or
+// nil if the user is suspended already. It writes nothing if it returns an error.
+func (s *Service) suspendUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
+	for range access.MaxRetries {
+		user, err := s.protectedUser(tx, c, authz.SuspendUser, id, nil)
+		if err != nil || user.Status == rolecall.UserSuspended {
+			return user, nil, err
+		}
+		event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserSuspended, reason)
+		if err != nil {
+			return user, nil, err
+		}
+		if event != nil {
+			return user, event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
+		}
+	}
+	return rolecall.User{}, nil, rolecall.ErrUnavailable
 }
 
 // ResumeUser resumes a suspended user, who can then sign in again. A user without a
@@ -429,25 +437,33 @@ func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.U
 	if err := authz.ResumeUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
-	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			if user, _, err = s.access.AuthorizedUser(tx, c, authz.ResumeUser, id); err != nil || user.Status != rolecall.UserSuspended {
-				return nil, err
-			}
-			status := rolecall.UserActive
-			if hash, err := tx.PasswordHash(id); err != nil {
-				return nil, err
-			} else if hash == "" {
-				status = rolecall.UserPending
-			}
-			if event, err := s.access.ChangeStatus(tx, c, &user, status, reason); err != nil || event != nil {
-				return event, err
-			}
-		}
-		return nil, rolecall.ErrUnavailable
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
+		user, event, err = s.resumeUser(tx, c, id, reason)
+		return event, err
 	})
 	if err != nil {
 		return rolecall.User{}, err
 	}
 	return user, nil
+}
+
+// resumeUser resumes the user in the transaction. It returns the event, or nil if the user is not
+// suspended. It writes nothing if it returns an error.
+func (s *Service) resumeUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
+	for range access.MaxRetries {
+		user, _, err := s.access.AuthorizedUser(tx, c, authz.ResumeUser, id)
+		if err != nil || user.Status != rolecall.UserSuspended {
+			return user, nil, err
+		}
+		status := rolecall.UserActive
+		if hash, err := tx.PasswordHash(id); err != nil {
+			return user, nil, err
+		} else if hash == "" {
+			status = rolecall.UserPending
+		}
+		if event, err := s.access.ChangeStatus(tx, c, &user, status, reason); err != nil || event != nil {
+			return user, event, err
+		}
+	}
+	return rolecall.User{}, nil, rolecall.ErrUnavailable
 }

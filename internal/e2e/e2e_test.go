@@ -25,6 +25,7 @@ var suites = []suite{
 	{"conditional", testConditional},
 	{"lists", testLists},
 	{"exports", testExports},
+	{"jobs", testJobs},
 	{"reach", testReach},
 	{"tenants", testTenants},
 	{"matrix", testMatrix},

@@ -48,6 +48,15 @@ var effects = map[string]string{
 
 	"InvitationsController_listInvitations": changesNothing,
 
+	"JobsController_suspendUsers":   endsAccess,
+	"JobsController_resumeUsers":    grantsAccess,
+	"JobsController_assignRole":     grantsAccess,
+	"JobsController_unassignRole":   removesForGood,
+	"JobsController_listJobs":       changesNothing,
+	"JobsController_getJob":         changesNothing,
+	"JobsController_listJobResults": changesNothing,
+	"JobsController_cancelJob":      changesNothing, // users that the job has changed stay changed
+
 	"RolesController_listRoles":     changesNothing,
 	"RolesController_createRole":    grantsAccess,
 	"RolesController_getRole":       changesNothing,

@@ -28,6 +28,7 @@ func Document() *huma.OpenAPI {
 		},
 		Tags: []*huma.Tag{
 			{Name: "Users", Description: "People of a tenant."},
+			{Name: "Jobs", Description: "Changes of all users that match a filter, in the background."},
 			{Name: "Invitations", Description: "Invitations that were not accepted and have not expired."},
 			{Name: "Roles", Description: "Named sets of permissions, and the users who have them."},
 			{Name: "Access", Description: "Who has a permission, and through which roles."},
@@ -67,7 +68,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrNotFound, web.ErrUnknownPath,
 	web.ErrMethodNotAllowed, web.ErrNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
-	rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts,
+	rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts, rolecall.ErrTooManyJobs,
 	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrUserPending,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,

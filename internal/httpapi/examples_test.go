@@ -152,6 +152,16 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	as("POST", "/auths/totp", "")
 	s.owner = as("POST", "/auths/confirm", `{"password":"`+ownerPassword+`"}`).sessionCookie()
 
+	job := as("POST", "/jobs/suspend-users", `{"users":{"department":"Sales"},"reason":"The office closes"}`).id(t)
+	s.runJob()
+	as("GET", "/jobs", "")
+	as("GET", "/jobs/"+job, "")
+	as("GET", "/jobs/"+job+"/results", "")
+	as("POST", "/jobs/"+job+"/cancel", "")
+	as("POST", "/jobs/resume-users", `{"users":{"status":"suspended"},"reason":"The office opens again"}`)
+	as("POST", "/jobs/assign-role", `{"users":{"department":"Sales"},"roleId":"`+role+`","reach":{"departments":["Sales"]},"expiresAt":"2999-12-31T00:00:00Z"}`)
+	as("POST", "/jobs/unassign-role", `{"users":{"role":"`+role+`"},"roleId":"`+role+`"}`)
+
 	operator := func(method, path, body string, headers ...string) reply {
 		t.Helper()
 		return done(s.request(method, "/operator/tenants"+path, body, append([]string{"X-Tenant-Schema", "", "Authorization", s.operators[0]}, headers...)...))
@@ -164,6 +174,18 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	tag := operator("GET", "/globex", "").Header.Get("Etag")
 	operator("DELETE", "/globex", "", "If-Match", tag)
 	operator("POST", "/globex/restore", `{"reason":"It was deleted by mistake"}`)
+}
+
+// runJob runs the job that has been due for the longest time to its end.
+func (s *testServer) runJob() {
+	s.t.Helper()
+	claimed, err := s.node.Directory.ClaimJob(s.t.Context())
+	for more := true; more && err == nil; {
+		more, err = s.node.Directory.StepJob(s.t.Context(), claimed)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // TestExamplesOfSecondFactors records examples of the operations on authenticator apps, recovery

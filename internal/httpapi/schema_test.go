@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
@@ -56,6 +57,8 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"CreatePasskey.name":         {1, rolecall.PasskeyNameMax},
 		"UpdatePasskey.name":         {1, rolecall.PasskeyNameMax},
 		"PermissionCheck.department": {1, rolecall.DepartmentMax},
+		"JobUsers.department":        {1, rolecall.DepartmentMax},
+		"JobUsers.q":                 {1, operation.SearchLength},
 		"CreateUser.name":            name,
 		"UpdateUser.name":            name,
 		"TenantOwner.name":           name,

@@ -46,8 +46,18 @@ var types = &operation.Types{
 		reflect.TypeFor[rolecall.APITokenDraft]():       {"CreateAPIToken", "A new API token."},
 		reflect.TypeFor[tenantDraft]():                  {"CreateTenant", "A new tenant and its first owner, who is invited."},
 		reflect.TypeFor[ownerDraft]():                   {"TenantOwner", "The first owner of a tenant."},
+		reflect.TypeFor[jobUsers]():                     {"JobUsers", "Selects the users of a job. Without members, it selects all users."},
+		reflect.TypeFor[statusJob]():                    {"StartStatusJob", "The users to suspend or to resume."},
+		reflect.TypeFor[assignJob]():                    {"StartAssignJob", "The users and the role to assign to them."},
+		reflect.TypeFor[unassignJob]():                  {"StartUnassignJob", "The users and the role to remove from them."},
 
 		// Responses.
+		reflect.TypeFor[jobBody]():                                   {"Job", "A change of all users that match a filter, in the background."},
+		reflect.TypeFor[jobFilterBody]():                             {"JobFilter", "The filter of a job, without the text of its search."},
+		reflect.TypeFor[jobStarter]():                                {"JobStarter", "The principal who started a job."},
+		reflect.TypeFor[jobResultBody]():                             {"JobResult", "The outcome of a job for one user."},
+		reflect.TypeFor[operation.Page[jobBody]]():                   {"JobPage", "A page of jobs."},
+		reflect.TypeFor[operation.Page[jobResultBody]]():             {"JobResultPage", "A page of results."},
 		reflect.TypeFor[shownUser]():                                 {"User", "A user. Members that the caller may not read are absent."},
 		reflect.TypeFor[userPage]():                                  {"UserPage", "A page of users."},
 		reflect.TypeFor[restoredUser]():                              {"RestoredUser", "A user who was deleted and is restored. The user needs an invitation to sign in."},
@@ -126,6 +136,8 @@ var types = &operation.Types{
 		reflect.TypeFor[reachBody]():          reflect.TypeFor[reachDraft](),
 		reflect.TypeFor[permissionChecks]():   reflect.TypeFor[[]permissionCheck](),
 		reflect.TypeFor[credential]():         reflect.TypeFor[jsontext.Value](),
+		reflect.TypeFor[jobFilter]():          reflect.TypeFor[jobUsers](),
+		reflect.TypeFor[jobRole]():            reflect.TypeFor[rolecall.RoleID](),
 	},
 	OnlyID: map[reflect.Type]bool{
 		reflect.TypeFor[shownUser]():               true,
@@ -140,6 +152,7 @@ var types = &operation.Types{
 		reflect.TypeFor[includeValue]():    includeSchema,
 		reflect.TypeFor[timeZoneValue]():   timeZoneSchema,
 		reflect.TypeFor[reasonText]():      reasonSchema,
+		reflect.TypeFor[jobSearch]():       searchSchema,
 		reflect.TypeFor[base64Text]():      base64Schema,
 		reflect.TypeFor[passkeyIDValue]():  passkeyIDSchema,
 		reflect.TypeFor[settingsBody]():    settingsSchema,
@@ -174,6 +187,10 @@ func departmentSchema(s *operation.Schemas, _ string) *huma.Schema {
 
 func reasonSchema(*operation.Schemas, string) *huma.Schema {
 	return operation.OrNull(operation.Bounded(0, reasonMax))
+}
+
+func searchSchema(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(operation.SearchLength)}
 }
 
 func base64Schema(*operation.Schemas, string) *huma.Schema {

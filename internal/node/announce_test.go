@@ -85,6 +85,11 @@ var mutations = []struct {
 	{"SuspendUser", "", true, func(f *fixture, s subject) func() error {
 		return func() error { return errorOf(f.Directory.SuspendUser(f.Context(), f.owner, s.user.ID, "")) }
 	}},
+	{"StepJob", "", true, func(f *fixture, s subject) func() error {
+		f.startJob(f.owner, directory.JobDraft{Action: rolecall.JobSuspend, Filter: rolecall.JobFilter{Words: rolecall.Words(s.name), Role: s.role.ID}})
+		claimed := f.claimJob(f.Node)
+		return func() error { return errorOf(f.Directory.StepJob(f.Context(), claimed)) }
+	}},
 	{"ResumeUser", "", true, func(f *fixture, s subject) func() error {
 		f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, s.user.ID, "")))
 		return func() error { return errorOf(f.Directory.ResumeUser(f.Context(), f.owner, s.user.ID, "")) }
@@ -357,11 +362,11 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 
 // harmless are the methods that change no cached data.
 var harmless = []string{
-	"Access", "Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
+	"Access", "Assignments", "AuthenticateOperator", "BeginEnrolment", "CancelJob", "CheckLink", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
-	"Invitations", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
-	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "ServiceAccount",
-	"ServiceAccountActions", "ServiceAccounts", "Summary", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
+	"Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
+	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
+	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
 	"Users",
 }
 

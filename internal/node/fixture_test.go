@@ -184,9 +184,7 @@ func (f *fixture) node() *node.Node {
 func (f *fixture) watchingNode() *node.Node {
 	f.Helper()
 	db := &watchedDatabase{Database: f.open(), told: make(chan struct{})}
-	peer := node.New(db, access.Options{
-		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
-	})
+	peer := node.New(db, f.options())
 	ctx, stop := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- peer.Run(ctx) }()
@@ -224,9 +222,14 @@ func (w notedWatcher) CaughtUp(lag time.Duration) {
 // nodeWith returns a node like that of node, but password hashes have the given cost.
 func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 	f.hashes = secret.NewPasswords(cost, 4, 1000)
-	return node.New(f.db, access.Options{
+	return node.New(f.db, f.options())
+}
+
+// options returns the options of all nodes.
+func (f *fixture) options() access.Options {
+	return access.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
-	})
+	}
 }
 
 // ok stops the test if err is not nil.

@@ -22,12 +22,13 @@ const (
 )
 
 // Run does the background work of the node until ctx ends. It watches the store, sends
-// mail, writes counted refusals as events every second, finishes the deletion of roles,
-// and purges expired data in batches of limited size.
+// mail, runs jobs, writes counted refusals as events every second, finishes the deletion of
+// roles, and purges expired data in batches of limited size.
 func (n *Node) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
 	background.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
+	background.Go(func() { n.Directory.RunJobs(ctx) })
 	background.Go(func() { n.finishDeletions(ctx) })
 	background.Go(func() { n.purgeRepeatedly(ctx) })
 	defer background.Wait()

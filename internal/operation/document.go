@@ -222,7 +222,7 @@ func (d *describer) schema(p *parameter) *huma.Schema {
 	case reflect.TypeFor[IfMatch](), reflect.TypeFor[IfNoneMatch]():
 		return &huma.Schema{Type: "string", Pattern: tagsPattern}
 	case reflect.TypeFor[Search]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength), Pattern: searchPattern}
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(SearchLength), Pattern: searchPattern}
 	case reflect.TypeFor[Order]():
 		var orders []string
 		for by := range strings.SplitSeq(p.field.Tag.Get("order"), ",") {

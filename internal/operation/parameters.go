@@ -216,10 +216,12 @@ type (
 	TenantName string
 )
 
+// SearchLength is the maximum length of a search text, in code points.
+const SearchLength = 200
+
 const (
-	keyLength    = 255
-	searchLength = 200
-	searchWords  = 8
+	keyLength   = 255
+	searchWords = 8
 )
 
 // SetParameter parses the limit. A limit above rolecall.MaxLimit counts as rolecall.MaxLimit.
@@ -259,7 +261,7 @@ func (c *Cursor) SetParameter(text string) (code, detail string) {
 
 // SetParameter splits the text into words.
 func (w *Search) SetParameter(text string) (code, detail string) {
-	if n := utf8.RuneCountInString(text); n < 1 || n > searchLength {
+	if n := utf8.RuneCountInString(text); n < 1 || n > SearchLength {
 		return "length", "must have 1 to 200 characters"
 	}
 	*w = rolecall.Words(text)

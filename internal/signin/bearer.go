@@ -31,11 +31,9 @@ func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant
 	} else if !ok {
 		return nil, rolecall.ErrUnauthenticated
 	}
-	switch p := e.principal; {
-	case p.User.Status != rolecall.UserActive || !p.Token.Live(s.now()):
+	switch {
+	case !access.AcceptsToken(e.principal, e.guarded, s.now()):
 		return nil, rolecall.ErrUnauthenticated
-	case p.Kind == authz.PrincipalUser && !e.guarded && tenant.Settings.SecondFactor.Demands(p.Assignments, s.now()):
-		return nil, rolecall.ErrUnauthenticated // the user could not sign in either
 	case tenant.Status == rolecall.TenantSuspended:
 		return nil, rolecall.ErrTenantSuspended
 	}

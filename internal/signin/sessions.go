@@ -65,11 +65,8 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 		return nil, err
 	}
 	now := s.now()
-	settings := tenant.Settings.For(e.principal.Assignments, now)
-	switch session := &e.principal.Session; {
-	case e.principal.User.Status != rolecall.UserActive || !session.Live(now, settings):
-		return nil, rolecall.ErrNotFound
-	case !session.SecondFactor && settings.RequireFactor():
+	switch {
+	case !access.AcceptsSession(e.principal, now):
 		return nil, rolecall.ErrNotFound
 	case e.token.RetiredAt != rolecall.Never && now >= e.token.RetiredAt.Add(tenant.Settings.Grace()):
 		return nil, s.endReused(ctx, e)
