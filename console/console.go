@@ -104,6 +104,7 @@ func (c *console) pages() []page {
 		c.usersPages(),
 		c.newUserPages(),
 		c.selectedPages(),
+		c.jobPages(),
 		c.userPages(),
 		c.editPages(),
 		c.actionPages(),

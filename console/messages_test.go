@@ -124,6 +124,14 @@ func families() map[string][]string {
 			all[permissionPrefix] = append(all[permissionPrefix], p.String())
 		}
 	}
+	for i := range bulkActions {
+		all[bulkActions[i].key+"."] = append(all[bulkActions[i].key+"."], "title-at-least")
+	}
+	for _, action := range []rolecall.JobAction{rolecall.JobSuspend, rolecall.JobResume, rolecall.JobAssignRole, rolecall.JobUnassignRole} {
+		all["jobs."] = append(all["jobs."], string(action)+"-title")
+	}
+	all["jobs.problem-"] = []string{"unauthenticated", "permission-denied", "beyond-own-permissions", "field-not-readable", "validation", "not-found", "internal", "other"}
+	all["jobs.refused-"] = []string{"permission-denied", "beyond-own-permissions", "last-owner", "other"}
 	for _, w := range settingTexts {
 		all[w.key+"."] = []string{"label", "detail"}
 		if w.weakens {

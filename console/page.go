@@ -34,6 +34,7 @@ var fragments = map[string][]any{
 	"dialog":  {"dialog"},
 	"confirm": {"dialog"},
 	"found":   {"found"},
+	"job":     {"job"},
 }
 
 // show writes the page. If the request asks for one fragment, show writes only this
@@ -292,6 +293,7 @@ type question struct {
 	back        string          // the address of the page below the dialog
 	destructive bool            // the action removes something
 	answers     string          // the code of a problem that the user resolves by confirming
+	address     string          // where the form is sent; empty: the address of the page
 }
 
 // newKey returns the idempotency key of a form. The key stays the same when the form is sent

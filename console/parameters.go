@@ -25,6 +25,7 @@ type parameters struct {
 	tokenID   rolecall.APITokenID
 	sessionID rolecall.SessionID
 	passkeyID []byte
+	jobID     rolecall.JobID
 
 	limit      int // of the query, like all further fields
 	cursor     string
@@ -64,6 +65,7 @@ func readersOf(path string) (readers []pathReader) {
 		{"/users/{id}", "id", func(p *parameters, text string) bool { return readID(&p.userID, text) }},
 		{"/roles/{id}", "id", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
 		{"/service-accounts/{id}", "id", func(p *parameters, text string) bool { return readID(&p.accountID, text) }},
+		{"/jobs/{id}", "id", func(p *parameters, text string) bool { return readID(&p.jobID, text) }},
 		{"/{roleId}", "roleId", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
 		{"/{tokenId}", "tokenId", func(p *parameters, text string) bool { return readID(&p.tokenID, text) }},
 		{"/{sessionId}", "sessionId", func(p *parameters, text string) bool { return readID(&p.sessionID, text) }},
@@ -161,13 +163,18 @@ func (v *pageContext) readQuery() {
 	if zone, ok := timezone.Load(v.request.URL.Query().Get(fieldTimeZone)); ok {
 		v.dayZone = zone // before the days in the query are read
 	}
+	v.readParameters(v.page.query, v.request.URL.RawQuery)
+}
+
+// readParameters reads the known parameters of the query, and adds the field errors.
+func (v *pageContext) readParameters(known []parameter, query string) {
 	var seen uint32
 	var unknown rolecall.FieldErrors
-	for pair := range strings.SplitSeq(v.request.URL.RawQuery, "&") {
+	for pair := range strings.SplitSeq(query, "&") {
 		name, text, _ := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(name)
 		text, textErr := url.QueryUnescape(text)
-		i := slices.IndexFunc(v.page.query, func(p parameter) bool { return p.name == name })
+		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == name })
 		if i < 0 {
 			continue
 		}
@@ -179,7 +186,7 @@ func (v *pageContext) readQuery() {
 		case seen&(1<<i) != 0:
 			fault.Code, fault.Detail = "repeated", msg("problem.repeated")
 		default:
-			fault.Code, fault.Detail = v.page.query[i].read(&v.parameters, text)
+			fault.Code, fault.Detail = known[i].read(&v.parameters, text)
 		}
 		seen |= 1 << i
 		switch fault.Code {
@@ -406,7 +413,7 @@ func (v *pageContext) listDigest() []byte {
 		order = "-" + order
 	}
 	return secret.Digest(
-		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:],
+		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:], p.jobID[:],
 		[]byte(order), []byte(p.email), []byte(p.externalID), []byte(p.department), []byte(p.status),
 		p.holds[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
 		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()),

@@ -195,18 +195,21 @@ const selectedMax = 100
 // bulkAction is an action on the selected users. It calls the same service method for each
 // user.
 type bulkAction struct {
-	path        string // the path after the address of the selected users
-	operation   string
-	key         string          // the prefix of its message keys
-	policies    []*authz.Policy // the policies that must allow the caller
-	destructive bool
-	gives       bool // the form has fields for an assignment; otherwise it has a field for a reason
-	do          func(*console, *pageContext, rolecall.UserID) error
+	path         string // the path after the address of the selected users
+	operation    string
+	key          string          // the prefix of its message keys
+	policies     []*authz.Policy // the policies that must allow the caller
+	job          rolecall.JobAction
+	jobOperation string // the operation that starts the job for all matching users
+	destructive  bool
+	gives        bool // the form has fields for an assignment; otherwise it has a field for a reason
+	do           func(*console, *pageContext, rolecall.UserID) error
 }
 
 var bulkActions = []bulkAction{
 	{
 		path: "/give-role", operation: "UsersController_assignRole", key: "bulk.assign", gives: true,
+		job: rolecall.JobAssignRole, jobOperation: "JobsController_assignRole",
 		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
@@ -218,14 +221,14 @@ var bulkActions = []bulkAction{
 	},
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", key: "bulk.suspend", policies: []*authz.Policy{authz.SuspendUser}, destructive: true,
-
+		job: rolecall.JobSuspend, jobOperation: "JobsController_suspendUsers",
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.directory.SuspendUser, v, id)
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", key: "bulk.resume", policies: []*authz.Policy{authz.ResumeUser},
-
+		job: rolecall.JobResume, jobOperation: "JobsController_resumeUsers",
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.directory.ResumeUser, v, id)
 		},
@@ -298,12 +301,12 @@ func (c *console) selectedView(v *pageContext, a *bulkAction) (view selectedView
 
 // askSelected shows the confirmation page of the action.
 func (c *console) askSelected(v *pageContext, a *bulkAction) error {
-	view, err := c.selectedView(v, a)
-	if err == nil && a.gives {
-		view.roles, err = c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	if v.request.URL.Query().Has(fieldAll) {
+		return c.askMatching(v, a)
 	}
-	if err == nil && a.gives {
-		view.departments, err = c.directory.Departments(v.ctx, v.call)
+	view, err := c.selectedView(v, a)
+	if err == nil {
+		err = c.roleChoices(v, &view)
 	}
 	if err != nil {
 		return err
@@ -315,6 +318,18 @@ func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 		}
 		return selectedDialog(view)
 	})
+}
+
+// roleChoices loads the roles and departments that the form of an assignment offers.
+func (c *console) roleChoices(v *pageContext, view *selectedView) (err error) {
+	if !view.gives {
+		return nil
+	}
+	view.roles, err = c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	if err == nil {
+		view.departments, err = c.directory.Departments(v.ctx, v.call)
+	}
+	return err
 }
 
 // actOnSelected performs the action on the selected users, one after the other. If the form

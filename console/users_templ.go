@@ -106,7 +106,7 @@ func usersPage(l usersView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tabs(l.frame, msg("nav.lists-of-users"), userLists).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tabs(l.frame, msg("nav.lists-of-users"), l.userLists()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

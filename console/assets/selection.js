@@ -18,8 +18,12 @@ function keep(form) {
   const whole = form.querySelector("[data-select-all]");
   whole.checked = checked === all.length;
   whole.indeterminate = checked > 0 && checked < all.length;
-  const text = words.rowsSelected[plurals.select(selected.length)] ?? words.rowsSelected.other;
+  const matching = form.querySelector("[data-select-matching]");
+  if (matching && !whole.checked) matching.checked = false;
+  const text = matching?.checked ? words.allSelected : words.rowsSelected[plurals.select(selected.length)] ?? words.rowsSelected.other;
   for (const place of form.querySelectorAll("[data-selected]")) place.textContent = text.replace("{Count}", selected.length);
+  const count = document.getElementById("count")?.textContent.trim();
+  for (const place of form.querySelectorAll("[data-matching]")) place.textContent = count && "(" + count + ")";
 }
 
 /**

@@ -13,6 +13,9 @@ const forms = {
   "/users/selected/give-role": "/users/selected/give-role?user={active}&user={pending}",
   "/users/selected/suspend": "/users/selected/suspend?user={active}&user={pending}",
   "/users/selected/resume": "/users/selected/resume?user={active}&user={pending}",
+  "/users/all/give-role": "/users/all/give-role?return=%2Fusers",
+  "/users/all/suspend": "/users/all/suspend?return=%2Fusers",
+  "/users/all/resume": "/users/all/resume?return=%2Fusers",
   "/users/{id}/edit": "/users/{active}/edit",
   "/users/{id}/resume": "/users/{suspended}/resume",
   "/users/{id}/email": "/users/{active}/email",
@@ -32,7 +35,7 @@ const forms = {
 
 /**
  * withoutInput maps the forms that have no input, or only secrets as input, to addresses. A form with
- * an empty address is skipped, because it needs a passkey or another second factor.
+ * an empty address is skipped, because it needs a passkey, another second factor or a job.
  */
 const withoutInput = {
   "/account/password": "/account/password",
@@ -41,6 +44,7 @@ const withoutInput = {
   "/account/app/remove": "/account/app/remove",
   "/account/recovery-codes": "/account/recovery-codes",
   "/account/passkeys/add": "",
+  "/jobs/{id}/cancel": "",
   "/account/passkeys/{passkeyId}/remove": "",
   "/users/{id}/invite": "/users/{pending}/invite",
   "/users/{id}/password-reset": "/users/{active}/password-reset",

@@ -1,0 +1,288 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
+)
+
+func (c *console) jobPages() []page {
+	pages := []page{
+		{path: "/{tenant}/jobs", operation: "JobsController_listJobs", query: pageParameters, show: c.showJobs},
+		{path: "/{tenant}/jobs/{id}", operation: "JobsController_getJob", query: pageParameters, show: c.showJob},
+		{path: "/{tenant}/jobs/{id}/cancel", operation: "JobsController_cancelJob", show: c.askCancel, act: c.cancelJob},
+	}
+	for i := range bulkActions {
+		a := &bulkActions[i]
+		pages = append(pages, page{
+			path: "/{tenant}/users/all" + a.path, operation: a.jobOperation, needsKey: true,
+			show: func(v *pageContext) error { return c.askMatching(v, a) },
+			act:  func(v *pageContext) error { return c.startJob(v, a) },
+		})
+	}
+	return pages
+}
+
+// fieldAll is the checkbox of a list that selects all users that match, on all pages.
+const fieldAll = "all"
+
+// matchingView is the data of the confirmation page for all users that match the filter of a list.
+type matchingView struct {
+	selectedView
+	total rolecall.Total
+}
+
+// readMatching reads the filter from the address of the list to return to.
+func (v *pageContext) readMatching() error {
+	tail, err := url.Parse(frame{pageContext: v}.returnTail())
+	if err != nil || tail.Path != "/users" {
+		return rolecall.ErrMalformed.With(msg("jobs.no-list"))
+	}
+	v.readParameters(exportedUsersQuery, tail.RawQuery)
+	if v.faults != nil {
+		return rolecall.ErrMalformed.WithFieldErrors(v.faults...)
+	}
+	return nil
+}
+
+// askMatching shows the confirmation page of the action, with the number of users that match.
+func (c *console) askMatching(v *pageContext, a *bulkAction) error {
+	if err := v.readMatching(); err != nil {
+		return err
+	}
+	view := matchingView{selectedView: selectedView{bulkAction: a}}
+	listing := v.userListing()
+	listing.After, listing.Limit, listing.Count = nil, 1, true
+	page, err := c.directory.Users(v.ctx, v.call, listing)
+	if err == nil {
+		view.total = *page.Total
+		err = c.roleChoices(v, &view.selectedView)
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(v, msg(a.key+".label"), usersSection, func(f frame) templ.Component {
+		view.frame = f
+		return matchingDialog(view)
+	})
+}
+
+// startJob starts the job, and redirects to its page.
+func (c *console) startJob(v *pageContext, a *bulkAction) (err error) {
+	if err := v.readMatching(); err != nil {
+		return err
+	}
+	l := v.userListing()
+	draft := directory.JobDraft{
+		Action: a.job, Filter: rolecall.JobFilter{Words: l.Words, Status: l.Status, Department: l.Department, Role: l.Role},
+	}
+	if a.gives {
+		draft.RoleID, draft.Assignment, err = givenRole(v)
+	} else {
+		draft.Reason, err = v.reason()
+	}
+	if err != nil {
+		return err
+	}
+	started, err := c.directory.StartJob(v.ctx, v.call, v.key(), draft)
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.path("/jobs/" + started.Value.ID.String()))
+}
+
+// title returns the title of the dialog.
+func (m matchingView) title() string {
+	if m.total.Exact {
+		return msg(m.key+".title", "Count", m.total.Count)
+	}
+	return msg(m.key+".title-at-least", "Count", m.total.Count)
+}
+
+// jobsView is the data of the list of jobs.
+type jobsView struct {
+	frame
+	pageLinks
+	page  rolecall.Page[rolecall.Job]
+	names names
+}
+
+func (c *console) showJobs(v *pageContext) (err error) {
+	list := jobsView{}
+	if v.faults == nil {
+		if list.page, err = c.directory.Jobs(v.ctx, v.call, v.after, v.limit); err != nil {
+			return err
+		}
+	}
+	var ids []rolecall.AnyID
+	for i := range list.page.Items {
+		ids = append(ids, rolecall.AnyID(list.page.Items[i].Starter.ID))
+	}
+	if list.names, err = c.namesOf(v, ids); err != nil {
+		return err
+	}
+	return c.show(v, msg("nav.jobs"), usersSection, func(f frame) templ.Component {
+		list.frame = f
+		list.pageLinks = f.pagesOf(nil, list.page.Next)
+		return jobsPage(list)
+	})
+}
+
+// jobView is the data of the page of a job.
+type jobView struct {
+	frame
+	pageLinks
+	job     rolecall.Job
+	refused []rolecall.JobResult
+	names   names
+	role    string // name of the role to assign
+	filter  string // name of the role of the filter
+}
+
+func (c *console) showJob(v *pageContext) (err error) {
+	view := jobView{}
+	if view.job, err = c.directory.Job(v.ctx, v.call, v.jobID); err != nil {
+		return err
+	}
+	ids := []rolecall.AnyID{rolecall.AnyID(view.job.Starter.ID)}
+	var next *rolecall.Position
+	if v.faults == nil && view.job.Counts.Refused > 0 {
+		page, err := c.directory.JobResults(v.ctx, v.call, rolecall.JobResultQuery{Job: v.jobID, Outcome: rolecall.JobUserRefused, After: v.after, Limit: v.limit})
+		if err != nil {
+			return err
+		}
+		view.refused, next = page.Items, page.Next
+	}
+	for _, r := range view.refused {
+		ids = append(ids, rolecall.AnyID(r.UserID))
+	}
+	if view.names, err = c.namesOf(v, ids); err != nil {
+		return err
+	}
+	if view.role, err = c.roleNamed(v, view.job.RoleID); err != nil {
+		return err
+	}
+	if view.filter, err = c.roleNamed(v, view.job.Filter.Role); err != nil {
+		return err
+	}
+	return c.show(v, msg(jobKey(&view.job, "title")), usersSection, func(f frame) templ.Component {
+		view.frame = f
+		view.pageLinks = f.pagesOf(nil, next)
+		return jobPage(view)
+	})
+}
+
+// roleNamed returns the name of the role, or a placeholder if it was deleted or the caller may not
+// read it. It is empty for no role.
+func (c *console) roleNamed(v *pageContext, id rolecall.RoleID) (string, error) {
+	f := frame{pageContext: v}
+	if id.IsZero() {
+		return "", nil
+	}
+	if authz.ReadRoles.Authorize(v.call.Principal) != nil {
+		return f.missingRole(), nil
+	}
+	role, err := c.directory.Role(v.ctx, v.call, id)
+	if rolecall.KindOf(err) == rolecall.NotFound {
+		return f.missingRole(), nil
+	}
+	return role.Name, err
+}
+
+// askCancel shows the confirmation page of the cancellation.
+func (c *console) askCancel(v *pageContext) error {
+	job, err := c.directory.Job(v.ctx, v.call, v.jobID)
+	if err != nil {
+		return err
+	}
+	return c.show(v, msg("jobs.cancel"), usersSection, func(f frame) templ.Component {
+		return cancelJobDialog(f, jobAddress(v, job.ID))
+	})
+}
+
+func (c *console) cancelJob(v *pageContext) error {
+	job, err := c.directory.CancelJob(v.ctx, v.call, v.jobID)
+	if err != nil {
+		return err
+	}
+	return v.redirect(jobAddress(v, job.ID))
+}
+
+func jobAddress(v *pageContext, id rolecall.JobID) string { return v.path("/jobs/" + id.String()) }
+
+// jobKey returns the key of a message about jobs with this action.
+func jobKey(j *rolecall.Job, what string) string { return "jobs." + string(j.Action) + "-" + what }
+
+// starterOf returns the id of the user or service account that started the job. It is zero for an
+// operator.
+func starterOf(j *rolecall.Job) rolecall.UserID {
+	if j.Starter.Type == rolecall.ActorOperator {
+		return rolecall.UserID{}
+	}
+	return j.Starter.ID
+}
+
+// barValue returns how far the bar of the progress is filled. The bar of a completed job is full,
+// although users that no longer match were not visited.
+func (j jobView) barValue() int {
+	if j.job.Status == rolecall.JobCompleted {
+		return max(j.expected(), 1)
+	}
+	return j.job.Counts.Visited()
+}
+
+// expected returns the number of users that the job is expected to visit.
+func (j jobView) expected() int { return max(j.job.Expected.Count, j.job.Counts.Visited()) }
+
+// progressWords says how far the job is.
+func (j jobView) progressWords() string {
+	visited, expected := j.job.Counts.Visited(), j.expected()
+	if !j.job.Expected.Exact {
+		return msg("jobs.progress-at-least", "Count", visited, "Total", expected)
+	}
+	return msg("jobs.progress", "Count", visited, "Total", expected)
+}
+
+// filterWords describes which users the job changes.
+func (j jobView) filterWords() string {
+	f := &j.job.Filter
+	var words []string
+	if f.Searched {
+		words = append(words, msg("jobs.filter-search"))
+	}
+	if f.Status != "" {
+		words = append(words, msg("jobs.filter-status", "Status", strings.ToLower(statusWords(f.Status))))
+	}
+	if f.Department != "" {
+		words = append(words, msg("jobs.filter-department", "Department", f.Department))
+	}
+	if j.filter != "" {
+		words = append(words, msg("jobs.filter-role", "Role", j.filter))
+	}
+	return cmp.Or(listed(words), msg("jobs.filter-none"))
+}
+
+// problemWords explains why a job has stopped, or why a user was not changed.
+func problemWords(prefix, code string) string {
+	if key := prefix + code; hasMessage(key) {
+		return msg(key)
+	}
+	return msg(prefix+"other", "Code", code)
+}
+
+// userLists returns the tabs of the section of users. Jobs are among them for those who may start
+// one, and for those who may read the jobs of others.
+func (f frame) userLists() []section {
+	for _, policy := range []*authz.Policy{authz.StartSuspendJob, authz.StartAssignJob, authz.ReadEvents} {
+		if policy.Authorize(f.call.Principal) == nil {
+			return append(userLists[:len(userLists):len(userLists)], section{name: "nav.jobs", path: "/jobs"})
+		}
+	}
+	return userLists
+}
