@@ -89,8 +89,8 @@ func KindOf(err error) Kind {
 // internal/httpapi documents at /problems/{code}.
 var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "An internal error occurred. Repeat the request. If it fails again, send the request ID to the operator."}
-	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. The member errors of this response describes each invalid value."}
-	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "At least one field is invalid. The member errors of this response describes each invalid value."}
+	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. See errors in this response for each invalid value."}
+	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "At least one field is invalid. See errors in this response for each invalid value."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation is not valid. Its link may be incomplete or expired, or it was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request a new one."}
@@ -109,7 +109,7 @@ var (
 	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "You do not have the permission for this. An administrator of the tenant can assign you a role that has it."}
 	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "This filter, sort order or search uses a field that you may not read. Remove it from the request."}
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "After this request, the user would be in a department that your permission does not include. Use a department that it includes."}
-	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have, or change how a user signs in who has more permissions than you. Ask an administrator of the tenant who has these permissions."}
+	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have. If a user has more permissions than you, you cannot change how this user signs in. Ask an administrator of the tenant who has these permissions."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it. Check the IDs in the request."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address. Use another address, or first change the address of the other user."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}

@@ -309,8 +309,8 @@ func EscapePointer(member string) string { return pointerEscapes.Replace(member)
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// UserMember is one member of a user. The id is not a UserMember, because every caller who
-// sees a user may read the id.
+// UserMember is a member of the JSON object of a user, such as email. The id is not a
+// UserMember, because every caller who sees a user may read the id.
 type UserMember uint8
 
 // The members of a user, in the order of the response.

@@ -191,8 +191,8 @@ func tenantTag(t *rolecall.Tenant) string {
 	return tagOf(members...)
 }
 
-// textOf returns the text with a prefix, so that nil and the empty text have different
-// tags.
+// textOf returns the text with a prefix, or the empty text for nil. So tagOf returns
+// different hashes for nil and for the empty text.
 func textOf(text *string) string {
 	if text == nil {
 		return ""

@@ -155,7 +155,7 @@ func TestOnlyWhatTheCeilingAllowsGoesIntoARole(t *testing.T) {
 		t.Error("no reason is given")
 	}
 	a := f.get("/console/acme/roles/"+f.builtIn("administrator").ID.String(), cookie)
-	if strings.Contains(a.body, "/edit") || !strings.Contains(a.body, "more permissions than you. You need") {
+	if strings.Contains(a.body, "/edit") || !strings.Contains(a.body, "how this user signs in. You need") {
 		t.Errorf("%s", a.body)
 	}
 }

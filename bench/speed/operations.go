@@ -151,8 +151,8 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 	return nil
 }
 
-// sample gets the data for the responses of the minimal server from Rolecall: the id of the tenant,
-// the response to a request for the session, and the cursor of a page.
+// sample asks Rolecall for the data that the minimal server puts into its responses: the id of the
+// tenant, the response to a request for the session, and the cursor of a page.
 func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor string, err error) {
 	var principal struct{ Tenant struct{ ID string } }
 	var page struct{ NextCursor string }

@@ -59,7 +59,7 @@ func requireCovers(p *Principal, permissions []rolecall.Permission, within rolec
 		} else if !within.IsEverywhere() {
 			need = fmt.Sprintf("You need the permission %s for all departments of the assignment.", missing)
 		}
-		return rolecall.ErrBeyondOwnPermissions.With("You cannot grant or remove permissions that you do not have, or change how a user signs in who has more permissions than you. " + need)
+		return rolecall.ErrBeyondOwnPermissions.With("You cannot grant or remove permissions that you do not have. If a user has more permissions than you, you cannot change how this user signs in. " + need)
 	}
 	return nil
 }

@@ -162,8 +162,8 @@ func (p *passage) carry(to io.Writer, from io.Reader, sent bool) {
 	}
 }
 
-// meet asks the cutter whether to cut the connection at this chunk, and reports whether to forward
-// the chunk.
+// meet reports whether to forward the chunk and keep the connection. For a chunk from the client, it
+// asks the cutter. If the cut is at the chunk itself, meet writes the chunk and returns false.
 func (p *passage) meet(chunk []byte, to io.Writer, sent bool) bool {
 	if !sent {
 		return !p.answers.Load()

@@ -191,7 +191,7 @@ func (d *docs) explainProblem(w http.ResponseWriter, r *http.Request) error {
 	code := r.PathValue("code")
 	at := slices.IndexFunc(catalogue, func(known *rolecall.Error) bool { return known.Code == code })
 	if at < 0 {
-		return rolecall.ErrNotFound.With("There is no problem with this code. /problems lists all.")
+		return rolecall.ErrNotFound.With("No problem type has this code. /problems lists all codes.")
 	}
 	v := view{Here: "problems", Title: web.TitleOf(code), Problem: viewProblem(catalogue[at])}
 	for _, op := range operations {

@@ -21,7 +21,7 @@ type interrupted struct {
 	meanwhile func()
 }
 
-// View reads, and then calls the function once.
+// View reads. After the first read, it also calls the function of the field.
 func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	err := s.Database.View(ctx, tenant, fn)
 	if happen := s.meanwhile; happen != nil {

@@ -108,7 +108,7 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	return checkContent(r)
 }
 
-var errUnknownValue = rolecall.ErrValidation.With("At least one filter has an unknown value. The member errors of this response names each of these filters.")
+var errUnknownValue = rolecall.ErrValidation.With("At least one filter has an unknown value. See errors in this response for each of them.")
 
 const tenantNameDetail = "must be a tenant name: 1 to 63 characters of a to z, 0 to 9, - and _, beginning with a letter or digit"
 
