@@ -158,7 +158,7 @@ scenario("roles with more permissions than the caller has can't be assigned, and
   await page.goto(`/console/demo/users/${user.id}/roles/give`);
   const row = page.locator("tbody tr", { hasText: "Support agent" });
   await row.getByText("Can't assign").waitFor();
-  assert.match(await row.locator(".held").getAttribute("title"), /an account that has more. You need/);
+  assert.match(await row.locator(".held").getAttribute("title"), /how this user signs in. You need/);
   for (const path of [`/roles/${agent.id}`, "/roles/create", `/users/${user.id}/roles/give`]) {
     for (const width of [390, 1440]) {
       await page.setViewportSize({ width, height: 844 });

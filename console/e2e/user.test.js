@@ -45,7 +45,7 @@ scenario("a refused action shows the error in its dialog", async (page) => {
   await page.getByRole("link", { name: "Suspend" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
   const alert = page.getByRole("dialog").getByRole("alert");
-  assert.match(await alert.innerText(), /Last owner.*Assign this role to another user first.*Request\s+[0-9a-f-]{36}/s);
+  assert.match(await alert.innerText(), /Last owner.*Assign the owner role in this way to another user first.*Request\s+[0-9a-f-]{36}/s);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.locator(".actions .menu summary:focus").waitFor(); // the focus returns to the element that opened the menu
