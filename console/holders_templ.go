@@ -123,8 +123,8 @@ func holderTrail(h holder) templ.Component {
 	})
 }
 
-// byWhom shows who assigned the role.
-func byWhom(f frame, named names, id rolecall.UserID) templ.Component {
+// byActor shows who assigned a role, created a token, sent an invitation or started a job.
+func byActor(f frame, named names, id rolecall.UserID) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -268,7 +268,7 @@ func invitationRow(l invitationsView, i *rolecall.Invited, sight rolecall.UserMe
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = byWhom(l.frame, l.names, i.CreatedBy).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = byActor(l.frame, l.names, i.CreatedBy).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

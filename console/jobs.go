@@ -38,26 +38,43 @@ type matchingView struct {
 	total rolecall.Total
 }
 
-// readMatching reads the filter from the address of the list to return to.
-func (v *pageContext) readMatching() error {
+// readMatching returns the query of the list in the address to return to. It returns
+// ErrMalformed if the list has a filter that a job does not support, because without this
+// filter the job would change other users than those in the list.
+func (c *console) readMatching(v *pageContext) (listing directory.UserListing, err error) {
 	tail, err := url.Parse(frame{pageContext: v}.returnTail())
 	if err != nil || tail.Path != "/users" {
-		return rolecall.ErrMalformed.With(msg("jobs.no-list"))
+		return listing, rolecall.ErrMalformed.With(msg("jobs.no-list"))
 	}
 	v.readParameters(exportedUsersQuery, tail.RawQuery)
-	if v.faults != nil {
-		return rolecall.ErrMalformed.WithFieldErrors(v.faults...)
+	listing = v.userListing()
+	known, err := c.departmentsFor(v)
+	if err != nil {
+		return listing, err
 	}
-	return nil
+	selectDepartments(v, &listing, known)
+	if v.faults != nil {
+		return listing, rolecall.ErrMalformed.WithFieldErrors(v.faults...)
+	}
+	if len(listing.Departments) == 1 {
+		listing.Department, listing.Departments = listing.Departments[0], nil
+	}
+	if len(listing.Departments) > 0 {
+		return listing, rolecall.ErrMalformed.With(msg("jobs.several-departments", "Departments", listed(listing.Departments)))
+	}
+	if listing.Email != "" || listing.ExternalID != "" {
+		return listing, rolecall.ErrMalformed.With(msg("jobs.single-user"))
+	}
+	return listing, nil
 }
 
 // askMatching shows the confirmation page of the action, with the number of users that match.
 func (c *console) askMatching(v *pageContext, a *bulkAction) error {
-	if err := v.readMatching(); err != nil {
+	listing, err := c.readMatching(v)
+	if err != nil {
 		return err
 	}
 	view := matchingView{selectedView: selectedView{bulkAction: a}}
-	listing := v.userListing()
 	listing.After, listing.Limit, listing.Count = nil, 1, true
 	page, err := c.directory.Users(v.ctx, v.call, listing)
 	if err == nil {
@@ -74,11 +91,11 @@ func (c *console) askMatching(v *pageContext, a *bulkAction) error {
 }
 
 // startJob starts the job, and redirects to its page.
-func (c *console) startJob(v *pageContext, a *bulkAction) (err error) {
-	if err := v.readMatching(); err != nil {
+func (c *console) startJob(v *pageContext, a *bulkAction) error {
+	l, err := c.readMatching(v)
+	if err != nil {
 		return err
 	}
-	l := v.userListing()
 	draft := directory.JobDraft{
 		Action: a.job, Filter: rolecall.JobFilter{Words: l.Words, Status: l.Status, Department: l.Department, Role: l.Role},
 	}

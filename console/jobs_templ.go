@@ -376,7 +376,7 @@ func jobRow(l jobsView, j *rolecall.Job) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = byWhom(l.frame, l.names, starterOf(j)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = byActor(l.frame, l.names, starterOf(j)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1131,7 +1131,7 @@ func jobFacts(j jobView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = byWhom(j.frame, j.names, starterOf(&j.job)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = byActor(j.frame, j.names, starterOf(&j.job)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -347,7 +347,7 @@ func tokenRow(t tokensView, token *rolecall.APIToken) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = byWhom(t.frame, t.names, token.CreatedBy).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = byActor(t.frame, t.names, token.CreatedBy).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -71,8 +71,8 @@ func setBackEndCookie(w http.ResponseWriter, value string, maxAge int) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// session returns the Rolecall client of the user to whom the request's cookie belongs, or nil
-// if no user is signed in.
+// session returns a Rolecall client with the session of the request's cookie, or nil if no
+// user is signed in.
 func (b *backEnd) session(r *http.Request) *client.Client {
 	cookie, err := r.Cookie(backEndCookie)
 	if err != nil {

@@ -220,7 +220,7 @@ func held(department string, permissions ...string) []holding {
 	return all
 }
 
-// subjects creates the users whom the requests of one principal to one operation name. The
+// subjects creates the users that the requests of one principal to one operation name. The
 // users are new in each call, because requests may change them.
 func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 	t.Helper()

@@ -93,7 +93,7 @@ var smugglers = []struct {
 	}},
 }
 
-// smuggling is a tenant with a user whom the hidden request tries to suspend, and the address
+// smuggling is a tenant with a user that the hidden request tries to suspend, and the address
 // at which the requests are sent.
 type smuggling struct {
 	*world

@@ -1,0 +1,108 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
+)
+
+// place creates a user of the department.
+func (f *fixture) place(email, department string) rolecall.User {
+	f.t.Helper()
+	created, err := f.node.Directory.CreateUser(f.t.Context(), f.asOwner(), idempotency.Key{Text: email, Fingerprint: []byte(email)},
+		rolecall.UserDraft{Email: email, Name: "User of " + department, Department: &department})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return created.Value
+}
+
+// runJob runs the only job of the tenant to its end.
+func (f *fixture) runJob() {
+	f.t.Helper()
+	claimed, err := f.node.Directory.ClaimJob(f.t.Context())
+	for more := true; more && err == nil; {
+		more, err = f.node.Directory.StepJob(f.t.Context(), claimed)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// statusOf returns the status of the user.
+func (f *fixture) statusOf(u rolecall.User) rolecall.UserStatus {
+	f.t.Helper()
+	now, err := f.node.Directory.User(f.t.Context(), f.asOwner(), u.ID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return now.Status
+}
+
+const suspendAll = "/console/acme/users/all/suspend"
+
+func TestAJobChangesTheUsersOfTheList(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	sales, more, legal := f.place("a@example.com", "Sales"), f.place("b@example.com", "Sales"), f.place("c@example.com", "Legal")
+	for _, list := range []string{"/users?department=Sales", "/users?department=sal&sort=name"} { // the list finds Sales by its beginning too
+		if a := f.get(suspendAll+"?return="+url.QueryEscape(list), cookie); !strings.Contains(a.body, "Suspend 2 users?") {
+			t.Errorf("%s: %d %s", list, a.StatusCode, a.body)
+		}
+		for _, u := range []rolecall.User{sales, more} {
+			if f.statusOf(u) == rolecall.UserSuspended {
+				if _, err := f.node.Directory.ResumeUser(t.Context(), f.asOwner(), u.ID, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		a := f.send(http.MethodPost, suspendAll, cookie, url.Values{"return": {list}, "idempotency-key": {list}})
+		if a.StatusCode != http.StatusSeeOther {
+			t.Fatalf("%s: %d %s", list, a.StatusCode, a.body)
+		}
+		job := a.Header.Get("Location")
+		if page := f.get(job, cookie); !strings.Contains(page.body, "0 of 2 users") || !strings.Contains(page.body, "in Sales") {
+			t.Errorf("%s: %s", list, page.body)
+		}
+		f.runJob()
+		if page := f.get(job, cookie); !strings.Contains(page.body, "Completed") || !strings.Contains(page.body, "2 changed") {
+			t.Errorf("%s: %s", list, page.body)
+		}
+		if f.statusOf(sales) != rolecall.UserSuspended || f.statusOf(more) != rolecall.UserSuspended || f.statusOf(legal) == rolecall.UserSuspended {
+			t.Errorf("%s: %s %s %s", list, f.statusOf(sales), f.statusOf(more), f.statusOf(legal))
+		}
+	}
+}
+
+// Without its filter, a job would change users that are not in the list.
+func TestAJobRefusesFiltersThatItDoesNotSupport(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	f.place("a@example.com", "Sales")
+	f.place("b@example.com", "Sales EMEA")
+	for list, want := range map[string]string{
+		"/users?email=a@example.com": "filters for an email address",
+		"/users?externalId=E1":       "filters for an email address",
+		"/users?department=sal":      "Sales and Sales EMEA",
+		"/users?department=none":     "no users that you can view",
+		"/users?status=gone":         "status",
+		"/roles":                     "Go back to the list",
+		"":                           "Go back to the list",
+	} {
+		for _, a := range []reply{
+			f.get(suspendAll+"?return="+url.QueryEscape(list), cookie),
+			f.send(http.MethodPost, suspendAll, cookie, url.Values{"return": {list}, "idempotency-key": {"k" + list}}),
+		} {
+			if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, want) {
+				t.Errorf("%q: %d, want %q: %s", list, a.StatusCode, want, a.body)
+			}
+		}
+	}
+	if page := f.get("/console/acme/jobs", cookie); !strings.Contains(page.body, "No jobs") {
+		t.Errorf("a job was started: %s", page.body)
+	}
+}
