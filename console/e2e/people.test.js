@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, mailLink, person, scenario, signIn } from "./harness.js";
+import { call, checkAccess, mailLink, person, scenario, signIn, until } from "./harness.js";
 
 /** newcomer creates a user and opens the user's page. It returns the user. */
 async function newcomer(page, email, members = {}) {
@@ -202,6 +202,36 @@ scenario("a role is assigned to many users at once in departments, after an inva
   await page.goto(`/console/demo/users?department=legal&role=${body.items[0].id}`);
   assert.equal(await page.locator("tbody tr").count(), given);
 });
+
+for (const javaScriptEnabled of [true, false]) {
+  scenario(`a job suspends all users that match, and resumes them, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async (page) => {
+    await signIn(page);
+    const matching = (await call(page, "GET", "/users?department=Marketing&limit=200")).body.items.filter((user) => user.status === "active");
+    const bystanders = (await call(page, "GET", "/users?status=suspended&count=true")).body.total;
+    for (const [action, from, to] of [["Suspend", "active", "suspended"], ["Resume", "suspended", "active"]]) {
+      await page.goto(`/console/demo/users?department=marketing&status=${from}&sort=name&limit=5`);
+      if (javaScriptEnabled) await page.getByLabel("Select all on this page").check();
+      await page.getByLabel("Select all that match").check();
+      await page.getByRole("button", { name: action }).click();
+      const heading = page.getByRole("heading", { name: /\d+ users\?/ });
+      await heading.waitFor();
+      if (action === "Suspend") assert.equal(await heading.innerText(), `Suspend ${matching.length} users?`);
+      if (javaScriptEnabled) await checkAccess(page);
+      await page.locator("form[action*='/users/all/']").getByRole("button", { name: action }).click();
+      await page.waitForURL(/jobs\/[0-9a-f-]{36}$/);
+      await until(async () => {
+        if (!javaScriptEnabled) await page.reload();
+        return page.getByText("Completed").isVisible();
+      });
+      if (javaScriptEnabled) await checkAccess(page);
+      for (const { id } of matching) assert.equal((await call(page, "GET", `/users/${id}`)).body.status, to);
+    }
+    const still = (await call(page, "GET", "/users?status=suspended&count=true")).body.total;
+    assert.ok(still <= bystanders, `${still} users are suspended, and ${bystanders} were before`);
+    await page.goto("/console/demo/jobs");
+    assert.ok((await page.getByRole("link", { name: /users$/ }).count()) >= 2);
+  }, { javaScriptEnabled });
+}
 
 scenario("selected users are suspended without JavaScript", async (page) => {
   await signIn(page);
