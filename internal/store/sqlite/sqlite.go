@@ -32,6 +32,7 @@ type Options struct {
 // Database is one SQLite file. It implements store.Database. Several processes can open the
 // same file.
 type Database struct {
+	path    string
 	reads   *sql.DB
 	writes  *sql.DB
 	readers chan *conn // free readers
@@ -58,7 +59,7 @@ func Open(ctx context.Context, path string, options Options) (*Database, error) 
 	if options.Readers == 0 {
 		options.Readers = max(2, runtime.GOMAXPROCS(0))
 	}
-	d := &Database{readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
+	d := &Database{path: path, readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
 	d.close = sync.OnceValue(d.closeAll)
 	if err := d.open(ctx, path, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
@@ -84,8 +85,12 @@ func (d *Database) open(ctx context.Context, path string, options Options) (err 
 	if err != nil {
 		return err
 	}
+	turn, err := openTurn(path)
+	if err != nil {
+		return err
+	}
 	d.logs = startCheckpointer(newConn(c))
-	d.writer = startWriter(newConn(w), d.logs.wake)
+	d.writer = startWriter(newConn(w), turn, d.logs.wake)
 
 	if d.reads, err = openPool(path, options.Readers, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
 		return err

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ const (
 // result before that, not even an error.
 type writer struct {
 	conn  *conn
+	turn  turn
 	wrote func() // called after a group
 	queue chan *job
 	looks chan func() // functions to run between groups
@@ -29,8 +31,8 @@ type writer struct {
 	closed bool
 }
 
-func startWriter(c *conn, wrote func()) *writer {
-	w := &writer{conn: c, wrote: wrote, queue: make(chan *job, queueMax), looks: make(chan func()), ended: make(chan struct{})}
+func startWriter(c *conn, turn turn, wrote func()) *writer {
+	w := &writer{conn: c, turn: turn, wrote: wrote, queue: make(chan *job, queueMax), looks: make(chan func()), ended: make(chan struct{})}
 	go w.loop()
 	return w
 }
@@ -91,7 +93,7 @@ func (w *writer) close() error {
 	close(w.queue)
 	w.mu.Unlock()
 	<-w.ended
-	return w.conn.Close()
+	return errors.Join(w.conn.Close(), w.turn.close())
 }
 
 func (w *writer) loop() {
@@ -192,7 +194,7 @@ func (w *writer) serve(group []*job) {
 // own writes are undone. If an update that has written something fails without savepoints,
 // the whole group is rolled back.
 func (w *writer) attempt(group []*job, savepoints bool) verdict {
-	if err := w.conn.exec("begin immediate"); err != nil {
+	if err := w.begin(); err != nil {
 		return w.giveUp(group, err)
 	}
 	for _, j := range group {
@@ -226,6 +228,12 @@ func (w *writer) attempt(group []*job, savepoints bool) verdict {
 		return w.giveUp(group, err)
 	}
 	return committed
+}
+
+func (w *writer) begin() error {
+	w.turn.take()
+	defer w.turn.pass()
+	return w.conn.exec("begin immediate")
 }
 
 func (w *writer) giveUp(group []*job, err error) verdict {
