@@ -77,6 +77,19 @@ func (e *Error) After(d time.Duration) *Error {
 	return &c
 }
 
+// Because returns an error that is e for callers, and whose text is that of the cause. The
+// text is for the log and for commands. Clients see only the Detail of e.
+func (e *Error) Because(cause error) error { return &causedError{e, cause} }
+
+type causedError struct {
+	error *Error
+	cause error
+}
+
+func (e *causedError) Error() string { return e.cause.Error() }
+
+func (e *causedError) Unwrap() []error { return []error{e.error, e.cause} }
+
 // KindOf returns the kind of err, or Internal if err is not an Error.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {

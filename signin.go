@@ -122,6 +122,12 @@ func (f *Factors) Methods() (methods []FactorMethod) {
 // API token or operator key. Without it, each request would cause a write.
 const TouchInterval = time.Minute
 
+// TouchInterval returns the minimum time between two writes of LastUsedAt of a session. It
+// is at most a tenth of the idle lifetime, so that a session in use does not end.
+func (s TenantSettings) TouchInterval() time.Duration {
+	return min(TouchInterval, s.IdleLifetime()/10)
+}
+
 // Session is a user's sign-in in one browser or program. The struct does not contain the
 // secret of the session token.
 type Session struct {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -86,10 +88,8 @@ type attemptFlags struct {
 // Validate returns an error if a limit is less than 1. Such a limit would block all sign-ins, and
 // zero could be mistaken for unlimited.
 func (f *attemptFlags) Validate() error {
-	if f.AccountAndSource < 1 || f.Account < 1 || f.Source < 1 {
-		return fmt.Errorf("--attempts-per-… must be at least 1")
-	}
-	return nil
+	return errors.Join(atLeastOne("attempts-per-account-and-source", f.AccountAndSource),
+		atLeastOne("attempts-per-account", f.Account), atLeastOne("attempts-per-source", f.Source))
 }
 
 // resetFlags limit the requests for password resets.
@@ -100,10 +100,7 @@ type resetFlags struct {
 
 // Validate returns an error if a limit is less than 1, because it would block all password resets.
 func (f *resetFlags) Validate() error {
-	if f.Account < 1 || f.Source < 1 {
-		return fmt.Errorf("--resets-per-… must be at least 1")
-	}
-	return nil
+	return errors.Join(atLeastOne("resets-per-account", f.Account), atLeastOne("resets-per-source", f.Source))
 }
 
 // mailLimit is the maximum number of invitations, password links and address changes that a tenant
@@ -111,9 +108,11 @@ func (f *resetFlags) Validate() error {
 type mailLimit int
 
 // Validate returns an error if the limit is less than 1, because it would block all invitations.
-func (l mailLimit) Validate() error {
-	if l < 1 {
-		return fmt.Errorf("--mail-limit must be at least 1")
+func (l mailLimit) Validate() error { return atLeastOne("mail-limit", int(l)) }
+
+func atLeastOne(flag string, value int) error {
+	if value < 1 {
+		return fmt.Errorf("--%s must be at least 1", flag)
 	}
 	return nil
 }
@@ -123,6 +122,30 @@ func (c *serveCommand) limits() ratelimit.Limits {
 		AccountAndSource: c.Attempts.AccountAndSource, Account: c.Attempts.Account, Source: c.Attempts.Source,
 		AccountResets: c.Resets.Account, SourceResets: c.Resets.Source, TenantMails: int(c.MailLimit),
 	}
+}
+
+// databaseName returns the absolute path of the SQLite file, or the PostgreSQL URL without the
+// user, the password and the parameters.
+func (g *globals) databaseName() string {
+	if isPostgres(g.Database) {
+		u, err := url.Parse(g.Database)
+		if err != nil {
+			return "PostgreSQL"
+		}
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	}
+	if path, err := filepath.Abs(g.sqliteFile()); err == nil {
+		return path
+	}
+	return g.sqliteFile()
+}
+
+// sqliteFile returns the path of the SQLite file.
+func (g *globals) sqliteFile() string {
+	if g.Database == "" {
+		return defaultDatabase
+	}
+	return g.Database
 }
 
 // isPostgres reports whether the database setting is a PostgreSQL URL.

@@ -52,10 +52,12 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	if err := errors.Join(err, s.close()); err != nil {
 		return err
 	}
+	lines := []string{fmt.Sprintf("The schema of %s is up to date.", p.databaseName())}
 	if c.GrantTo != "" {
 		if err := postgres.Grant(ctx, p.direct(), c.GrantTo); err != nil {
 			return err
 		}
+		lines = append(lines, fmt.Sprintf("Role %s can use the tables.", c.GrantTo))
 	}
 	if c.Distribute {
 		locked, err := postgres.Distribute(ctx, p.direct())
@@ -63,9 +65,9 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		return p.print(distributed{"distributed", locked.Milliseconds()},
-			fmt.Sprintf("The schema is up to date and distributed. The tables were locked for %v.", locked.Round(time.Millisecond)))
+			append(lines, fmt.Sprintf("The tables are distributed. They were locked for %v.", locked.Round(time.Millisecond)))...)
 	}
-	return p.print(done{"migrated"}, "The schema is up to date.")
+	return p.print(done{"migrated"}, lines...)
 }
 
 // distributed is the JSON output of migrate --distribute.
@@ -174,22 +176,33 @@ func (c tenantName) change(ctx context.Context, p *program, verb string, change 
 	})
 }
 
-type tenantSuspend struct{ tenantName }
+// reason is a flag that commands embed to record why an operator changes a tenant.
+type reason struct {
+	Reason string `placeholder:"TEXT" help:"Reason that the event shows to the tenant's auditors."`
+}
+
+type tenantSuspend struct {
+	tenantName
+	reason
+}
 
 // Run suspends the tenant.
 func (c *tenantSuspend) Run(ctx context.Context, p *program) error {
 	return c.change(ctx, p, "suspended", func(n *node.Node) error {
-		_, err := n.Directory.SuspendTenant(ctx, access.Command, c.Name, "")
+		_, err := n.Directory.SuspendTenant(ctx, access.Command, c.Name, c.Reason)
 		return err
 	})
 }
 
-type tenantResume struct{ tenantName }
+type tenantResume struct {
+	tenantName
+	reason
+}
 
 // Run resumes the tenant.
 func (c *tenantResume) Run(ctx context.Context, p *program) error {
 	return c.change(ctx, p, "resumed", func(n *node.Node) error {
-		_, err := n.Directory.ResumeTenant(ctx, access.Command, c.Name, "")
+		_, err := n.Directory.ResumeTenant(ctx, access.Command, c.Name, c.Reason)
 		return err
 	})
 }
@@ -216,12 +229,15 @@ func (c *tenantDelete) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type tenantRestore struct{ tenantName }
+type tenantRestore struct {
+	tenantName
+	reason
+}
 
 // Run restores the tenant.
 func (c *tenantRestore) Run(ctx context.Context, p *program) error {
 	return c.change(ctx, p, "restored", func(n *node.Node) error {
-		_, err := n.Directory.RestoreTenant(ctx, access.Command, c.Name, "")
+		_, err := n.Directory.RestoreTenant(ctx, access.Command, c.Name, c.Reason)
 		return err
 	})
 }
@@ -242,8 +258,9 @@ func (c *tenantAddOwner) Run(ctx context.Context, p *program) error {
 }
 
 type userCommands struct {
-	SetPassword userSetPassword `cmd:"" help:"Set a user's password, end their sessions and revoke their API tokens."`
-	SetEmail    userSetEmail    `cmd:"" help:"Set a user's email address and end their sessions."`
+	SetPassword  userSetPassword  `cmd:"" help:"Set a user's password, end their sessions and revoke their API tokens."`
+	SetEmail     userSetEmail     `cmd:"" help:"Set a user's email address and end their sessions."`
+	ResetFactors userResetFactors `cmd:"" help:"Remove all second factors of a user who has lost them, and end their sessions."`
 }
 
 // userName has the flags that identify a user.
@@ -288,6 +305,18 @@ func (c *userSetEmail) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		return p.print(done{"address changed"}, fmt.Sprintf("Changed the email address from %s to %s.", c.Email, c.NewEmail))
+	})
+}
+
+type userResetFactors struct{ userName }
+
+// Run removes the second factors of the user.
+func (c *userResetFactors) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := n.SignIn.ResetFactorsOf(ctx, c.Tenant, c.Email); err != nil {
+			return err
+		}
+		return p.print(done{"second factors reset"}, fmt.Sprintf("%s has no second factors now.", c.Email))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -49,6 +50,12 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	)
 	if err != nil {
 		return report(stderr, false, err, exitFailure)
+	}
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	command, err := parser.Parse(args)
 	switch {

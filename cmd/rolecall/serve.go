@@ -131,7 +131,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if options.Mailer == nil {
 		logger.Warn("no mail server is set: mail waits in the database until it expires; set --smtp to send it")
 	}
-	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
+	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
 	// The background work ends after the last request, and before the store is closed.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"runtime"
@@ -50,11 +51,8 @@ func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error)
 }
 
 func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, error) {
-	file := g.Database
-	switch {
-	case file == "":
-		file = defaultDatabase
-	case strings.Contains(file, "://"), isKeywords(file):
+	file := g.sqliteFile()
+	if strings.Contains(file, "://") || isKeywords(file) {
 		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL, such as postgres://rolecall@db.example.com/rolecall")
 	}
 	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})
@@ -175,7 +173,10 @@ const leastKey = 32
 
 func readKeyFile(file string) (*secret.Keys, error) {
 	content, err := os.ReadFile(file)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--secret-key-file: %s does not exist: copy the key file of this instance to it, or, for a new instance, create one with openssl rand -base64 %d", file, leastKey)
+	case err != nil:
 		return nil, fmt.Errorf("--secret-key-file: %w", err)
 	}
 	var secrets [][]byte

@@ -42,6 +42,9 @@ var credentialChanges = []struct {
 	{"factors by an administrator", enrolled, func(t *testing.T, c *caller) {
 		c.world.owner.do(t, "DELETE /users/"+c.id+"/factors", "").expect(t, 204)
 	}, false, "all second factors were removed by an administrator"},
+	{"factors by an operator", enrolled, func(t *testing.T, c *caller) {
+		c.world.program.run(t, "", "user", "reset-factors", "--tenant", c.world.name, "--email", c.email)
+	}, false, "all second factors were removed by an administrator"},
 	{"one's own address", nil, func(t *testing.T, c *caller) {
 		c.do(t, changeByLink, linkBody(c.world.emailLink(t, c, c.id, "new-"+c.email))).expect(t, 204)
 	}, true, ""},

@@ -88,6 +88,23 @@ func TestTheLastUseIsWrittenAtMostOnceAMinute(t *testing.T) {
 	})
 }
 
+func TestASessionInUseDoesNotEndAtAShortIdleTimeout(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.settings(rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(60))})
+		in, other := f.signIn("owner"), f.node()
+		for range 10 {
+			for _, node := range []*node.Node{f.Node, f.Node, other} {
+				f.clock.advance(53 * time.Second)
+				_, err := f.authenticate(node, in.Token)
+				f.ok(err)
+			}
+		}
+		f.clock.advance(60 * time.Second)
+		_, err := f.authenticate(f.Node, in.Token)
+		f.is(err, rolecall.ErrUnauthenticated)
+	})
+}
+
 func TestASessionThatLooksExpiredIsReadAgain(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in, other := f.signIn("owner"), f.node()

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -134,7 +135,7 @@ func (in *Input) readParameters(v reflect.Value, r *http.Request) (faults parame
 		case len(lines) > 1:
 			faults.add(p, "repeated", "must be sent once")
 		case p.required:
-			faults.add(p, "required", "must be sent")
+			faults.add(p, "required", cmp.Or(p.field.Tag.Get("missing"), "must be sent"))
 		}
 	}
 	in.readQuery(&faults, v, r.URL.RawQuery)

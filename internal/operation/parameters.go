@@ -172,7 +172,7 @@ type PageRequest struct {
 
 // IdempotencyHeader makes a request safe to repeat.
 type IdempotencyHeader struct {
-	Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. A key is kept for at least a day. Until then, if you repeat a request that succeeded, you get the same answer without secrets, and nothing changes. The key has visible ASCII characters only. It can be sent in quotes, as a structured field."`
+	Key idempotency.Key `header:"idempotency-key" required:"true" missing:"must be sent, with a new value for each creation, such as a UUID, and with the same value in repetitions" doc:"Makes the request safe to repeat. A key is kept for at least a day. Until then, if you repeat a request that succeeded, you get the same answer without secrets, and nothing changes. The key has visible ASCII characters only. It can be sent in quotes, as a structured field."`
 }
 
 // IfMatchHeader makes a change conditional.

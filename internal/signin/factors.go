@@ -239,16 +239,21 @@ func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall
 		if err != nil {
 			return nil, err
 		}
-		if factors, err := tx.Factors(id); err != nil || factors.Methods() == nil {
-			return nil, err
-		}
-		tx.DeleteFactors(id)
-		event := s.access.Event(c, rolecall.EventFactorsReset, audit.AboutUser(id))
-		if err := access.EndSessions(tx, id, rolecall.SessionID{}, event, "second factors reset"); err != nil {
-			return nil, err
-		}
-		return event, s.access.Notify(tx, c.Tenant.ID, &user, "all second factors were removed by an administrator", access.Browser{})
+		return s.resetFactors(tx, c.Tenant.ID, &user, s.access.Event(c, rolecall.EventFactorsReset, audit.AboutUser(id)))
 	})
+}
+
+// resetFactors removes all second factors of the user, ends the user's sessions, and notifies
+// the user. It returns the event, or nil if the user has no factors.
+func (s *Service) resetFactors(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, event *rolecall.Event) (*rolecall.Event, error) {
+	if factors, err := tx.Factors(user.ID); err != nil || factors.Methods() == nil {
+		return nil, err
+	}
+	tx.DeleteFactors(user.ID)
+	if err := access.EndSessions(tx, user.ID, rolecall.SessionID{}, event, "second factors reset"); err != nil {
+		return nil, err
+	}
+	return event, s.access.Notify(tx, tenant, user, "all second factors were removed by an administrator", access.Browser{})
 }
 
 // ownFactorBuckets returns the counter of the codes and passkeys that a signed-in user

@@ -55,6 +55,14 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	})
 }
 
+// ResetFactorsOf is ResetFactors for an operator, who names the user by the email address.
+// It can fail with ErrNotFound.
+func (s *Service) ResetFactorsOf(ctx context.Context, tenantName, email string) error {
+	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+		return s.resetFactors(tx, tenant.ID, &user, s.access.OperatorEvent(rolecall.EventFactorsReset, audit.AboutUser(user.ID)))
+	})
+}
+
 // SetEmail changes the user's email address to newEmail and ends all sessions of the user.
 // It notifies the old address, unless the two addresses differ only in spelling. SetEmail
 // can fail with ErrNotFound, ErrValidation or ErrEmailTaken. If another request changes the

@@ -24,7 +24,7 @@ type principalKey struct {
 	hash   [32]byte
 }
 
-// principalEntry is an entry of principalCache. Only the member touching changes after
+// principalEntry is an entry of principalCache. Only the member touched changes after
 // the entry was created.
 type principalEntry struct {
 	principal  *authz.Principal
@@ -32,7 +32,7 @@ type principalEntry struct {
 	generation int64 // generation of the newest session token that a client has sent
 	guarded    bool  // for an API token: its holder has a second factor
 	stamp      invalidation.Stamp
-	touching   atomic.Bool
+	touched    atomic.Int64 // the last use that touch has written, a rolecall.Time
 }
 
 func newPrincipalCache() *principalCache {

@@ -143,28 +143,29 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	return rolecall.ErrNotFound
 }
 
-// touch writes the time of the last use of the session or the API token, at most once a
-// minute. It logs errors and does not return them, because their only effect is that a
+// touch writes the time of the last use of the session or the API token, at most once per
+// TouchInterval. It logs errors and does not return them, because their only effect is that a
 // session can expire earlier.
 func (s *Service) touch(ctx context.Context, e *principalEntry) {
 	now, p := s.now(), e.principal
-	lastUsed := p.Session.LastUsedAt
+	lastUsed, interval := p.Session.LastUsedAt, p.Tenant.Settings.TouchInterval()
 	if p.Token != nil {
-		lastUsed = p.Token.LastUsedAt
+		lastUsed, interval = p.Token.LastUsedAt, rolecall.TouchInterval
 	}
-	if now.Sub(lastUsed) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
+	touched := e.touched.Load()
+	if now.Sub(max(lastUsed, rolecall.Time(touched))) < interval || !e.touched.CompareAndSwap(touched, int64(now)) {
 		return
 	}
 	err := s.store.Update(ctx, p.Tenant.ID, func(tx *store.Tx) error {
 		if p.Token != nil {
 			tx.TouchAPIToken(p.Token.ID, now)
 		} else {
-			tx.TouchSession(p.Session.ID, now)
+			tx.TouchSession(p.Session.ID, now, interval)
 		}
 		return nil
 	})
 	if err != nil {
-		e.touching.Store(false)
+		e.touched.Store(touched)
 		s.log.WarnContext(ctx, "cannot record the last use of a session or token", "principal", p.User.ID, "error", err)
 	}
 }

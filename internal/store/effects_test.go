@@ -46,7 +46,7 @@ var invalidations = map[string]struct {
 	"DeleteServiceAccount":                  {run: func(tx *Tx) { ignore(tx.DeleteServiceAccount(rolecall.ServiceAccount{ID: aProgram})) }, id: aProgram},
 	"UpsertAssignment of a service account": {run: func(tx *Tx) { tx.UpsertAssignment(heldByProgram) }, id: aProgram},
 	"DeleteAssignment of a service account": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByProgram.Holder, aRole)) }, id: aProgram},
-	"TouchSession":                          {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime) }, here: aSession},
+	"TouchSession":                          {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime, rolecall.TouchInterval) }, here: aSession},
 	"ConfirmGeneration":                     {run: func(tx *Tx) { tx.ConfirmGeneration(aSession, 2, effectsTime) }, id: aSession},
 	"ConfirmSession":                        {run: func(tx *Tx) { ignore(tx.ConfirmSession(aSession, effectsTime)) }, id: aSession},
 	"DeleteSession":                         {run: func(tx *Tx) { ignore(tx.DeleteSession(aSession)) }, id: aSession},

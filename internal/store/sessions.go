@@ -1,6 +1,10 @@
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
 
 // generationsKept is how many of the last token generations of a session are kept. If a
 // client sends one of them again, the reuse is detected.
@@ -113,9 +117,9 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 }
 
 // TouchSession stores at as the time of the session's last use. It writes nothing if the
-// stored time is less than TouchInterval before at.
-func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
-	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
+// stored time is less than interval before at.
+func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time, interval time.Duration) {
+	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-interval))
 	t.invalidateHere(id)
 }
 

@@ -71,7 +71,8 @@ func (s *Site) observe(next http.Handler) http.Handler {
 }
 
 // log writes the line of the request to the access log: method, route, caller and result. The line
-// has no content of the request.
+// has no content of the request. Successful health checks get no line, because load balancers send
+// them every second.
 func (s *Site) log(q *Request, method string, took time.Duration) {
 	ctx := q.Context
 	if q.Cause != nil {
@@ -81,7 +82,7 @@ func (s *Site) log(q *Request, method string, took time.Duration) {
 		}
 		s.logger.LogAttrs(ctx, level, "request failed", slog.String("request_id", q.ID), slog.Any("cause", q.Cause))
 	}
-	if !s.logger.Enabled(ctx, slog.LevelInfo) {
+	if !s.logger.Enabled(ctx, slog.LevelInfo) || isHealthCheck(q) && q.response.status < http.StatusBadRequest {
 		return
 	}
 	principal := ""
@@ -104,3 +105,5 @@ func (s *Site) log(q *Request, method string, took time.Duration) {
 	)
 	_ = s.logger.Handler().Handle(ctx, line) // ignored as in slog.Logger: a failure of the log cannot be logged
 }
+
+func isHealthCheck(q *Request) bool { return q.path == "/livez" || q.path == "/readyz" }

@@ -69,6 +69,8 @@ func (q *Request) identify(r *http.Request) {
 	q.Source = source
 	if isFromProxy {
 		q.ID = passedRequestID(r.Header)
+	} else if r.Header["X-Forwarded-For"] != nil {
+		q.site.warnForwarded(source)
 	}
 	if q.ID == "" {
 		q.ID = rolecall.NewID[any](rolecall.TimeOf(q.Started)).String()

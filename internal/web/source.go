@@ -43,6 +43,14 @@ func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	return nearest.String(), true
 }
 
+// warnForwarded warns once that a client that is not a trusted proxy sends X-Forwarded-For. If it is
+// the operator's proxy, all clients behind it count as one source.
+func (s *Site) warnForwarded(peer string) {
+	if s.forwardedWarned.CompareAndSwap(false, true) {
+		s.logger.Warn("X-Forwarded-For is ignored, because its sender is not in --trusted-proxies: if the sender is your proxy, add it, so that the limits of sign-ins count each client", "sender", peer)
+	}
+}
+
 // readHop parses one address of X-Forwarded-For, which may have a port. It returns the address
 // without the port.
 func readHop(text string) (netip.Addr, bool) {

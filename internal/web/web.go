@@ -85,6 +85,8 @@ type Site struct {
 	limiters [limiterKinds]workLimiter
 	exports  exports
 	draining atomic.Bool
+
+	forwardedWarned atomic.Bool // see warnForwarded
 }
 
 // New returns the site that the options describe.

@@ -180,7 +180,7 @@ func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	case t == timeType:
 		return decodeTime
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return decodeTextOf
+		return decodeID
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -240,9 +240,9 @@ func decodeTime(d *Decoding, pointer string, value jsontext.Value, v reflect.Val
 	v.SetInt(int64(t))
 }
 
-func decodeTextOf(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+func decodeID(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 	if text, ok := d.Text(pointer, value); ok && v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil {
-		d.Add(pointer, "format", "has the wrong format")
+		d.Add(pointer, "format", "must be a UUID")
 	}
 }
 

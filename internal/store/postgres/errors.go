@@ -105,10 +105,10 @@ var lostWorker = regexp.MustCompile(`^(could not commit transaction for shard|fa
 
 var constraintOfShard = regexp.MustCompile(`(\w+)_\d+`)
 
-// unavailable returns an error that wraps rolecall.ErrUnavailable and has the cause in its
-// text, for the log.
+// unavailable returns an error that wraps rolecall.ErrUnavailable and has the text of the
+// cause.
 func unavailable(cause any) error {
-	return fmt.Errorf("%w: postgres: %v", rolecall.ErrUnavailable, cause)
+	return rolecall.ErrUnavailable.Because(fmt.Errorf("postgres: %v", cause))
 }
 
 // isConflict reports whether err is a deadlock or a serialization failure. A concurrent

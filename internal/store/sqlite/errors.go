@@ -29,7 +29,7 @@ var constraints = map[string]string{
 // translate returns the error of package rolecall for an error of the driver. It returns
 // ErrNotFound for a violated foreign key, and the error from store.Violation for a
 // violated unique index. If SQLite cannot work at the moment, it returns an error that
-// wraps ErrUnavailable and contains the cause for the log. It returns all other errors
+// wraps ErrUnavailable and has the text of the cause. It returns all other errors
 // unchanged.
 func translate(err error) error {
 	failure, ok := errors.AsType[*sqlite.Error](err)
@@ -49,7 +49,7 @@ func translate(err error) error {
 	switch failure.Code() & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
 		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL:
-		return fmt.Errorf("%w: %w", rolecall.ErrUnavailable, err)
+		return rolecall.ErrUnavailable.Because(fmt.Errorf("sqlite: %w", err))
 	}
 	return err
 }

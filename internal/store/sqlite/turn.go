@@ -13,7 +13,7 @@ import (
 const turnMax = 500 * time.Millisecond
 
 // turn lets processes that write the same file take turns. SQLite grants the write lock to
-// whoever asks first after it is free, and a waiting process asks only now and then. So
+// the first process that asks after it is free, and a waiting process asks only now and then. So
 // without turns, a busy server keeps the lock, and commands such as "rolecall tenant
 // create" fail after busyTimeout.
 //

@@ -276,7 +276,7 @@ func changesNoSession(f *fixture, c contents) {
 	if err := f.tryWrite(func(tx *store.Tx) { tx.InsertSession(late, aHash()) }); rolecall.KindOf(err) != rolecall.NotFound {
 		f.Errorf("InsertSession: got %v, want not found", err)
 	}
-	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day) })
+	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day, rolecall.TouchInterval) })
 	f.write(func(tx *store.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 
 	// SealSuccessor can return an error or false. In both cases, it stores no token for a

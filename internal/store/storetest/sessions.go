@@ -49,7 +49,7 @@ var sessionCases = []testCase{
 		for _, touch := range []struct{ at, want rolecall.Time }{
 			{start + hour, start + hour}, {start + minute, start + hour}, {start + 2*hour, start + 2*hour},
 		} {
-			f.write(func(tx *store.Tx) { tx.TouchSession(s.ID, touch.at) })
+			f.write(func(tx *store.Tx) { tx.TouchSession(s.ID, touch.at, rolecall.TouchInterval) })
 			same(f, f.session(hash).Session.LastUsedAt, touch.want)
 		}
 	}},
@@ -183,7 +183,7 @@ var sessionCases = []testCase{
 			s, _ := f.signIn(u, start+i*hour)
 			all = append(all, s.ID)
 		}
-		f.write(func(tx *store.Tx) { tx.TouchSession(all[0], start+idle) })
+		f.write(func(tx *store.Tx) { tx.TouchSession(all[0], start+idle, rolecall.TouchInterval) })
 		now := start + idle + hour // the second session has expired; the first was used
 		end := func(keep int) []rolecall.SessionID {
 			ended := change(f, func(tx *store.Tx) ([]rolecall.SessionID, error) {
@@ -261,8 +261,8 @@ var sessionCases = []testCase{
 		first, _ := f.signIn(u, start)
 		second, _ := f.signIn(u, start+hour)
 		f.write(func(tx *store.Tx) {
-			tx.TouchSession(first.ID, start+day-minute)
-			tx.TouchSession(second.ID, start+day-minute)
+			tx.TouchSession(first.ID, start+day-minute, rolecall.TouchInterval)
+			tx.TouchSession(second.ID, start+day-minute, rolecall.TouchInterval)
 		})
 		listed := func(now rolecall.Time, settings rolecall.TenantSettings) (ids []rolecall.SessionID) {
 			page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Session], error) {
@@ -336,7 +336,7 @@ func summaryCounts(f *fixture) {
 
 	same(f, at(start+idle-1).count, 2)
 	same(f, at(start+idle).count, 1)
-	f.write(func(tx *store.Tx) { tx.TouchSession(first.ID, start+3*hour) })
+	f.write(func(tx *store.Tx) { tx.TouchSession(first.ID, start+3*hour, rolecall.TouchInterval) })
 	same(f, at(start+idle).count, 2)
 	same(f, at(start+30*day), summary{0, 0, start + hour})
 
