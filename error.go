@@ -104,7 +104,7 @@ var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "An internal error occurred. Repeat the request. If it fails again, send the request ID to the operator."}
 	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. See errors in this response for each invalid value."}
 	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "At least one field is invalid. See errors in this response for each invalid value."}
-	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in and repeat it."}
+	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in, or use a valid token, and repeat the request."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation is not valid. Its link may be incomplete or expired, or it was used, replaced or withdrawn. Ask for a new one."}
 	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link to set a new password is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request a new one."}
 	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an email address is not valid. It may be incomplete or expired, or it was used, replaced or withdrawn. Request the change of the address again."}

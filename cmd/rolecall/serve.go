@@ -49,9 +49,13 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		}
 		defer func() { err = errors.Join(err, ignoreClosed(operators.Close())) }()
 	}
+	isNew := !isPostgres(p.Database) && !exists(p.sqliteFile())
 	db, err := p.open(ctx, !c.NoMigrate)
 	if err != nil {
 		return err
+	}
+	if isNew && !c.Demo {
+		newLogger(p.stderr, settings.LogFormat).Info("created a new database", "database", p.databaseName())
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
 	if !c.NoMigrate {

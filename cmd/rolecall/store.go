@@ -55,11 +55,19 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, er
 	if strings.Contains(file, "://") || isKeywords(file) {
 		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL, such as postgres://rolecall@db.example.com/rolecall")
 	}
+	if !migrate && g.Database == "" && !exists(file) && exists(demoDatabase) {
+		return nil, fmt.Errorf("the database %s does not exist: to use the demo's, add --database %s; to create a new one, run: rolecall migrate", file, demoDatabase)
+	}
 	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})
 	if err != nil {
 		return nil, err
 	}
 	return &openDatabase{s, s.Close}, nil
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // direct returns the URL for work that a connection pooler does not support, such as migrations.

@@ -24,7 +24,7 @@ A change writes an event in its own transaction. ` + "`GET /events`" + ` lists t
 | ` + "`actor`" + ` | the caller: ` + "`type`" + ` is user, service_account, operator or anonymous. ` + "`via`" + ` is http, token, command or mail. ` + "`tokenId`" + ` is the API token |
 | ` + "`subject`" + ` | the object of the event, with ` + "`type`" + ` and ` + "`id`" + ` |
 | ` + "`members`" + ` | the names of the members that changed |
-| ` + "`requestId`" + `, ` + "`sessionId`" + `, ` + "`source`" + ` | the request, its session and the IP address of the client. Without ` + "`events:read`" + `, session, address and ` + "`actor.tokenId`" + ` are null if another caller caused the event |
+| ` + "`requestId`" + `, ` + "`sessionId`" + `, ` + "`source`" + ` | the request, its session and the IP address of the client. They are null if the event counts several refused requests. Without ` + "`events:read`" + `, session, address and ` + "`actor.tokenId`" + ` are null if another caller caused the event |
 | ` + "`reason`" + ` | the reason, as text |
 | ` + "`before`, `after`" + ` | the changed members before and after the change. Members that the caller may not read are absent |
 
