@@ -123,7 +123,7 @@ func TestARefusalAtItsFieldsHasTheIDOfTheRequest(t *testing.T) {
 		"/service-accounts/create": {"name": {"x"}, "idempotency-key": {"k"}},
 	} {
 		a := f.send(http.MethodPost, "/console/acme"+path, cookie, form)
-		if a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, `class="problem"`) || !strings.Contains(a.body, "<code>"+a.Header.Get("X-Request-Id")+"</code>") {
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Not accepted. Correct the marked field.") || !strings.Contains(a.body, "<code>"+a.Header.Get("X-Request-Id")+"</code>") {
 			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
 		}
 	}

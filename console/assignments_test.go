@@ -22,9 +22,9 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	for name, form := range map[string]url.Values{
-		"must name at least one department": {"where": {"departments"}, "reach/departments": {" \r\n"}},
-		"Must be a date":                    {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
-		"Must be in the future":             {"where": {"everywhere"}, "expiresAt": {"2020-01-01T10:00"}},
+		"choose at least one department, or choose all users": {"where": {"departments"}, "reach/departments": {" \r\n"}},
+		"Must be a date":        {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
+		"Must be in the future": {"where": {"everywhere"}, "expiresAt": {"2020-01-01T10:00"}},
 	} {
 		a := f.send(http.MethodPost, path, cookie, form)
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(strings.ToLower(a.body), strings.ToLower(name)) || !strings.Contains(a.body, "aria-invalid") {
@@ -49,7 +49,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"everywhere"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home, cookie); !strings.Contains(a.body, `data-label="Expires">Never<`) || !strings.Contains(a.body, `data-label="From"><bdi>Helper`) {
+	if a := f.get(home, cookie); !strings.Contains(a.body, `class="below">Never expires<`) || !strings.Contains(a.body, `data-label="From"><bdi>Helper`) {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, path+"/take", cookie, nil); !strings.HasPrefix(a.Header.Get("Location"), home+"?done=role-taken&role="+role.ID.String()) {

@@ -102,6 +102,7 @@ var looks = map[string]string{
 	"/{tenant}/invitations":             "InvitationsController_listInvitations",
 	"/{tenant}/jobs":                    "JobsController_listJobs",
 	"/{tenant}/jobs/{id}":               "JobsController_getJob",
+	"/{tenant}/jobs/{id}/users":         "JobsController_listJobResults",
 	"/{tenant}/events":                  "EventsController_listEvents",
 	"/{tenant}/events/export":           "ExportsController_exportEvents",
 	"/{tenant}/users/export":            "ExportsController_exportUsers",
@@ -148,7 +149,6 @@ var elsewhere = map[string]string{
 	"AuthsController_check":                   "a question of applications",
 	"AuthsController_checkAll":                "a question of applications",
 	"JobsController_unassignRole":             "the console removes a role from one user at a time",
-	"JobsController_listJobResults":           "a part of the page of a job",
 }
 
 func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {

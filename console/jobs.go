@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -16,6 +17,7 @@ func (c *console) jobPages() []page {
 	pages := []page{
 		{path: "/{tenant}/jobs", operation: "JobsController_listJobs", query: pageParameters, show: c.showJobs},
 		{path: "/{tenant}/jobs/{id}", operation: "JobsController_getJob", query: pageParameters, show: c.showJob},
+		{path: "/{tenant}/jobs/{id}/users", operation: "JobsController_listJobResults", query: pageParameters, show: c.showJobUsers},
 		{path: "/{tenant}/jobs/{id}/cancel", operation: "JobsController_cancelJob", show: c.askCancel, act: c.cancelJob},
 	}
 	for i := range bulkActions {
@@ -78,7 +80,9 @@ func (c *console) askMatching(v *pageContext, a *bulkAction) error {
 	listing.After, listing.Limit, listing.Count = nil, 1, true
 	page, err := c.directory.Users(v.ctx, v.call, listing)
 	if err == nil {
-		view.total = *page.Total
+		if view.total = *page.Total; includesCaller(v, &listing) {
+			view.total.Count--
+		}
 		err = c.roleChoices(v, &view.selectedView)
 	}
 	if err != nil {
@@ -111,7 +115,7 @@ func (c *console) startJob(v *pageContext, a *bulkAction) error {
 	if err != nil {
 		return err
 	}
-	return v.redirect(v.path("/jobs/" + started.Value.ID.String()))
+	return v.redirect(jobAddress(v, started.Value.ID) + "?done=" + jobStarted)
 }
 
 // title returns the title of the dialog.
@@ -120,6 +124,23 @@ func (m matchingView) title() string {
 		return msg(m.key+".title", "Count", m.total.Count)
 	}
 	return msg(m.key+".title-at-least", "Count", m.total.Count)
+}
+
+// jobStarted is the value of the query parameter "done" after the start of a job.
+const jobStarted = "job-started"
+
+// includesCaller reports whether the caller matches the filter of the list. A job does not change its
+// starter.
+func includesCaller(v *pageContext, l *directory.UserListing) bool {
+	u := v.call.User
+	isNamed := func(word string) bool {
+		return slices.ContainsFunc(rolecall.Words(u.Name+" "+u.Email), func(own string) bool { return strings.HasPrefix(own, word) })
+	}
+	holds := func(a rolecall.Assignment) bool { return a.Role.ID == l.Role }
+	return !slices.ContainsFunc(l.Words, func(word string) bool { return !isNamed(word) }) &&
+		(l.Status == "" || l.Status == string(u.Status)) &&
+		(l.Department == "" || l.Department == orEmpty(u.Department)) &&
+		(l.Role.IsZero() || slices.ContainsFunc(v.call.Assignments, holds))
 }
 
 // jobsView is the data of the list of jobs.
@@ -195,6 +216,42 @@ func (c *console) showJob(v *pageContext) (err error) {
 	})
 }
 
+// jobUsersView is the data of the page of the users that a job has changed.
+type jobUsersView struct {
+	frame
+	pageLinks
+	job     rolecall.Job
+	changed []rolecall.UserID
+	names   names
+}
+
+// showJobUsers shows the users that the job has changed. A page has at most selectedMax of them, so
+// that one action can change all of them back.
+func (c *console) showJobUsers(v *pageContext) (err error) {
+	view := jobUsersView{}
+	if view.job, err = c.directory.Job(v.ctx, v.call, v.jobID); err != nil {
+		return err
+	}
+	var page rolecall.Page[rolecall.JobResult]
+	if v.faults == nil {
+		if page, err = c.directory.JobResults(v.ctx, v.call, rolecall.JobResultQuery{Job: v.jobID, Outcome: rolecall.JobUserChanged, After: v.after, Limit: selectedMax}); err != nil {
+			return err
+		}
+	}
+	var ids []rolecall.AnyID
+	for _, r := range page.Items {
+		view.changed, ids = append(view.changed, r.UserID), append(ids, rolecall.AnyID(r.UserID))
+	}
+	if view.names, err = c.namesOf(v, ids); err != nil {
+		return err
+	}
+	return c.show(v, msg("jobs.changed-title"), usersSection, func(f frame) templ.Component {
+		view.frame = f
+		view.pageLinks = f.pagesOf(nil, page.Next)
+		return jobUsersPage(view)
+	})
+}
+
 // roleNamed returns the name of the role, or a placeholder if it was deleted or the caller may not
 // read it. It is empty for no role.
 func (c *console) roleNamed(v *pageContext, id rolecall.RoleID) (string, error) {
@@ -218,7 +275,7 @@ func (c *console) askCancel(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, msg("jobs.cancel"), usersSection, func(f frame) templ.Component {
+	return c.show(v, msg("jobs.cancel-title"), usersSection, func(f frame) templ.Component {
 		return cancelJobDialog(f, jobAddress(v, job.ID))
 	})
 }

@@ -94,18 +94,25 @@ func families() map[string][]string {
 		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "second-factor-enrolment-required", "second-factor-unusable"},
 		donePrefix: {
 			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "restored",
-			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked",
+			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked", jobStarted,
 		},
 		"time.ago-":       {"minutes", "hours"},
 		"time.in-":        {"minutes", "hours"},
 		"settings.scope-": {string(rolecall.SecondFactorOfNobody), string(rolecall.SecondFactorOfAll), string(rolecall.SecondFactorOfRoles)},
 	}
+	for _, known := range reworded {
+		all[detailPrefix] = append(all[detailPrefix], known.Code)
+	}
+	all[faultPrefix] = []string{"reach/departments.too-few", "code.wrong", "settings/secondFactor/roles.required"}
 	for _, a := range slices.Concat(actions, serviceAccountActions) {
 		all[a.key+"."] = []string{"label", "title", "detail"}
 		all[donePrefix] = append(all[donePrefix], a.done)
 	}
 	for i := range bulkActions {
 		all[bulkActions[i].key+"."] = []string{"label", "title", "detail", "outcome"}
+		if bulkActions[i].opposite != "" {
+			all[bulkActions[i].key+"."] = append(all[bulkActions[i].key+"."], "these", "undo")
+		}
 	}
 	for _, d := range rolecall.EventDescriptions() {
 		all[eventPrefix] = append(all[eventPrefix], string(d.Type))

@@ -74,7 +74,7 @@ func TestWhatIsWrongWithANewUserIsSaidAtItsField(t *testing.T) {
 			form[name] = values
 		}
 		a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form)
-		if a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(a.body, want) || strings.Contains(a.body, `class="problem"`) || !strings.Contains(a.body, `value="true" checked`) {
+		if a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(a.body, want) || !strings.Contains(a.body, "Not accepted. Correct the ") || !strings.Contains(a.body, `value="true" checked`) {
 			t.Errorf("%s: %d %s", want, a.StatusCode, a.body)
 		}
 		if change.Has("metadata-key") && !strings.Contains(a.body, `<details class="more" open>`) {

@@ -186,7 +186,7 @@ func (f frame) faultAt(field string) string {
 	}
 	for _, fault := range faults {
 		if fault.Parameter == field || fault.Pointer == "/"+field {
-			return sentence(fault.Detail)
+			return faultWords(fault)
 		}
 	}
 	return ""
@@ -225,10 +225,20 @@ func (f frame) faultsWithin(field string) (faults []string) {
 		at, err := strconv.Atoi(strings.TrimPrefix(fault.Pointer, "/"+field+"/"))
 		switch {
 		case fault.Pointer == "/"+field:
-			faults = append(faults, sentence(fault.Detail))
+			faults = append(faults, faultWords(fault))
 		case err == nil && isWithin(fault.Pointer, field) && at < len(list):
 			faults = append(faults, list[at]+" "+fault.Detail+".")
 		}
+	}
+	return faults
+}
+
+// departmentFaults returns the errors to show at the field for departments that are not in offered. An
+// error of the whole list is shown at the offered departments, if there are any.
+func (f frame) departmentFaults(offered []string) []string {
+	faults := f.faultsWithin("reach/departments")
+	if whole := f.faultAt("reach/departments"); whole != "" && len(offered) > 0 {
+		return slices.DeleteFunc(faults, func(fault string) bool { return fault == whole })
 	}
 	return faults
 }
@@ -290,6 +300,7 @@ type question struct {
 	title       templ.Component // such as "Suspend Ada Lovelace?"
 	detail      string          // the effect of the action
 	label       string          // the label of the button
+	keep        string          // the label of the link that cancels; empty: "Cancel"
 	back        string          // the address of the page below the dialog
 	destructive bool            // the action removes something
 	answers     string          // the code of a problem that the user resolves by confirming

@@ -65,7 +65,7 @@ func TestARoleIsMadeAndSaysWhatItOpens(t *testing.T) {
 	form := url.Values{"idempotency-key": {f.hiddenField(page, "idempotency-key")}, "name": {"Helper"}, "key": {"helper"},
 		"permissions": {"users:read", "shop/invoices:read\r\n\r\nnonsense:fly"}, "grants": {"roles:read", ""}}
 	a := f.send(http.MethodPost, "/console/acme/roles/create", cookie, form)
-	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "nonsense:fly is not one of Rolecall&#39;s own permissions") || strings.Contains(a.body, `role="alert"`) {
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "nonsense:fly is not one of Rolecall&#39;s own permissions") || !strings.Contains(a.body, "Correct the marked field") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if _, checked, _ := checkbox(a.body, "permissions", "users:read"); !checked || !strings.Contains(a.body, "shop/invoices:read\nnonsense:fly</textarea>") {

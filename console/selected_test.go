@@ -86,9 +86,9 @@ func TestARoleIsGivenToSelectedUsers(t *testing.T) {
 	users := []rolecall.UserID{eve.ID, mallory.ID}
 	const path = "/console/acme/users/selected/give-role"
 	for name, fields := range map[string][]string{
-		`id="fault-role">Must be selected`:  {"where", "everywhere"},
-		"Must name at least one department": {"role", role.ID.String(), "where", "departments"},
-		"Must be in the future":             {"role", role.ID.String(), "where", "everywhere", "expiresAt", "2020-01-01T10:00"},
+		`id="fault-role">Must be selected`:                    {"where", "everywhere"},
+		"Choose at least one department, or choose All users": {"role", role.ID.String(), "where", "departments"},
+		"Must be in the future":                               {"role", role.ID.String(), "where", "everywhere", "expiresAt", "2020-01-01T10:00"},
 	} {
 		if a := f.send(http.MethodPost, path, cookie, selecting(users, fields...)); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, name) || !strings.Contains(a.body, eve.ID.String()) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)

@@ -105,7 +105,7 @@ func TestWhatIsWrongWithASettingIsSaidInItsUnit(t *testing.T) {
 		"8":            {"settings/passwordMinimum", "Must be at least 15 characters unless"},
 		"65":           {"settings/passwordMinimum", "Must be from 8 to 64 characters."},
 		"a\u0000":      {"displayName", "ust"},
-		"roles":        {"settings/secondFactor/required", "Must name at least one role"},
+		"roles":        {"settings/secondFactor/required", "Choose at least one role"},
 		"<b>of</b> me": {"settings/invitationSeconds", "Must be a duration with its unit, such as 3 days."},
 	} {
 		form := url.Values{"was-" + c.name: {"none"}, c.name: {typed}, "was-settings/secondFactor/roles": {""}}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 )
@@ -202,8 +204,9 @@ type bulkAction struct {
 	job          rolecall.JobAction
 	jobOperation string // the operation that starts the job for all matching users
 	destructive  bool
-	gives        bool // the form has fields for an assignment; otherwise it has a field for a reason
-	do           func(*console, *pageContext, rolecall.UserID) error
+	gives        bool               // the form has fields for an assignment; otherwise it has a field for a reason
+	opposite     rolecall.JobAction // the job of the action that reverses this one; empty if there is none
+	do           func(*console, *pageContext, rolecall.UserID) (changed bool, err error)
 }
 
 var bulkActions = []bulkAction{
@@ -211,28 +214,40 @@ var bulkActions = []bulkAction{
 		path: "/give-role", operation: "UsersController_assignRole", key: "bulk.assign", gives: true,
 		job: rolecall.JobAssignRole, jobOperation: "JobsController_assignRole",
 		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
-		do: func(s *console, v *pageContext, id rolecall.UserID) error {
+		do: func(s *console, v *pageContext, id rolecall.UserID) (bool, error) {
 			role, draft, err := givenRole(v)
 			if err == nil {
 				_, _, err = s.directory.AssignRole(v.ctx, v.call, rolecall.HolderOf(id), role, draft)
 			}
-			return err
+			return true, err
 		},
 	},
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", key: "bulk.suspend", policies: []*authz.Policy{authz.SuspendUser}, destructive: true,
-		job: rolecall.JobSuspend, jobOperation: "JobsController_suspendUsers",
-		do: func(s *console, v *pageContext, id rolecall.UserID) error {
-			return withReason(s.directory.SuspendUser, v, id)
+		job: rolecall.JobSuspend, jobOperation: "JobsController_suspendUsers", opposite: rolecall.JobResume,
+		do: func(s *console, v *pageContext, id rolecall.UserID) (bool, error) {
+			return hasChanged(s, s.directory.SuspendUser, v, id)
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", key: "bulk.resume", policies: []*authz.Policy{authz.ResumeUser},
-		job: rolecall.JobResume, jobOperation: "JobsController_resumeUsers",
-		do: func(s *console, v *pageContext, id rolecall.UserID) error {
-			return withReason(s.directory.ResumeUser, v, id)
+		job: rolecall.JobResume, jobOperation: "JobsController_resumeUsers", opposite: rolecall.JobSuspend,
+		do: func(s *console, v *pageContext, id rolecall.UserID) (bool, error) {
+			return hasChanged(s, s.directory.ResumeUser, v, id)
 		},
 	},
+}
+
+// hasChanged calls the service method verb with the reason from the form. It reports whether the method
+// changed the user: a user in the wanted state already keeps the time of the last change.
+func hasChanged(s *console, verb func(context.Context, access.Caller, rolecall.UserID, string) (rolecall.User, error), v *pageContext, id rolecall.UserID) (bool, error) {
+	reason, err := v.reason()
+	if err != nil {
+		return false, err
+	}
+	begun := s.access.Now()
+	user, err := verb(v.ctx, v.call, id, reason)
+	return user.UpdatedAt >= begun, err
 }
 
 func (c *console) selectedPages() (pages []page) {
@@ -255,6 +270,7 @@ type selectedView struct {
 	names       names
 	roles       rolecall.Page[rolecall.Role] // the roles that the form suggests
 	departments []string                     // the departments that the form suggests
+	changed     []rolecall.UserID
 	refused     []refusedUser
 }
 
@@ -344,7 +360,10 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 		return c.askSelected(v, a)
 	}
 	for _, id := range view.users {
-		err := a.do(c, v, id)
+		changed, err := a.do(c, v, id)
+		if changed && err == nil {
+			view.changed = append(view.changed, id)
+		}
 		why, known := errors.AsType[*rolecall.Error](err)
 		switch {
 		case err == nil:
@@ -389,7 +408,7 @@ func (f frame) listTail(parameters []string) string {
 
 // back returns the address of the list in which the users were selected.
 func (s selectedView) back() string {
-	if tail := s.returnTail(); strings.HasPrefix(tail, "/users?") {
+	if tail := s.returnTail(); strings.HasPrefix(tail, "/users?") || strings.HasPrefix(tail, "/jobs/") {
 		return returnAddress(s.pageContext, tail)
 	}
 	return s.frame.path("/users")
@@ -398,11 +417,31 @@ func (s selectedView) back() string {
 // again returns the address of the confirmation page for the users that the action did not
 // change.
 func (s selectedView) again() string {
-	query := url.Values{"return": {s.returnTail()}}
+	var users []rolecall.UserID
 	for _, r := range s.refused {
-		query.Add("user", r.id.String())
+		users = append(users, r.id)
 	}
-	return s.request.URL.Path + "?" + query.Encode()
+	return s.bulkAddress(s.bulkAction, users, s.returnTail())
+}
+
+// bulkAddress returns the address of the confirmation page of the action for the users. tail is the
+// list to return to.
+func (f frame) bulkAddress(a *bulkAction, users []rolecall.UserID, tail string) string {
+	query := url.Values{"return": {tail}}
+	for _, id := range users {
+		query.Add("user", id.String())
+	}
+	return f.path("/users/selected"+a.path) + "?" + query.Encode()
+}
+
+// reversing returns the action that reverses the job, or nil if the caller may not perform it.
+func (f frame) reversing(job rolecall.JobAction) *bulkAction {
+	for _, a := range f.bulkActions() {
+		if a.opposite == job {
+			return a
+		}
+	}
+	return nil
 }
 
 // nameOf returns the name of the user. It returns the id if the caller may not read the

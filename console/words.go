@@ -191,13 +191,55 @@ func orWords(text, words string) string {
 // problemDetail returns the detail of the problem. It replaces details that only help API
 // clients.
 func problemDetail(p *web.Problem) string {
-	switch p.Code {
-	case rolecall.ErrNotRecent.Code:
-		return msg("problem.not-recent")
-	case rolecall.ErrKeyReused.Code:
-		return msg("problem.key-reused")
+	return detailWords(p.Code, p.Detail)
+}
+
+// detailPrefix and the code of an error form the message key of its detail in the console.
+const detailPrefix = "detail."
+
+// reworded are the errors whose details help only API clients. The console has its own details for them.
+var reworded = []*rolecall.Error{
+	rolecall.ErrValidation, rolecall.ErrMalformed, rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrFieldNotReadable, rolecall.ErrPreconditionFailed, rolecall.ErrUnavailable,
+	rolecall.ErrBusy, rolecall.ErrTooManyJobs, rolecall.ErrKeyInProgress, rolecall.ErrTooManyKeys, rolecall.ErrNotRecent, rolecall.ErrKeyReused,
+}
+
+// detailWords returns the detail of an error for people. An error that was returned with a detail of its
+// own keeps it.
+func detailWords(code, detail string) string {
+	for _, known := range reworded {
+		if known.Code == code && known.Detail == detail {
+			return msg(detailPrefix + code)
+		}
 	}
-	return p.Detail
+	return detail
+}
+
+// problemTitle returns the title of the problem. It replaces titles that only help API clients.
+func problemTitle(p *web.Problem) string {
+	if p.Code == rolecall.ErrValidation.Code {
+		return msg("problem.not-accepted")
+	}
+	return p.Title
+}
+
+// faultPrefix, the field and the code of a field error form the message key of an error in words of the
+// form. Other errors are the same as in the API.
+const faultPrefix = "fault."
+
+// faultWords describes the field error in a sentence.
+func faultWords(fault rolecall.FieldError) string {
+	if key := faultPrefix + strings.TrimPrefix(fault.Pointer, "/") + "." + fault.Code; hasMessage(key) {
+		return msg(key)
+	}
+	return sentence(fault.Detail)
+}
+
+// faultLine describes a field error that is not shown at its field, with the name of the field.
+func faultLine(fault rolecall.FieldError) string {
+	if words := faultWords(fault); words != sentence(fault.Detail) {
+		return words
+	}
+	return sentence(fault.Parameter + strings.TrimPrefix(fault.Pointer, "/") + " " + fault.Detail)
 }
 
 // permissionPrefix and a permission form the message key of the permission's description.

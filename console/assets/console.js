@@ -37,8 +37,8 @@ function focusFault(root) {
 focusFault(document.getElementById("main"));
 
 // The dialog opens when htmx loads content into it. When it closes, the focus returns to the
-// element that opened it. In a destructive confirmation, the focus starts on Cancel, so that Enter
-// does not confirm.
+// element that opened it. In a destructive confirmation, the focus starts on Cancel, also if the
+// form has fields, so that Enter does not confirm.
 if (dialog) {
   let opener;
   document.body.addEventListener("htmx:beforeRequest", (event) => {
@@ -49,7 +49,7 @@ if (dialog) {
     if (event.detail.target !== dialog && event.detail.target.id !== "confirm") return;
     const form = document.getElementById("confirm");
     const field = "input:not([type=hidden], [hidden], [type=radio]:not(:checked)), textarea, select";
-    if (form && !focusFault(form)) (form.querySelector(field) ?? form.querySelector(".danger ~ [data-close]"))?.focus();
+    if (form && !focusFault(form)) (form.querySelector(".danger ~ [data-close]") ?? form.querySelector(field))?.focus();
   });
   dialog.addEventListener("click", (event) => {
     if (event.target.closest("[data-close]")) {
@@ -63,6 +63,16 @@ if (dialog) {
     (opener?.checkVisibility() ? opener : opener?.closest("details")?.querySelector("summary"))?.focus();
   });
 }
+
+// In a destructive form, Enter in a field does not confirm either. It moves the focus to the button
+// that confirms. A held key does not press this button. Only Enter in a field that proves the identity
+// submits the form.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing) return;
+  const button = event.target.closest("input:not(.confirmation input)")?.form?.querySelector("button.danger");
+  button?.focus();
+  if (button || (event.repeat && event.target.matches("button.danger"))) event.preventDefault();
+});
 
 // Moves the message up, or to the left, until it covers no control. If no such place
 // exists, the message moves to the top of the page.

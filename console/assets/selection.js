@@ -5,7 +5,8 @@
 const words = JSON.parse(document.body.dataset.messages);
 const plurals = new Intl.PluralRules(document.documentElement.lang);
 const boxes = (form) => [...form.querySelectorAll("input[name=user]:not([data-elsewhere])")];
-const keyOf = (form) => "selected " + document.body.dataset.user + " " + new URL(form.action).pathname.split("/users/")[0];
+const keyAt = (path) => "selected " + document.body.dataset.user + " " + path;
+const keyOf = (form) => keyAt(new URL(form.action).pathname.split("/users/")[0]);
 let shift = false; // whether the last key or click was with Shift
 let anchor = null; // the checkbox where a range begins
 
@@ -91,5 +92,8 @@ document.addEventListener("htmx:afterSwap", () => {
   if (document.querySelector("#dialog [data-stale]")) clear(form);
   else restore(form);
 });
+
+// The start of a job ends the selection too.
+if (document.querySelector("[data-selection-ended]")) sessionStorage.removeItem(keyAt(location.pathname.split("/jobs/")[0]));
 
 for (const form of document.querySelectorAll("[data-selection]")) restore(form);

@@ -138,8 +138,11 @@ scenario("selected users are suspended and resumed, and the list keeps its filte
   await dialog.getByRole("heading", { name: "Suspend 2 users?" }).waitFor();
   assert.ok([0, 2].every((i) => names[i]) && (await dialog.innerText()).includes(names[0]) && (await dialog.innerText()).includes(names[2]));
   await checkAccess(page);
-  await page.locator("[name=reason]:focus").waitFor();
+  await dialog.getByRole("link", { name: "Cancel" }).and(page.locator(":focus")).waitFor();
+  await dialog.getByLabel("Reason").focus();
   await page.keyboard.type("the campaign is over");
+  await page.keyboard.press("Enter"); // moves the focus to the button
+  await dialog.getByRole("button", { name: "Suspend" }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Enter");
   await dialog.getByRole("heading", { name: "2 users suspended" }).waitFor();
   await dialog.getByRole("link", { name: "Back to the list" }).and(page.locator(":focus")).waitFor();
@@ -186,7 +189,7 @@ scenario("a role is assigned to many users at once in departments, after an inva
   await dialog.getByLabel("Role").selectOption({ label: "Auditor" });
   await dialog.getByLabel("Users in certain departments").check();
   await dialog.getByRole("button", { name: "Assign role" }).click();
-  await dialog.getByText("Must name at least one department").waitFor();
+  await dialog.getByText("Choose at least one department, or choose All users").waitFor();
   await dialog.getByRole("group", { name: "Departments" }).getByLabel("Legal").check();
   await dialog.getByLabel("Expires").fill("2099-12-31T18:00");
   await dialog.getByRole("button", { name: "Assign role" }).click();
@@ -218,7 +221,7 @@ for (const javaScriptEnabled of [true, false]) {
       if (action === "Suspend") assert.equal(await heading.innerText(), `Suspend ${matching.length} users?`);
       if (javaScriptEnabled) await checkAccess(page);
       await page.locator("form[action*='/users/all/']").getByRole("button", { name: action }).click();
-      await page.waitForURL(/jobs\/[0-9a-f-]{36}$/);
+      await page.waitForURL(/jobs\/[0-9a-f-]{36}/);
       await until(async () => {
         if (!javaScriptEnabled) await page.reload();
         return page.getByText("Completed").isVisible();

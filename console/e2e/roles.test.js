@@ -92,7 +92,7 @@ scenario("a role is assigned in departments with an expiry, changed and removed"
   const form = page.getByRole("dialog");
   await form.getByLabel("Users in certain departments").check();
   await form.getByRole("button", { name: "Assign" }).click();
-  await form.getByText("Must name at least one department").waitFor();
+  await form.getByText("Choose at least one department, or choose All users").waitFor();
   await form.getByRole("group", { name: "Departments" }).getByLabel("Sales").check();
   await form.getByLabel("Legal").check();
   await form.getByLabel("Expires").fill("2099-12-31T18:00");
