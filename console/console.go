@@ -22,6 +22,7 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/typeface"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -130,23 +131,19 @@ func (c *console) pages() []page {
 	)
 }
 
-//go:embed assets/*.js assets/styles/*.css assets/*.svg assets/*.txt assets/*.woff2
+//go:embed assets/*.js assets/styles/*.css assets/*.svg assets/*.txt
 var files embed.FS
 
 // mediaTypes maps the file extensions of assets to media types.
 var mediaTypes = map[string]string{
-	".js":    "text/javascript; charset=utf-8",
-	".svg":   "image/svg+xml",
-	".txt":   "text/plain; charset=utf-8",
-	".woff2": "font/woff2",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+	".txt": "text/plain; charset=utf-8",
 }
 
 // styles are the names of the style sheets, in the order in which console.css contains
 // them. Each sheet is a layer, so its rules override the rules of the sheets before it.
 var styles = []string{"tokens", "base", "parts", "lists", "pages", "narrow"}
-
-// typeface is the file name of the typeface. The style sheets contain this name too.
-const typeface = "inter.woff2"
 
 // namedAsset is a file that pages load.
 type namedAsset struct {
@@ -160,16 +157,19 @@ func assets() (list []namedAsset) {
 	if err != nil {
 		panic(err) // cannot happen: the pattern is valid
 	}
-	css := styleSheet()
+	add := func(name, contentType string, content []byte) *web.Asset {
+		asset := web.NewAsset(Path+assetsPath, name, contentType, content)
+		list = append(list, namedAsset{name, asset})
+		return asset
+	}
 	for _, name := range names {
 		name := path.Base(name)
-		asset := web.NewAsset(Path+assetsPath, name, mediaTypes[path.Ext(name)], embedded(name))
-		if name == typeface {
-			css = bytes.ReplaceAll(css, []byte(name), []byte(path.Base(asset.Path)))
-		}
-		list = append(list, namedAsset{name, asset})
+		add(name, mediaTypes[path.Ext(name)], embedded(name))
 	}
-	return append(list, namedAsset{"console.css", web.NewAsset(Path+assetsPath, "console.css", "text/css; charset=utf-8", css)})
+	font := add(typeface.Name, "font/woff2", typeface.Font)
+	add("inter-license.txt", mediaTypes[".txt"], typeface.License)
+	add("console.css", "text/css; charset=utf-8", bytes.ReplaceAll(styleSheet(), []byte(typeface.Name), []byte(path.Base(font.Path))))
+	return list
 }
 
 // styleSheet returns all style sheets as one.

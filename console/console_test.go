@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/typeface"
 	"github.com/rolecall/rolecall/openapi"
 )
 
@@ -557,14 +558,14 @@ func TestAnInvalidFormIsRefused(t *testing.T) {
 }
 
 func TestFilesOfOthersAreThoseThatTheReadmeNames(t *testing.T) {
-	readme, err := os.ReadFile("assets/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"htmx.min.js", typeface} {
-		sum := sha256.Sum256(embedded(name))
+	for folder, content := range map[string][]byte{"assets": embedded("htmx.min.js"), "../internal/typeface": typeface.Font} {
+		readme, err := os.ReadFile(folder + "/README.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(content)
 		if !strings.Contains(string(readme), hex.EncodeToString(sum[:])) {
-			t.Errorf("%s: the README names another SHA-256 than %x", name, sum)
+			t.Errorf("%s: the README names another SHA-256 than %x", folder, sum)
 		}
 	}
 	if !strings.Contains(string(embedded("htmx.min.js")), `version:"2.0.11"`) {
@@ -583,7 +584,7 @@ func TestTheStyleSheetNamesTheTypefaceThatPagesPreload(t *testing.T) {
 	if css := f.get(sheet[1], "").body; !strings.Contains(css, `url("`+preloaded[1]+`")`) {
 		t.Errorf("the style sheet does not name %s", preloaded[1])
 	}
-	if size := len(embedded(typeface)); size > largestPage {
+	if size := len(typeface.Font); size > largestPage {
 		t.Errorf("the typeface has %d bytes", size)
 	}
 }

@@ -90,6 +90,11 @@ func (v *pageContext) zoneCookieAttributes() string {
 	return v.console.site.ScriptCookie(v.console.site.Base + Path)
 }
 
+// themeCookieAttributes returns the attributes of the cookie with the theme, for console.js.
+func (v *pageContext) themeCookieAttributes() string {
+	return v.console.site.ScriptCookie(v.console.site.Base + "/")
+}
+
 // asset returns the address of the asset with the file name.
 func (v *pageContext) asset(name string) string { return v.console.assets[name] }
 

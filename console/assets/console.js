@@ -242,7 +242,7 @@ document.addEventListener("input", ({ target }) => {
       const theme = next[root.dataset.theme ?? ""];
       if (theme) root.dataset.theme = theme;
       else delete root.dataset.theme;
-      document.cookie = `rolecall_theme=${theme}; Max-Age=${theme ? 31536000 : 0}${document.body.dataset.zoneCookie}`;
+      document.cookie = `rolecall_theme=${theme}; Max-Age=${theme ? 31536000 : 0}${document.body.dataset.themeCookie}`;
       show();
     });
   }

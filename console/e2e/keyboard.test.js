@@ -234,7 +234,10 @@ scenario("the chosen theme stays on every page, and before the first script runs
   await page.goto("/console/demo/roles");
   assert.equal(await ground(), dark);
   await page.unroute("**/console.*.js");
-  await page.reload();
+  await page.goto("/docs");
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), "dark");
+  assert.ok(await page.evaluate(async () => (await document.fonts.ready, document.fonts.check("16px Inter"))));
+  await page.goto("/console/demo/roles");
   await toggle.press("Enter");
   assert.equal(await ground(), light);
   await page.reload();

@@ -237,3 +237,15 @@ func TestABrowserAtTheRootIsSentToTheConsole(t *testing.T) {
 		}
 	}
 }
+
+func TestPagesHaveTheThemeOfTheCookie(t *testing.T) {
+	edge := atBase(t, "")
+	for cookie, want := range map[string]string{"": "", "rolecall_theme=dark": ` data-theme="dark"`, "rolecall_theme=light": ` data-theme="light"`, `rolecall_theme="><script>`: ""} {
+		for _, path := range pagePaths {
+			page := fetch(edge, path, "Cookie", cookie)
+			if tag := `<html lang="en"` + want + `>`; !strings.Contains(page.Body.String(), tag) || !slices.Contains(page.Header().Values("Vary"), "Cookie") {
+				t.Errorf("%s with the cookie %q does not contain %s, or does not vary by it", path, cookie, tag)
+			}
+		}
+	}
+}

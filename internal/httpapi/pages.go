@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/typeface"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
@@ -94,8 +96,8 @@ func live(w http.ResponseWriter, r *http.Request) error {
 // because it has a script and a search form. Other pages have pagePolicy. No page loads anything
 // from other origins.
 var (
-	pagePolicy      = []string{"default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
-	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"}
+	pagePolicy      = []string{"default-src 'none'; style-src 'self'; font-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
+	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"}
 )
 
 // docs serves the HTML documentation pages and the files that they load.
@@ -108,10 +110,14 @@ type docs struct {
 func (s *Server) newDocs() *docs {
 	d := &docs{server: s}
 	paths := map[string]string{}
-	for _, a := range openapi.Assets {
-		own := web.NewAsset("/docs/", a.Name, a.Type, a.Content)
-		paths[a.Name] = own.Path
+	add := func(name, contentType string, content []byte) {
+		own := web.NewAsset("/docs/", name, contentType, content)
+		paths[name] = own.Path
 		d.assets = append(d.assets, own)
+	}
+	add(typeface.Name, "font/woff2", typeface.Font)
+	for _, a := range openapi.Assets {
+		add(a.Name, a.Type, bytes.ReplaceAll(a.Content, []byte(typeface.Name), []byte(path.Base(paths[typeface.Name]))))
 	}
 	functions := template.FuncMap{"asset": func(name string) string { return paths[name] }, "typeset": typeset}
 	d.templates = template.Must(template.New("").Funcs(functions).ParseFS(openapi.Pages, "reference/*.html"))
@@ -137,12 +143,12 @@ func (d *docs) pages() []web.Route {
 
 // view is the data of all page templates. Each page sets the fields that its template shows.
 type view struct {
-	Base, Here, Title string
-	Statuses          []statusView
-	Problem           problemView
-	Query             string
-	Groups            []groupView
-	Operation         operationPage
+	Base, Here, Title, Theme string
+	Statuses                 []statusView
+	Problem                  problemView
+	Query                    string
+	Groups                   []groupView
+	Operation                operationPage
 }
 
 // statusView is a status with the problems that have it.
@@ -211,7 +217,8 @@ func viewProblem(known *rolecall.Error) problemView {
 // show writes a page. Clients must revalidate the page, so that a cached page does not link to
 // files of another version.
 func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view) error {
-	v.Base = d.server.site.Base
+	v.Base, v.Theme = d.server.site.Base, web.ThemeOf(r)
+	w.Header()["Vary"] = append(w.Header()["Vary"], "Cookie")
 	w.Header()["Permissions-Policy"] = web.NoFeatures
 	w.Header()["Cross-Origin-Opener-Policy"] = web.SameOrigin
 	var rendered bytes.Buffer

@@ -164,3 +164,17 @@ func appendTokens(tokens []secret.Token, cookie string, lines []string) []secret
 	}
 	return tokens
 }
+
+// themeCookie is the name of the cookie in which console.js stores the theme that the reader has
+// chosen. Its path is the base of the site, so that all pages have the same theme.
+const themeCookie = "rolecall_theme"
+
+// ThemeOf returns the theme that the reader has chosen: light or dark. It returns an empty text if
+// the theme of the system applies.
+func ThemeOf(r *http.Request) string {
+	cookie, err := r.Cookie(themeCookie)
+	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
+		return ""
+	}
+	return cookie.Value
+}
