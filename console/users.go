@@ -205,7 +205,7 @@ type bulkAction struct {
 	jobOperation string // the operation that starts the job for all matching users
 	destructive  bool
 	gives        bool               // the form has fields for an assignment; otherwise it has a field for a reason
-	opposite     rolecall.JobAction // the job of the action that reverses this one; empty if there is none
+	opposite     rolecall.JobAction // the job of the action that reverses this one, or an empty text
 	do           func(*console, *pageContext, rolecall.UserID) (changed bool, err error)
 }
 

@@ -203,8 +203,8 @@ var reworded = []*rolecall.Error{
 	rolecall.ErrBusy, rolecall.ErrTooManyJobs, rolecall.ErrKeyInProgress, rolecall.ErrTooManyKeys, rolecall.ErrNotRecent, rolecall.ErrKeyReused,
 }
 
-// detailWords returns the detail of an error for people. An error that was returned with a detail of its
-// own keeps it.
+// detailWords returns the detail of an error for people. It keeps a detail that is not the usual one of
+// the error.
 func detailWords(code, detail string) string {
 	for _, known := range reworded {
 		if known.Code == code && known.Detail == detail {
