@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -113,11 +114,11 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// eventColumns are the column names of exported events. They are the names of the members
-// of an event in the API.
+// eventColumns are the column names of exported events. Except the last two, they are the names of the
+// members of an event in the API.
 var eventColumns = []string{
 	"id", "type", "occurredAt", "actor.type", "actor.id", "actor.via", "actor.tokenId", "subject.type", "subject.id",
-	"members", "requestId", "sessionId", "source", "reason", "before", "after",
+	"members", "requestId", "sessionId", "source", "reason", "before", "after", "actor.name", "subject.name",
 }
 
 // ExportEvents returns a table of all events that Events lists for l. It ignores After and
@@ -133,17 +134,30 @@ func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventList
 	}
 	next := func(ctx context.Context) ([][]string, bool, error) {
 		page, err := s.Events(ctx, c, l)
+		if err != nil {
+			return nil, false, err
+		}
 		l.After = page.Next
+		named, err := s.Names(ctx, c, idsOfEvents(page.Items))
 		rows := make([][]string, len(page.Items))
 		for i := range page.Items {
-			rows[i] = eventRow(&page.Items[i])
+			rows[i] = eventRow(&page.Items[i], named)
 		}
 		return rows, page.Next != nil, err
 	}
 	return &rolecall.Table{Name: "events", Columns: eventColumns, Record: record, Next: next}, nil
 }
 
-func eventRow(e *rolecall.Event) []string {
+// idsOfEvents returns the ids of the actors and the subjects of the events, without duplicates.
+func idsOfEvents(events []rolecall.Event) (ids []rolecall.AnyID) {
+	for i := range events {
+		ids = append(ids, rolecall.AnyID(events[i].Actor.ID), events[i].Subject.ID)
+	}
+	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.DeleteFunc(slices.Compact(ids), func(id rolecall.AnyID) bool { return id.IsZero() })
+}
+
+func eventRow(e *rolecall.Event, named map[rolecall.AnyID]Named) []string {
 	var before, after string
 	if e.Values != nil {
 		before, after = string(e.Values.Before), string(e.Values.After)
@@ -151,6 +165,7 @@ func eventRow(e *rolecall.Event) []string {
 	return []string{
 		e.ID.String(), string(e.Type), e.OccurredAt.String(), string(e.Actor.Type), idCell(e.Actor.ID), e.Actor.Via, idCell(e.Actor.Token),
 		string(e.Subject.Type), idCell(e.Subject.ID), strings.Join(e.Members, " "), e.RequestID, idCell(e.SessionID), e.Source, e.Reason, before, after,
+		named[rolecall.AnyID(e.Actor.ID)].Name, named[e.Subject.ID].Name,
 	}
 }
 

@@ -2,6 +2,8 @@ package directory
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -12,14 +14,15 @@ import (
 // Named is the name of a user, role or service account.
 type Named struct {
 	Name    string // empty if the caller may not read the name
-	Deleted bool   // the id is of a deleted user who can be restored
+	Deleted bool   // the id is of a deleted role or service account, or of a deleted user who can be restored
 	Program bool   // the id is of a service account
 }
 
 // Names returns the names of the users, roles and service accounts with the ids. It omits
 // ids of objects that do not exist or are not visible to the caller. Deleted users are
-// included if the caller may restore them. Names uses one statement for each kind of
-// object.
+// included if the caller may restore them. Deleted roles and service accounts are included as long as
+// the event of the deletion is kept, if the caller may read this event with its values. Names uses one
+// statement for each kind of object.
 func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
 	named := map[rolecall.AnyID]Named{}
 	err := s.access.View(ctx, c, func(tx *store.Tx) error {
@@ -30,7 +33,10 @@ func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.Any
 		if err := s.namesOfDeleted(tx, c, ids, named); err != nil {
 			return err
 		}
-		return namesOfOthers(tx, c, ids, named)
+		if err := namesOfOthers(tx, c, ids, named); err != nil {
+			return err
+		}
+		return namesOfDeletedOthers(tx, c, ids, named)
 	})
 	return named, err
 }
@@ -77,6 +83,39 @@ func namesOfOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named ma
 		for i := range accounts {
 			named[rolecall.AnyID(accounts[i].ID)] = Named{Name: accounts[i].Name, Program: true}
 		}
+	}
+	return nil
+}
+
+// namesOfDeletedOthers adds the names of deleted roles and service accounts, from the events of their
+// deletion.
+func namesOfDeletedOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+	readable := map[rolecall.SubjectType]bool{
+		rolecall.SubjectRole:           authz.ReadRoles.Authorize(c.Principal) == nil,
+		rolecall.SubjectServiceAccount: authz.ReadServiceAccounts.Authorize(c.Principal) == nil,
+	}
+	unknown := slices.DeleteFunc(slices.Clone(ids), func(id rolecall.AnyID) bool {
+		_, known := named[id]
+		return known
+	})
+	if len(unknown) == 0 || authz.ReadEvents.Authorize(c.Principal) != nil {
+		return nil
+	}
+	deletions, err := tx.Deletions(unknown)
+	if err != nil {
+		return err
+	}
+	for _, d := range deletions {
+		var object struct {
+			Name string `json:"name"`
+		}
+		if !readable[d.Subject.Type] || d.Before == nil {
+			continue
+		}
+		if err := json.Unmarshal(d.Before, &object); err != nil {
+			return err
+		}
+		named[d.Subject.ID] = Named{Name: object.Name, Deleted: true, Program: d.Subject.Type == rolecall.SubjectServiceAccount}
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func column(rows []map[string]string, name string) (cells []string) {
 func testExports(t *testing.T, p *program) {
 	t.Run("contain what the lists contain", func(t *testing.T) { testExportsAreTheLists(t, newWorld(t, p)) })
 	t.Run("neutralize formulas", func(t *testing.T) { testExportedFormulas(t, newWorld(t, p)) })
+	t.Run("name the users, roles and service accounts of events", func(t *testing.T) { testExportedEventsHaveNames(t, newWorld(t, p)) })
 	t.Run("are recorded", func(t *testing.T) { testExportsAreRecorded(t, newWorld(t, p)) })
 }
 
@@ -100,6 +101,33 @@ func testExportedFormulas(t *testing.T, w *world) {
 		}
 		if row["name"] != want {
 			t.Errorf("%s was exported as %s", name, row["name"])
+		}
+	}
+}
+
+func testExportedEventsHaveNames(t *testing.T, w *world) {
+	role, user, erased := w.role(t, "Night shift", "users:read"), w.user(t, "named", "Sales"), w.user(t, "erased", "Sales")
+	w.owner.do(t, "DELETE /roles/"+role, "").expect(t, 204)
+	w.owner.do(t, "POST /users/"+erased+"/erase", "").expect(t, 204)
+	for _, c := range []struct {
+		who   *caller
+		names map[string]string // of the subjects with these ids
+		actor string
+	}{
+		{w.owner, map[string]string{role: "Night shift", user: "User named", erased: ""}, w.owner.do(t, "GET /users/"+w.owner.id, "").text("/name")},
+		{w.holder(t, "auditor", "", "", "events:read"), map[string]string{role: "", user: "", erased: ""}, ""},
+		{w.holder(t, "clerk", "", "", "events:read", "users.name:read"), map[string]string{role: "", user: "User named", erased: ""}, w.owner.do(t, "GET /users/"+w.owner.id, "").text("/name")},
+	} {
+		for id, want := range c.names {
+			rows := c.who.do(t, "GET /exports/events?subject="+id, "").expect(t, 200).rows(t)
+			if len(rows) == 0 {
+				t.Fatalf("no events about %s", id)
+			}
+			for _, row := range rows {
+				if row["subject.name"] != want || row["actor.id"] == w.owner.id && row["actor.name"] != c.actor {
+					t.Errorf("%s by %q about %q, want %q by %q", row["type"], row["actor.name"], row["subject.name"], want, c.actor)
+				}
+			}
 		}
 	}
 }

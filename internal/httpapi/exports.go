@@ -30,7 +30,7 @@ var exportOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/exports/events", ID: "ExportsController_exportEvents", Summary: "Export events",
-		Description: "Exports the events of the tenant as a CSV file, newest first, with the filters of GET /events. The columns before and after have JSON. " + aboutExports,
+		Description: "Exports the events of the tenant as a CSV file, newest first, with the filters of GET /events. The columns before and after have JSON. The columns actor.name and subject.name have the names of the actor and of the user, role or service account that the event is about, if the caller may read them. " + aboutExports,
 		Policy:      authz.ReadEvents,
 		Answers:     operation.Answers{{http.StatusOK, "The events.", []string{"Content-Disposition"}}},
 		Endpoint:    operation.CSV((*Server).exportEvents),

@@ -17,9 +17,15 @@ func TestNamesAreReturnedToCallersWhoMayReadThem(t *testing.T) {
 		f.remove(gone.ID)
 		role := f.role("Support", "shop/a:b")
 		account := f.account("Import", role.ID)
+		lostRole := f.role("Night shift", "shop/a:b")
+		lostAccount := f.account("Export", role.ID)
+		f.ok(f.Directory.DeleteRole(f.Context(), f.owner, lostRole.ID, false, nil))
+		f.ok(f.Directory.DeleteServiceAccount(f.Context(), f.owner, lostAccount.ID, nil))
+		erased, _ := f.person("Sales")
+		f.ok(f.Directory.EraseUser(f.Context(), f.owner, erased.ID))
 		ids := []rolecall.AnyID{
 			rolecall.AnyID(sales.ID), rolecall.AnyID(ops.ID), rolecall.AnyID(gone.ID), rolecall.AnyID(role.ID), rolecall.AnyID(account.ID),
-			rolecall.NewID[any](start),
+			rolecall.AnyID(lostRole.ID), rolecall.AnyID(lostAccount.ID), rolecall.AnyID(erased.ID), rolecall.NewID[any](start),
 		}
 		person, nameless := directory.Named{Name: "A Person"}, directory.Named{}
 		deleted := directory.Named{Name: "A Person", Deleted: true}
@@ -39,6 +45,8 @@ func TestNamesAreReturnedToCallersWhoMayReadThem(t *testing.T) {
 			{"the deleted and names", hold(holding("users:restore", "users.name:read").within("Sales")), []directory.Named{person, deleted}, []int{0, 2}},
 			{"the deleted elsewhere", hold(holding("users:restore").within("Ops"), holding("users.name:read")), []directory.Named{person, person}, []int{0, 1}},
 			{"roles in Ops", hold(holding("roles:read").within("Ops")), []directory.Named{{Name: "Support"}}, []int{3}},
+			{"roles and events", hold(holding("roles:read", "events:read")), []directory.Named{{Name: "Support"}, {Name: "Night shift", Deleted: true}}, []int{3, 5}},
+			{"programs and events", hold(holding("service-accounts:read", "events:read")), []directory.Named{{Name: "Import", Program: true}, {Name: "Export", Program: true, Deleted: true}}, []int{4, 6}},
 			{"programs", hold(holding("service-accounts:read")), []directory.Named{{Name: "Import", Program: true}}, []int{4}},
 		} {
 			want := map[rolecall.AnyID]directory.Named{}
@@ -60,7 +68,7 @@ func TestNamesAreReturnedToCallersWhoMayReadThem(t *testing.T) {
 		f.clock.advance(30 * aDay)
 		got, err = f.Directory.Names(f.Context(), f.owner, ids)
 		f.ok(err)
-		if _, known := got[rolecall.AnyID(gone.ID)]; known || len(got) != 4 {
+		if _, known := got[rolecall.AnyID(gone.ID)]; known || len(got) != 6 {
 			t.Errorf("after 30 days: %v", got)
 		}
 	})

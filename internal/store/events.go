@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -93,4 +94,32 @@ func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error
 		page.Items[i] = rows.Items[i].event()
 	}
 	return page, err
+}
+
+// Deletion is the event of the deletion of a role or a service account.
+type Deletion struct {
+	Subject rolecall.Subject
+	Before  []byte // the role or the service account as a JSON object
+}
+
+// Deletions returns the deletions of those roles and service accounts whose ids are among ids, in no
+// particular order. It reads the newest event about each id: nothing happens to an object after its
+// deletion.
+func (t *Tx) Deletions(ids []rolecall.AnyID) (found []Deletion, err error) {
+	for chunk := range slices.Chunk(ids, rowsAtOnce) {
+		b := newBuilder(t.tenant)
+		b.write("select r.subject_type, r.subject_id, r.before from events r where r.tenant_id = $1 and r.type in (?, ?) and r.id in (",
+			string(rolecall.EventRoleDeleted), string(rolecall.EventServiceAccountDeleted))
+		for i, id := range chunk {
+			if i > 0 {
+				b.write(", ")
+			}
+			b.write("(select e.id from events e where e.tenant_id = $1 and e.subject_id = ? order by e.id desc limit 1)", id)
+		}
+		b.write(")")
+		if _, err := b.query(t.q, into(&found, func(d *Deletion) []any { return []any{&d.Subject.Type, &d.Subject.ID, &d.Before} })); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }

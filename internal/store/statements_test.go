@@ -215,6 +215,9 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.UsersByID([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := tx.Deletions([]rolecall.AnyID{rolecall.NewID[any](now), rolecall.NewID[any](now)}); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := tx.SignInDetails([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
 			t.Fatal(err)
 		}

@@ -198,6 +198,7 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 	run(t, admin, `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
 		select tenant_id, id, id, created_at, department, department_key, '{}' from users`, "analyze tombstones")
 	p := plannerOf(t, url, tenant)
+	var others []rolecall.AnyID
 	ids := make([]rolecall.UserID, 100)
 	for i := range ids {
 		ids[i] = rolecall.NewID[rolecall.User](now)
@@ -206,6 +207,12 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := store.NewTx(p, tenant).TombstonesByUser(ids, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range ids {
+		others = append(others, rolecall.NewID[any](now))
+	}
+	if _, err := store.NewTx(p, tenant).Deletions(others); err != nil {
 		t.Fatal(err)
 	}
 	for _, plan := range p.plans {

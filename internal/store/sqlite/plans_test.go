@@ -195,6 +195,10 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 			_, err := tx.RoleNames([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now)
 			return err
 		},
+		"SEARCH e USING COVERING INDEX events_subject (tenant_id=? AND subject_id=?)": func(tx *store.Tx) error {
+			_, err := tx.Deletions([]rolecall.AnyID{rolecall.NewID[any](now), rolecall.NewID[any](now)})
+			return err
+		},
 		"SEARCH r USING PRIMARY KEY (tenant_id=? AND user_id=?)": func(tx *store.Tx) error {
 			_, err := tx.TombstonesByUser([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now)
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -45,6 +46,23 @@ var eventCases = []testCase{
 		same(f, f.eventsAbout(u.ID, 10), newestFirst)
 		same(f, len(f.eventsAbout(aUser("Nobody").ID, 10)), 0)
 	}},
+	{"The deletions of roles and service accounts are found by their IDs", func(f *fixture) {
+		created := aDeletion(rolecall.EventRoleCreated, rolecall.SubjectRole, `{"name":"Old"}`)
+		role := aDeletion(rolecall.EventRoleDeleted, rolecall.SubjectRole, `{"name":"Support"}`)
+		role.Subject = created.Subject
+		account := aDeletion(rolecall.EventServiceAccountDeleted, rolecall.SubjectServiceAccount, `{"name":"Import"}`)
+		user := aDeletion(rolecall.EventUserDeleted, rolecall.SubjectUser, `{"name":"Ada Lovelace"}`)
+		changed := aDeletion(rolecall.EventRoleUpdated, rolecall.SubjectRole, `{"name":"Kept"}`)
+		f.write(func(tx *store.Tx) {
+			for _, e := range []rolecall.Event{created, role, account, user, changed} {
+				tx.InsertEvent(e)
+			}
+		})
+		found := f.deletions(role.Subject.ID, account.Subject.ID, user.Subject.ID, changed.Subject.ID, rolecall.NewID[any](start))
+		slices.SortFunc(found, func(a, b store.Deletion) int { return strings.Compare(string(a.Subject.Type), string(b.Subject.Type)) })
+		same(f, found, []store.Deletion{{Subject: role.Subject, Before: role.Values.Before}, {Subject: account.Subject, Before: account.Values.Before}})
+		same(f, len(f.deletions()), 0)
+	}},
 	{"A failed update writes no event", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
@@ -53,6 +71,19 @@ var eventCases = []testCase{
 		}), errRefused)
 		same(f, len(f.eventsAbout(u.ID, 10)), 0)
 	}},
+}
+
+// aDeletion returns an event of the kind about a new object. before is the object.
+func aDeletion(kind rolecall.EventType, about rolecall.SubjectType, before string) rolecall.Event {
+	e := anEvent(rolecall.NewID[rolecall.User](start))
+	e.Type, e.Subject.Type = kind, about
+	e.Values = &rolecall.EventValues{Before: []byte(before)}
+	return e
+}
+
+func (f *fixture) deletions(ids ...rolecall.AnyID) []store.Deletion {
+	f.Helper()
+	return read(f, func(tx *store.Tx) ([]store.Deletion, error) { return tx.Deletions(ids) })
 }
 
 // anEvent returns an event about the user that is not stored yet.

@@ -180,6 +180,7 @@ func readsNoUserAtOnce(f *fixture, c contents) {
 	f.is(err, rolecall.ErrNotFound)
 	same(f, len(f.jobIDs(rolecall.JobQuery{Limit: 10})), 0)
 	same(f, len(f.jobResults(rolecall.JobResultQuery{Job: c.job.ID, Limit: 10})), 0)
+	same(f, len(f.deletions(c.deletedRole)), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID([]rolecall.UserID{c.users[0].ID}) })), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.ServiceAccount, error) {

@@ -302,6 +302,9 @@ func (f *fixture) fill() contents {
 	gone := f.newUser("Deleted Tomorrow")
 	same(f, f.deleteUser(gone), true)
 	c.deleted = gone
+	deletion := aDeletion(rolecall.EventRoleDeleted, rolecall.SubjectRole, `{"name":"Gone"}`)
+	f.write(func(tx *store.Tx) { tx.InsertEvent(deletion) })
+	c.deletedRole = deletion.Subject.ID
 	c.job = f.newJob(start)
 	f.write(func(tx *store.Tx) {
 		tx.InsertJobResults(c.job.ID, []rolecall.JobResult{{UserID: users[0].ID, Outcome: rolecall.JobUserChanged}}, start)
@@ -325,6 +328,7 @@ type contents struct {
 	apiTokens     [][]byte // hashes
 	tokenIDs      []rolecall.APITokenID
 	job           rolecall.Job
+	deletedRole   rolecall.AnyID
 }
 
 func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
