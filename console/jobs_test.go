@@ -106,3 +106,50 @@ func TestAJobRefusesFiltersThatItDoesNotSupport(t *testing.T) {
 		t.Errorf("a job was started: %s", page.body)
 	}
 }
+
+func TestEventsNameTheJobThatMadeTheChange(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	sales := f.place("a@example.com", "Sales")
+	byHand := f.place("b@example.com", "Legal")
+	if _, err := f.node.Directory.SuspendUser(t.Context(), f.asOwner(), byHand.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	start := func(key string) string {
+		a := f.send(http.MethodPost, suspendAll, cookie, url.Values{"return": {"/users?department=Sales"}, "idempotency-key": {key}})
+		job, _, _ := strings.Cut(a.Header.Get("Location"), "?")
+		return job
+	}
+	shows := func(path string, want bool, parts ...string) {
+		t.Helper()
+		body := strings.Join(strings.Fields(f.get("/console/acme/events"+path, cookie).body), " ")
+		for _, part := range parts {
+			if strings.Contains(body, part) != want {
+				t.Errorf("%s shows %q: %v, want %v: %s", path, part, !want, want, body)
+			}
+		}
+	}
+	job := start("first")
+	f.runJob()
+	link := `<a href="` + job + `">Suspend users</a>`
+	shows("?subject="+sales.ID.String(), true, "with the job "+link)
+	shows("?subject="+byHand.ID.String(), false, "with the job")
+	shows("?type=job.started", true, "You started the job "+link)
+	shows("?type=job.ended", true, "The job "+link+" ended. You started it.")
+	canceled := start("second")
+	if a := f.send(http.MethodPost, canceled+"/cancel", cookie, nil); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	shows("?type=job.canceled", true, `You stopped the job <a href="`+canceled+`">Suspend users</a>`)
+}
+
+func TestTheCallerIsNotCountedAmongTheUsersOfAJob(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	f.place("a@example.com", "Sales")
+	for list, want := range map[string]string{"/users": "Suspend 1 user?", "/users?department=Sales": "Suspend 1 user?", "/users?q=ada": "Suspend 0 users?", "/users?status=active": "Suspend 0 users?"} {
+		if a := f.get(suspendAll+"?return="+url.QueryEscape(list), cookie); !strings.Contains(a.body, want) {
+			t.Errorf("%s: want %s: %s", list, want, a.body)
+		}
+	}
+}

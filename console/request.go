@@ -38,10 +38,11 @@ type pageContext struct {
 	parameters                // from the path and the query
 	form       url.Values     // nil for GET requests
 	faults     rolecall.FieldErrors
-	problem    *web.Problem // the reason why the request failed; nil if it did not fail
-	status     int          // the HTTP status of the response
-	undo       undo         // reverses the last action
-	isAllowed  bool         // the policy of the page allows the caller, except for step-up
+	problem    *web.Problem             // the reason why the request failed; nil if it did not fail
+	status     int                      // the HTTP status of the response
+	jobs       map[string]*rolecall.Job // the jobs of the events on the page, by the id of the request that started them
+	undo       undo                     // reverses the last action
+	isAllowed  bool                     // the policy of the page allows the caller, except for step-up
 }
 
 // The names of the fields that every form has. The names of the fields for
@@ -81,9 +82,6 @@ func (v *pageContext) path(rest string) string { return v.root() + v.tenant + re
 
 // root returns the address of the console, which ends with a slash.
 func (v *pageContext) root() string { return v.console.site.Base + Path + "/" }
-
-// public returns the URL under which clients reach the service, without a trailing slash.
-func (v *pageContext) public() string { return v.console.site.Public }
 
 // zoneCookieAttributes returns the attributes of the cookie with the time zone, for console.js.
 func (v *pageContext) zoneCookieAttributes() string {

@@ -1,12 +1,14 @@
 package console
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 // sentencePrefix and an event type form the message key of the sentence about an event.
@@ -44,7 +46,7 @@ func sentenceOf(f frame, e *rolecall.Event, named names) templ.Component {
 	}
 	return say(sentenceKey(e),
 		"Actor", actor(f, e, named, true), "By", actor(f, e, named, false), "Subject", subject(f, e, named),
-		"Role", roleIn(f, e, named), "Where", bdi(where), "End", end, "Fields", plain(changedWords(e)))
+		"Role", roleIn(f, e, named), "Job", jobIn(f, e, false), "FirstJob", jobIn(f, e, true), "Where", bdi(where), "End", end, "Fields", plain(changedWords(e)))
 }
 
 // capitalized returns the text with a capital first letter.
@@ -91,4 +93,66 @@ func (f frame) dayOf(t rolecall.Time) string {
 	default:
 		return title
 	}
+}
+
+// jobEvents maps the types of the events of the users that a job changes to the action of the job.
+var jobEvents = map[rolecall.EventType]rolecall.JobAction{
+	rolecall.EventUserSuspended: rolecall.JobSuspend, rolecall.EventUserResumed: rolecall.JobResume,
+	rolecall.EventRoleAssigned: rolecall.JobAssignRole, rolecall.EventRoleUnassigned: rolecall.JobUnassignRole,
+}
+
+// isAboutJob reports whether the event is about the start or the end of a job.
+func isAboutJob(e *rolecall.Event) bool {
+	return e.Type == rolecall.EventJobStarted || e.Type == rolecall.EventJobEnded || e.Type == rolecall.EventJobCanceled
+}
+
+// readJobsOf reads the jobs of the events. It reads only the newest jobs of the tenant, because jobs are
+// deleted after a week.
+func (c *console) readJobsOf(v *pageContext, events []rolecall.Event) error {
+	isOfJob := func(e rolecall.Event) bool { return jobEvents[e.Type] != "" || isAboutJob(&e) }
+	if !slices.ContainsFunc(events, isOfJob) || authz.ReadJobs.Authorize(v.call.Principal) != nil {
+		return nil
+	}
+	page, err := c.directory.Jobs(v.ctx, v.call, nil, rolecall.MaxLimit)
+	v.jobs = map[string]*rolecall.Job{}
+	for i := range page.Items {
+		v.jobs[page.Items[i].Request.ID] = &page.Items[i]
+	}
+	return err
+}
+
+// jobOf returns the job that the event is about, or that made the change. It returns nil for another
+// event, and if the job does not exist any more or the caller may not read it.
+func (f frame) jobOf(e *rolecall.Event) *rolecall.Job {
+	if id, _ := jobEnded(e); id != "" {
+		for _, job := range f.jobs {
+			if job.ID.String() == id {
+				return job
+			}
+		}
+		return nil
+	}
+	job := f.jobs[e.RequestID]
+	if job == nil || e.OccurredAt < job.CreatedAt || e.Actor.Type != job.Starter.Type || e.Actor.ID != job.Starter.ID {
+		return nil
+	}
+	if isAboutJob(e) || jobEvents[e.Type] == job.Action {
+		return job
+	}
+	return nil
+}
+
+// jobEnded returns the id and the action of the job in the values of the event. Both are empty for other
+// events, and if the caller may not read the values.
+func jobEnded(e *rolecall.Event) (id string, action rolecall.JobAction) {
+	if e.Values == nil || !isAboutJob(e) {
+		return "", ""
+	}
+	members := membersOf(e.Values.After)
+	id, _ = members["id"].(string)
+	text, _ := members["action"].(string)
+	if action = rolecall.JobAction(text); !hasMessage("jobs." + text + "-title") {
+		action = ""
+	}
+	return id, action
 }

@@ -182,14 +182,32 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 	return list
 }
 
+// adjustments describes each setting that was not changed in the form and has another value after the
+// change, because the change gives it another default. It leaves out those in weakenings.
+func adjustments(before, after rolecall.TenantSettings, typed map[string]*int64) (list []string) {
+	for _, n := range rolecall.NumberSettings {
+		w, value, old := settingTexts[n.Name], n.InForce(after), n.InForce(before)
+		if _, isTyped := typed[n.Name]; !isTyped && value != old && !w.isWeaker(n, value, old) {
+			list = append(list, msg("settings.adjusted", "Setting", w.label(), "New", w.of(value), "Old", w.of(old)))
+		}
+	}
+	return list
+}
+
 // warn adds the warnings about the change to view.
-func (c *console) warn(v *pageContext, view *settingsView, after rolecall.TenantSettings) (err error) {
+func (c *console) warn(v *pageContext, view *settingsView, after rolecall.TenantSettings, typed map[string]*int64) (err error) {
 	before := view.tenant.Settings
 	view.weakens = weakenings(before, after, view.roleName)
+	view.adjusts, view.inForce = adjustments(before, after, typed), map[string]int64{}
+	for _, n := range rolecall.NumberSettings {
+		if _, isTyped := typed[n.Name]; !isTyped {
+			view.inForce[n.Name] = n.InForce(after)
+		}
+	}
 	if view.signsOut, err = c.signOuts(v, before, after); err != nil {
 		return err
 	}
-	accepted := slices.Clone(view.weakens)
+	accepted := slices.Concat(view.weakens, view.adjusts)
 	if view.signsOut != nil { // without the number of users, because the number can change before the form is sent
 		accepted = append(accepted, string(after.SecondFactor.Scope()))
 		for _, id := range after.SecondFactor.Roles {
@@ -234,12 +252,14 @@ func (c *console) isSignedOutBy(v *pageContext, s rolecall.TenantSettings) bool 
 type settingsView struct {
 	frame
 	tenant   rolecall.Tenant
-	roles    []rolecall.Role // the first page of roles, sorted by name; empty if the caller may not read roles
-	more     bool            // the tenant has more roles than these
-	weakens  []string        // warnings about settings that are less secure after the change
-	signsOut []string        // the effects of requiring a second factor from more users
-	accepted string          // identifies the warnings in weakens and signsOut; the form sends it back if the user accepts them
-	history  *history        // nil if the caller may not read events
+	roles    []rolecall.Role  // the first page of roles, sorted by name; empty if the caller may not read roles
+	more     bool             // the tenant has more roles than these
+	weakens  []string         // warnings about settings that are less secure after the change
+	adjusts  []string         // settings whose value changes because their default does
+	inForce  map[string]int64 // the values of these settings after the change
+	signsOut []string         // the effects of requiring a second factor from more users
+	accepted string           // identifies the warnings in weakens and signsOut; the form sends it back if the user accepts them
+	history  *history         // nil if the caller may not read events
 }
 
 func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
@@ -299,7 +319,7 @@ func (c *console) editSettings(v *pageContext) error {
 	}
 	if match := match(v, tenantTag); (match == nil || match(&view.tenant)) && patch.CheckOn(view.tenant.Settings) == nil {
 		changed, _ := patch.Apply(view.tenant, c.access.Now())
-		if err := c.warn(v, &view, changed.Settings); err != nil {
+		if err := c.warn(v, &view, changed.Settings, patch.Settings.Numbers); err != nil {
 			return err
 		}
 		if view.accepted != strings.ReplaceAll(v.form.Get("accepted"), "\r\n", "\n") {
@@ -371,7 +391,7 @@ func inSettingWords(err error) error {
 		case fault.Pointer == "/"+fieldBrandColor:
 			faults[i].Detail = msg("settings.color-format")
 		case name == "sessionIdleSeconds" && fault.Code == "conflict":
-			faults[i].Detail = msg("settings.idle-too-long")
+			faults[i].Detail = msg("settings.idle-too-long", "Default", settingTexts["sessionAbsoluteSeconds"].of(guardedDefault(settingNamed("sessionAbsoluteSeconds"))))
 		case strings.Contains(fault.Detail, "sessionIdleSeconds"):
 			faults[i].Detail = msg("settings.idle-conflict")
 		case name == "passwordMinimum" && fault.Code == "conflict":
@@ -381,6 +401,15 @@ func inSettingWords(err error) error {
 		}
 	}
 	return known.WithFieldErrors(faults...)
+}
+
+// valueOf returns the value that the form shows for the setting: the saved one or, while the form asks for
+// confirmation, the one after the change. So a user who wants to keep the old value can enter it.
+func (s settingsView) valueOf(n rolecall.NumberSetting) int64 {
+	if value, ok := s.inForce[n.Name]; ok && s.accepted != "" {
+		return value
+	}
+	return n.InForce(s.tenant.Settings)
 }
 
 // roleName returns the name of the role. It returns the id if the role is not in s.roles.

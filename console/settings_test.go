@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -181,10 +182,19 @@ func TestRequiringSecondFactorsOfAllSaysWhoIsSignedOut(t *testing.T) {
 	form := url.Values{"was-settings/secondFactor/required": {"none"}, "settings/secondFactor/required": {"all"}, "was-settings/secondFactor/roles": {""}}
 	const path = "/console/acme/settings/edit"
 	asked := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"2 users are signed in without a second factor and will be signed out immediately.", "You are one of them.", "API tokens of affected users", "Save anyway"} {
+	for _, part := range []string{"2 users are signed in without a second factor and will be signed out immediately.", "You are one of them.", "API tokens of affected users", "Save anyway", "Idle timeout becomes 1 hour (now 12 hours).", "Maximum session length becomes 1 day (now 7 days)."} {
 		if asked.StatusCode != http.StatusOK || !strings.Contains(asked.body, part) {
 			t.Errorf("%d, lacks %s: %s", asked.StatusCode, part, asked.body)
 		}
+	}
+	kept := maps.Clone(form) // the form has the new values now, so that the old ones can be entered
+	if value := fieldOf(t, asked.body, "was-settings/sessionIdleSeconds", "value"); value != "1 hour" {
+		t.Errorf("the form has %q", value)
+	}
+	kept.Set("was-settings/sessionIdleSeconds", "1 hour")
+	kept.Set("settings/sessionIdleSeconds", "12 hours")
+	if a := f.send(http.MethodPost, path, cookie, kept); strings.Contains(a.body, "Idle timeout becomes") || !strings.Contains(a.body, "Maximum session length becomes") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if saved, err := f.node.Directory.Tenant(t.Context(), "acme"); err != nil || saved.Settings.RequireFactor() {
 		t.Fatalf("saved before the confirmation: %+v %v", saved, err)

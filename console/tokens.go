@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -225,3 +226,9 @@ func (t tokensView) end() dateValue {
 
 // usualLifetime is the default lifetime of a token.
 const usualLifetime = 90 * 24 * time.Hour
+
+// usage returns commands that use a new token.
+func (t tokensView) usage() string {
+	return fmt.Sprintf("export ROLECALL_TOKEN='%s'\ncurl %s/auths/session \\\n  -H \"x-tenant-schema: %s\" \\\n  -H \"authorization: Bearer $ROLECALL_TOKEN\"",
+		msg("tokens.paste"), t.console.site.Address(t.request), t.tenant)
+}

@@ -1195,9 +1195,9 @@ func madeTokenPage(t tokensView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var61 string
-			templ_7745c5c3_Var61, templ_7745c5c3_Err = templ.JoinStringErrs("curl " + t.public() + "/auths/session \\\n  -H \"x-tenant-schema: " + t.tenant + "\" \\\n  -H \"Authorization: Bearer $TOKEN\"")
+			templ_7745c5c3_Var61, templ_7745c5c3_Err = templ.JoinStringErrs(t.usage())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `tokens.templ`, Line: 201, Col: 160}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `tokens.templ`, Line: 201, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var61))
 			if templ_7745c5c3_Err != nil {

@@ -306,6 +306,9 @@ func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rol
 		others = append(others, rolecall.AnyID(e.Actor.ID), e.Subject.ID)
 		others = append(others, idsWithin(e)...)
 	}
+	if err := c.readJobsOf(v, events); err != nil {
+		return nil, err
+	}
 	return c.namesOf(v, others)
 }
 

@@ -220,6 +220,20 @@ document.addEventListener("input", ({ target }) => {
   }
 });
 
+// Users can delegate every permission that they have. So Delegate is checked and cannot be changed for a
+// selected permission. A disabled checkbox is not sent, so the role keeps only what was checked separately.
+function showDelegation() {
+  for (const box of document.querySelectorAll("[data-delegate]")) {
+    const has = box.closest(".permit").querySelector("[name=permissions]");
+    if (has.disabled || (has.checked ? box.checked : !box.disabled)) continue;
+    box.checked = box.disabled = has.checked;
+  }
+}
+showDelegation();
+document.addEventListener("change", ({ target }) => {
+  if (target.matches(".permit input")) showDelegation();
+});
+
 // The buttons for the theme of the system, the light theme and the dark theme. The script
 // saves the choice in a cookie. The server reads the cookie and renders the page with the
 // theme, so that no page first appears in the wrong theme.

@@ -1,5 +1,9 @@
 import { strict as assert } from "node:assert";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { call, checkAccess, checkWidth, first, owner, person, scenario, setPassword, signIn, until, world } from "./harness.js";
+
+const run = promisify(execFile);
 
 /**
  * make creates a service account and assigns the role to it for the departments, or for the whole
@@ -165,6 +169,9 @@ scenario("a user creates their own token, and errors appear next to the fields",
   await page.getByLabel("Expires").fill(end);
   await page.getByRole("button", { name: "Create", exact: true }).click();
   const token = await page.locator(".secret code").innerText();
+  const usage = await page.locator(".example").first().innerText();
+  const shown = await run("sh", ["-c", usage.replace("paste the token here", token).replace("curl ", "curl -sS --noproxy '*' ")]);
+  assert.equal(JSON.parse(shown.stdout).user.email, owner);
   const session = await ask(token, "/auths/session");
   assert.equal(session.status, 200);
   assert.equal(session.body.user.email, owner);

@@ -169,3 +169,26 @@ scenario("roles with more permissions than the caller has can't be assigned, and
   }
   assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
 });
+
+scenario("a selected permission shows that it can be delegated, as the page of the role does", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/roles/create");
+  const permission = page.locator("input[name=permissions][value='users:suspend']");
+  const delegate = page.locator("input[name=grants][value='users:suspend']");
+  assert.deepEqual([await delegate.isChecked(), await delegate.isDisabled()], [false, false]);
+  await permission.check();
+  assert.deepEqual([await delegate.isChecked(), await delegate.isDisabled()], [true, true]);
+  await permission.uncheck();
+  assert.deepEqual([await delegate.isChecked(), await delegate.isDisabled()], [false, false]);
+  await permission.check();
+  await page.locator("input[name=grants][value='users:invite']").check();
+  await page.getByLabel("Name", { exact: true }).fill("Night shift");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Role created.").waitFor();
+  const { body } = await call(page, "GET", `/roles/${page.url().match(/roles\/([0-9a-f-]+)/)[1]}`);
+  assert.deepEqual([body.permissions, body.grants], [["users:suspend"], ["users:invite"]]);
+  const row = page.getByRole("row", { name: /Suspend and resume users/ });
+  assert.equal(await row.getByText("yes", { exact: true }).count(), 2);
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.locator("input[name=grants][value='users:suspend']:checked:disabled").waitFor();
+});
