@@ -461,7 +461,7 @@ func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
 	}
 	form := url.Values{"if-match": {tag}, "name": {"Evelyn Adams"}, "was-name": {"Eve Adams"}, "externalId": {""}, "was-externalId": {""}}
 	a := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"Another user changed this", `value="Evelyn Adams"`, "Currently saved: <bdi>Eva", `name="externalId" value="E1"`} {
+	for _, part := range []string{"This was changed", `value="Evelyn Adams"`, "Currently saved: <bdi>Eva", `name="externalId" value="E1"`} {
 		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
 			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 		}

@@ -184,6 +184,17 @@ func (c *console) foundAccounts(v *pageContext, text string, words []string) (re
 	return results, nil
 }
 
+// keywordsPrefix and the message key of a page form the key of further words by which the search finds
+// the page.
+const keywordsPrefix = "keywords."
+
+func keywordsOf(name string) string {
+	if key := keywordsPrefix + name; hasMessage(key) {
+		return msg(key)
+	}
+	return ""
+}
+
 // foundPages returns the pages and actions that the caller may open and whose name contains
 // all words of the text.
 func foundPages(v *pageContext, text string) (results []foundResult) {
@@ -192,7 +203,7 @@ func foundPages(v *pageContext, text string) (results []foundResult) {
 		return !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(name, word) })
 	}
 	add := func(s section, isDialog bool) {
-		if name := msg(s.name); s.open(v.call.Principal) && means(name) {
+		if name := msg(s.name); s.open(v.call.Principal) && means(name+" "+keywordsOf(s.name)) {
 			results = append(results, foundResult{address: v.path(s.path), name: name, note: s.keys, icon: s.icon, isDialog: isDialog})
 		}
 	}

@@ -77,13 +77,13 @@ func (h homeView) usersAddress() string {
 	return h.path("/users?status=active&columns=factors")
 }
 
-// coverage returns the percentage of active users with a second factor. It is rounded down,
-// so that 100 means all users.
+// coverage returns the rounded percentage of active users with a second factor. It is 100 only for all
+// users, and 0 only for none.
 func coverage(f *rolecall.FactorCoverage) int {
-	if f.Users == 0 {
-		return 0
+	if f.Protected == 0 || f.Protected == f.Users {
+		return 100 * min(f.Protected, 1)
 	}
-	return 100 * f.Protected / f.Users
+	return min(max((100*f.Protected+f.Users/2)/f.Users, 1), 99)
 }
 
 // expiring returns the number of roles and tokens that expire soon. exact is false if there

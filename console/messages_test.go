@@ -96,6 +96,7 @@ func families() map[string][]string {
 			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "restored",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked", jobStarted,
 		},
+		keywordsPrefix:    {"new-user.title", "nav.invitations", "nav.access", "nav.jobs", "nav.your-account", "nav.deleted", "nav.events", "settings.edit"},
 		"time.ago-":       {"minutes", "hours"},
 		"time.in-":        {"minutes", "hours"},
 		"settings.scope-": {string(rolecall.SecondFactorOfNobody), string(rolecall.SecondFactorOfAll), string(rolecall.SecondFactorOfRoles)},

@@ -41,7 +41,7 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 	if err != nil || len(page.Items) != 1 || page.Items[0].Metadata != rolecall.NewMetadata(map[string]string{"floor": "3", "site": `<b>"=1+1"`}) {
 		t.Fatalf("%+v %v", page.Items, err)
 	}
-	for _, part := range []string{"was invited but hasn&#39;t set a password yet", "Resend invitation", "&lt;b&gt;&#34;=1+1&#34;", " was created. We&#39;ve emailed them an invitation.", `class="button button-small" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
+	for _, part := range []string{"was invited but hasn&#39;t set a password yet", "Resend invitation", "&lt;b&gt;&#34;=1+1&#34;", " was created. We&#39;ve emailed them an invitation.", `class="button button-small primary" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
 		if a := f.get(home, cookie); !strings.Contains(a.body, part) {
 			t.Errorf("lacks %s: %s", part, a.body)
 		}
@@ -145,7 +145,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"Another user changed this", `value="one"`, "Currently saved: <bdi>uno", "<code>b</code> to <bdi>zwei", `value="drei"`, `value="5"`, `value="neu"`} {
+	for _, part := range []string{"This was changed", `value="one"`, "Currently saved: <bdi>uno", "<code>b</code> to <bdi>zwei", `value="drei"`, `value="5"`, `value="neu"`} {
 		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
 			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 		}

@@ -303,6 +303,9 @@ func (r roleView) deletion() string {
 	case r.holders == nil || !r.holders.Exact:
 		return msg("roles.delete-unknown")
 	}
+	if r.call.Visible().IsEverywhere() {
+		return msg("roles.delete-nobody")
+	}
 	return msg("roles.delete-unused")
 }
 

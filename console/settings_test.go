@@ -84,7 +84,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 	if s := saved.Settings; err != nil || *s.SessionIdle != 2*86400 || *s.PasswordMin != 20 || *s.MailSender != "People" || s.SessionAbsolute != nil {
 		t.Errorf("%+v %v", saved, err)
 	}
-	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "Another user changed this") {
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "This was changed") {
 		t.Errorf("sent twice: %d %s", a.StatusCode, a.body)
 	}
 	again := url.Values{"was-settings/sessionIdleSeconds": {"2 days"}, "settings/sessionIdleSeconds": {""}}

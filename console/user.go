@@ -56,6 +56,12 @@ func (u userView) holder() holder { return userHolder(u.pageContext, &u.Overview
 // isSelf reports whether the caller is the user.
 func (u userView) isSelf() bool { return u.call.IsSelf(u.Overview.User.ID) }
 
+// lacksRoles reports whether the user has no role and the caller may assign one. Then this is the main
+// action of the page.
+func (u userView) lacksRoles() bool {
+	return u.AssignmentsReadable && u.AssignmentCount == 0 && u.holder().assigns
+}
+
 // actions returns the actions that the caller may perform on the user, in the order of the
 // menu.
 func (u userView) actions() (list []*action) {

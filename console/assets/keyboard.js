@@ -105,7 +105,10 @@ document.addEventListener("keydown", (event) => {
   const all = links();
   const at = all.indexOf(document.activeElement);
   if (!field || (event.target !== field && at < 0)) return;
-  if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+  if (event.key === "Escape") {
+    event.preventDefault(); // otherwise the first Escape would only clear the field
+    field.closest("dialog")?.close();
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();
     const next = at + (event.key === "ArrowDown" ? 1 : -1);
     (next < 0 ? field : all[next])?.focus();

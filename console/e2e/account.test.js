@@ -212,7 +212,7 @@ scenario("settings are changed using only the keyboard, with warnings before wea
   assert.equal((await call(page, "PATCH", "/tenant", { displayName: "Demo Limited", settings: { invitationSeconds: 3600 } })).status, 200);
   await invitation.fill("5d");
   await page.keyboard.press("Enter");
-  await page.getByText("Another user changed this while you were editing.").waitFor();
+  await page.getByText("This was changed while you were editing.").waitFor();
   await page.getByText("Currently saved: 1 hour").waitFor();
   assert.equal(await page.getByLabel("Display name").inputValue(), "Demo Limited");
   await invitation.press("Enter");

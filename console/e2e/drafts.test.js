@@ -280,7 +280,7 @@ scenario("the kept input is removed after success, and another user's changes ar
   await signInAgain(page);
   await page.getByText("Your input is back").waitFor();
   await inDialog(page).getByRole("button", { name: "Save" }).click();
-  await page.getByText("Another user changed this").waitFor();
+  await page.getByText("This was changed").waitFor();
   assert.equal(await inDialog(page).getByLabel("Department").inputValue(), "Legal");
   await inDialog(page).getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();

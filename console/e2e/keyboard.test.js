@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { checkAccess, endSession, owner, person, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, endSession, owner, person, scenario, signIn, world } from "./harness.js";
 
 /** at returns the name of the focused element, or else its text or its tag. */
 const at = (page) => page.evaluate(() => {
@@ -282,4 +282,32 @@ scenario("the palette is a page without scripts", async (page) => {
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "Support agent" }).first().click();
   await page.getByRole("heading", { name: "Support agent" }).waitFor();
+});
+
+scenario("the palette finds a page by what it is for, and one Escape closes it", async (page) => {
+  await signIn(page);
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("dialog").getByRole("searchbox");
+  await field.fill("invite");
+  await page.locator("#found").getByText("New user").waitFor();
+  await page.locator("#found").getByText("Invitations").waitFor();
+  await field.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+});
+
+scenario("a role is assigned with j and Enter, and it is the main action of a user without roles", async (page) => {
+  await signIn(page);
+  const { body } = await call(page, "POST", "/users", { email: "keys@demo.example", name: "Keys Only" }, { "idempotency-key": "keys" });
+  await page.goto(`/console/demo/users/${body.id}`);
+  assert.deepEqual(await page.locator("main .button.primary").allInnerTexts(), ["Assign role"]);
+  await press(page, "r");
+  await page.waitForURL(/roles\/give$/);
+  await press(page, "j");
+  await focused(page, "Assign");
+  await press(page, "Enter");
+  await page.getByRole("dialog").waitFor();
+  await focused(page, "where");
+  await press(page, "Enter");
+  await page.getByText("was assigned to Keys Only.").waitFor();
+  assert.deepEqual(await page.locator("main .button.primary").allInnerTexts(), ["Invite"]);
 });

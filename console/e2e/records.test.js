@@ -35,6 +35,8 @@ scenario("events are filtered by type and user, and the filters survive reload a
   await page.getByLabel("Before").fill("2000-01-01");
   await page.waitForURL(/to=2000-01-01/);
   await page.getByText("No events match").waitFor();
+  await page.getByLabel("From").fill("2000-01-02");
+  await page.getByText("Before must be a later day than From.").waitFor();
 });
 
 scenario("the page of a user links to all their changes, with pages of 50 events", async (page) => {

@@ -36,12 +36,12 @@ scenario("a role is created, edited during a conflict and deleted", async (page)
   const box = page.getByRole("checkbox", { name: /Suspend and resume/ });
   await box.focus();
   await page.keyboard.press("Space");
-  await page.getByLabel("Other permissions, one per line").fill("nonsense:fly");
+  await page.getByLabel("Other permissions, such as").fill("nonsense:fly");
   await page.getByRole("textbox", { name: "Name" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("nonsense:fly is not one of Rolecall's own permissions").waitFor();
   assert.ok(await box.isChecked());
-  await page.getByLabel("Other permissions, one per line").fill("shop/tills:close");
+  await page.getByLabel("Other permissions, such as").fill("shop/tills:close");
   await page.getByRole("textbox", { name: "Name" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("Role created.").waitFor();
