@@ -114,3 +114,20 @@ func FuzzTenantName(f *testing.F) {
 		}
 	})
 }
+
+// FuzzLogo checks that no file makes the check of logos fail, and that an accepted file is
+// within the limits.
+func FuzzLogo(f *testing.F) {
+	for _, content := range [][]byte{nil, drawn(f, 16, 16, asPNG), drawn(f, 64, 64, asJPEG), drawn(f, 20, 20, asGIF), aWebP(f), claiming(f, 65535, 65535), []byte("RIFF\x00\x00\x00\x00WEBP")} {
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, mediaType := range rolecall.LogoMediaTypes {
+			file := rolecall.LogoFile{MediaType: mediaType, Content: content}
+			logo, faults := file.Logo("hash", aMoment)
+			if faults == nil && (min(logo.Width, logo.Height) < rolecall.LogoSideMin || max(logo.Width, logo.Height) > rolecall.LogoSideMax || len(content) > rolecall.LogoSizeMax) {
+				t.Errorf("%+v is accepted", logo)
+			}
+		}
+	})
+}

@@ -101,6 +101,7 @@ var onlyIn = map[string][]string{
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
 	"golang.org/x/sys/":                 {"internal/argon2", "internal/httpserver", "internal/secret"},
 	"golang.org/x/sync/":                {"internal/seed"},
+	"golang.org/x/image/":               {"."},
 	"golang.org/x/term":                 {"cmd/rolecall", "internal/progress"},
 	"github.com/getkin/kin-openapi/":    {"internal/openapitest"},
 	"github.com/santhosh-tekuri/":       {"internal/openapitest"},

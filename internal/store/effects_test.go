@@ -66,6 +66,7 @@ var invalidations = map[string]struct {
 	"DeletePasskey":       {run: func(tx *Tx) { ignore(tx.DeletePasskey(aUser, nil)) }, id: aUser},
 	"DeleteFactors":       {run: func(tx *Tx) { tx.DeleteFactors(aUser) }, id: aUser},
 	"UpdateTenant":        {run: func(tx *Tx) { ignore(tx.UpdateTenant(rolecall.Tenant{ID: aTenant}, rolecall.Tenant{})) }, id: aTenant},
+	"UpdateLogo":          {run: func(tx *Tx) { ignore(tx.UpdateLogo(rolecall.Tenant{ID: aTenant}, rolecall.Tenant{}, nil)) }, id: aTenant},
 	"DeleteTenant":        {run: func(tx *Tx) { ignore(tx.DeleteTenant(rolecall.Tenant{ID: aTenant}, effectsTime)) }, id: aTenant},
 	"RestoreTenant":       {run: func(tx *Tx) { ignore(tx.RestoreTenant(rolecall.Tenant{ID: aTenant, Name: "acme"}, effectsTime)) }, id: aTenant, here: rolecall.TenantNameID("acme")},
 	"InsertTenant":        {run: func(tx *Tx) { tx.InsertTenant(rolecall.Tenant{ID: aTenant, Name: "acme"}) }, here: rolecall.TenantNameID("acme")},
@@ -80,7 +81,7 @@ func ignore(any, error) {}
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
-	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
+	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",

@@ -34,7 +34,8 @@ var emptyings = []string{
 	emptyJobQueue, empty("job_results", "job_id, user_id"), empty("jobs", "id"),
 	empty("service_account_roles", "service_account_id, role_id"), empty("service_accounts", "id"), emptyOutbox,
 	empty("passwords", "user_id"), empty("user_words", "word, user_id"), empty("users", "id"), empty("roles", "id"),
-	empty("tombstones", "user_id"), empty("erasures", "user_id"), empty("tenant_guards", "tenant_id"),
+	empty("tombstones", "user_id"), empty("erasures", "user_id"), empty("tenant_logos", "tenant_id"),
+	empty("tenant_guards", "tenant_id"),
 }
 
 const (

@@ -13,7 +13,7 @@ const keptDeleted = 30 * 24 * time.Hour
 // The table of tenants belongs to the whole instance, so these statements do not depend on
 // the tenant of the transaction.
 const (
-	tenantColumns = `id, name, display_name, status, settings, created_at, updated_at, version`
+	tenantColumns = `id, name, display_name, status, settings, logo, created_at, updated_at, version`
 
 	selectTenantByName = `select ` + tenantColumns + ` from tenants
 		where name = $1 and status <> 'deleted' and status <> 'purged'`
@@ -37,6 +37,16 @@ const (
 	updateTenant = `update tenants set display_name = $1, status = $2, settings = $3, updated_at = $4, version = $5
 		where id = $6 and version = $7 returning version`
 
+	updateLogo = `update tenants set logo = $1, updated_at = $2, version = $3
+		where id = $4 and version = $5 and status <> 'deleted' and status <> 'purged' returning version`
+
+	upsertLogoFile = `insert into tenant_logos (tenant_id, media_type, content) values ($1, $2, $3)
+		on conflict (tenant_id) do update set media_type = excluded.media_type, content = excluded.content`
+
+	deleteLogoFile = `delete from tenant_logos where tenant_id = $1`
+
+	selectLogoFile = `select media_type, content from tenant_logos where tenant_id = $1`
+
 	deleteTenant = `update tenants set status = 'deleted', restores_to = status, updated_at = $1, version = version + 1
 		where id = $2 and version = $3 and status <> 'deleted' and status <> 'purged' returning version`
 
@@ -47,7 +57,7 @@ const (
 )
 
 func tenantDest(t *rolecall.Tenant) []any {
-	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), &t.CreatedAt, &t.UpdatedAt, &t.Version}
+	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), asJSON(&t.Logo), &t.CreatedAt, &t.UpdatedAt, &t.Version}
 }
 
 // TenantByName returns the tenant with this name, or ErrNotFound. Deleted tenants are not
@@ -122,6 +132,29 @@ func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
 	ok, err := t.changed(updateTenant, changed.DisplayName, string(changed.Status), asJSON(&changed.Settings),
 		changed.UpdatedAt, changed.Version, old.ID, old.Version)
 	return t.invalidateIf(ok, err, old.ID)
+}
+
+// UpdateLogo stores the logo of changed in place of that of old, with the file. If file is
+// nil, it deletes the file. It returns false if the stored version is not old.Version, or
+// if the tenant does not exist. The transaction must be one of that tenant.
+func (t *Tx) UpdateLogo(old, changed rolecall.Tenant, file *rolecall.LogoFile) (bool, error) {
+	ok, err := t.changed(updateLogo, asJSON(&changed.Logo), changed.UpdatedAt, changed.Version, old.ID, old.Version)
+	switch {
+	case !ok || err != nil:
+		return ok, err
+	case file == nil:
+		t.q.Exec(deleteLogoFile, t.tenant)
+	default:
+		t.q.Exec(upsertLogoFile, t.tenant, file.MediaType, file.Content)
+	}
+	return t.invalidateIf(ok, err, old.ID)
+}
+
+// LogoFile returns the file of the tenant's logo. It returns ErrNotFound if the tenant has
+// no logo.
+func (t *Tx) LogoFile() (file rolecall.LogoFile, err error) {
+	err = t.row(selectLogoFile, []any{t.tenant}, &file.MediaType, &file.Content)
+	return file, err
 }
 
 // DeleteTenant hides the tenant immediately and schedules its purge. The name of the

@@ -101,6 +101,7 @@ func readsNothing(f *fixture, c contents) {
 			"assignment":      func(tx *store.Tx) error { _, err := tx.Assignment(rolecall.HolderOf(u.ID), c.roles[0].ID); return err },
 			"session":         func(tx *store.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
 			"job":             func(tx *store.Tx) error { _, err := tx.Job(c.job.ID); return err },
+			"logo":            func(tx *store.Tx) error { _, err := tx.LogoFile(); return err },
 			"key":             func(tx *store.Tx) error { _, err := tx.Key(c.keys[i]); return err },
 			"invitation":      func(tx *store.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
 			"one-time token": func(tx *store.Tx) error {
@@ -124,8 +125,7 @@ func readsNothing(f *fixture, c contents) {
 		same(f, len(f.sessionsOf(u, start, 10)), 0)
 		same(f, f.usersWithoutFactor(rolecall.TenantSettings{}, start), rolecall.Total{Exact: true})
 		f.summarizesNothing()
-		hash, err := tryRead(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
-		if hash != "" {
+		if hash, err := tryRead(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) }); hash != "" {
 			f.Errorf("read a password (error %v)", err)
 		}
 		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(rolecall.IdempotencyKey{UserID: u.ID}, 10) }), 0)

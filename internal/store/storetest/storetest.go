@@ -337,3 +337,115 @@ func cancelled(t *testing.T) context.Context {
 	cancel()
 	return ctx
 }
+
+// fill inserts rows of every kind into the tenant and returns a description of them.
+func (f *fixture) fill() contents {
+	f.Helper()
+	users := f.crowd(12)
+	role := f.newRole("Support")
+	c := contents{users: users, roles: []rolecall.Role{role}}
+	for _, u := range users {
+		f.assign(u, role)
+		s, hash := f.signIn(u, start)
+		c.sessions, c.tokens = append(c.sessions, s), append(c.tokens, hash)
+		k, e := f.aKey(), anEvent(u.ID)
+		k.UserID, k.ResourceID = u.ID, rolecall.AnyID(u.ID)
+		e.ID, e.Values = k.EventID, &rolecall.EventValues{Before: []byte(`{}`), After: k.Resource}
+		f.write(func(tx *store.Tx) {
+			tx.SetPassword(u.ID, "hash", start)
+			tx.InsertKey(k)
+			tx.InsertEvent(e)
+		})
+		c.keys = append(c.keys, k)
+		c.invitations = append(c.invitations, f.invite(anInvitation(u)))
+		c.oneTimeTokens = append(c.oneTimeTokens, f.handOut(aReset(u)))
+		c.factors = append(c.factors, f.enrol(u))
+		c.addToken(f, tokenOfUser(u))
+	}
+	for _, name := range []string{"Import", "Export"} {
+		account := f.newServiceAccount(name)
+		f.assignToAccount(account, role)
+		c.accounts = append(c.accounts, account)
+		c.addToken(f, tokenOfAccount(account))
+	}
+	gone := f.newUser("Deleted Tomorrow")
+	same(f, f.deleteUser(gone), true)
+	c.deleted = gone
+	deletion := aDeletion(rolecall.EventRoleDeleted, rolecall.SubjectRole, `{"name":"Gone"}`)
+	f.write(func(tx *store.Tx) { tx.InsertEvent(deletion) })
+	c.deletedRole = deletion.Subject.ID
+	t := read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(f.tenant) })
+	same(f, f.setLogo(t, t, &aLogoFile), true) // the row of the tenant stays as it is
+	c.job = f.newJob(start)
+	f.write(func(tx *store.Tx) {
+		tx.InsertJobResults(c.job.ID, []rolecall.JobResult{{UserID: users[0].ID, Outcome: rolecall.JobUserChanged}}, start)
+	})
+	return c
+}
+
+// contents describes the rows of a filled tenant.
+type contents struct {
+	users    []rolecall.User
+	deleted  rolecall.User
+	roles    []rolecall.Role
+	sessions []rolecall.Session
+	tokens   [][]byte
+	keys     []rolecall.IdempotencyKey
+
+	invitations   [][]byte // hashes of the tokens
+	oneTimeTokens [][]byte // hashes; for password resets
+	factors       []rolecall.Factors
+	accounts      []rolecall.ServiceAccount
+	apiTokens     [][]byte // hashes
+	tokenIDs      []rolecall.APITokenID
+	job           rolecall.Job
+	deletedRole   rolecall.AnyID
+}
+
+func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
+	f.Helper()
+	c.apiTokens, c.tokenIDs = append(c.apiTokens, f.newAPIToken(token)), append(c.tokenIDs, token.ID)
+}
+
+// state contains all data of a tenant that the store returns for its contents.
+type state struct {
+	users       []rolecall.User
+	roles       []rolecall.Role
+	sessions    []rolecall.SessionState
+	passwords   []string
+	assignments [][]rolecall.Assignment
+	events      [][]rolecall.Event
+	keys        []rolecall.IdempotencyKey
+	invitations []rolecall.Invitation
+	oneTime     []rolecall.OneTimeToken
+	factors     []rolecall.Factors
+	accounts    []rolecall.ServiceAccount
+	apiTokens   []rolecall.APITokenState
+	jobs        []rolecall.JobID
+	jobResults  []rolecall.JobResult
+	logo        rolecall.LogoFile
+}
+
+func (f *fixture) state(c contents) state {
+	f.Helper()
+	s := state{
+		users: f.readAll(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
+		accounts: f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit}),
+		jobs:     f.jobIDs(rolecall.JobQuery{Limit: 10}), jobResults: f.jobResults(rolecall.JobResultQuery{Job: c.job.ID, Limit: 10}),
+		logo: read(f, (*store.Tx).LogoFile),
+	}
+	for _, hash := range c.apiTokens {
+		s.apiTokens = append(s.apiTokens, f.apiToken(hash))
+	}
+	for i, u := range c.users {
+		s.passwords = append(s.passwords, f.password(u))
+		s.assignments = append(s.assignments, f.assignments(u.ID))
+		s.events = append(s.events, f.eventsAbout(u.ID, 10))
+		s.sessions = append(s.sessions, f.session(c.tokens[i]))
+		s.keys = append(s.keys, f.key(c.keys[i]))
+		s.invitations = append(s.invitations, f.invitation(c.invitations[i]))
+		s.oneTime = append(s.oneTime, f.reset(c.oneTimeTokens[i]))
+		s.factors = append(s.factors, f.factors(u))
+	}
+	return s
+}

@@ -80,6 +80,38 @@ var tenantCases = []testCase{
 		same(f, alter(old, old), false)
 		same(f, f.tenantByName("acme"), changed)
 	}},
+	{"A logo is set, replaced and removed with the version of the tenant, unless the change is stale", func(f *fixture) {
+		old, other := f.tenantByName("acme"), f.in(f.newTenant("other"))
+		logo := rolecall.Logo{MediaType: aLogoFile.MediaType, Width: 640, Height: 16, Size: len(aLogoFile.Content), Hash: "abc", UpdatedAt: start + 5}
+		set := old.WithLogo(&logo, start+5)
+		same(f, f.setLogo(old, set, &aLogoFile), true)
+		same(f, f.tenantByName("acme"), set)
+		same(f, read(f, (*store.Tx).LogoFile), aLogoFile)
+		_, err := tryRead(other, (*store.Tx).LogoFile)
+		f.is(err, rolecall.ErrNotFound)
+
+		next := rolecall.LogoFile{MediaType: "image/webp", Content: []byte{0, 1, 2}}
+		same(f, f.setLogo(old, old.WithLogo(nil, start), &next), false)
+		same(f, f.setLogo(old, old.WithLogo(nil, start), nil), false)
+		same(f, f.tenantByName("acme"), set)
+		same(f, read(f, (*store.Tx).LogoFile), aLogoFile)
+		replaced := set.WithLogo(&rolecall.Logo{MediaType: next.MediaType, Hash: "def"}, start)
+		same(f, f.setLogo(set, replaced, &next), true)
+		same(f, read(f, (*store.Tx).LogoFile), next)
+
+		renamed := replaced
+		renamed.DisplayName, renamed.Version = "ACME Inc.", replaced.Version+1
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateTenant(replaced, renamed) }), true)
+		same(f, f.tenantByName("acme"), renamed) // with the logo
+		removed := renamed.WithLogo(nil, start)
+		same(f, f.setLogo(renamed, removed, nil), true)
+		same(f, f.tenantByName("acme"), removed)
+		_, err = tryRead(f, (*store.Tx).LogoFile)
+		f.is(err, rolecall.ErrNotFound)
+		f.deleteTenant(removed)
+		removed.Version++
+		same(f, f.setLogo(removed, removed.WithLogo(&logo, start), &aLogoFile), false)
+	}},
 	{"A deleted tenant is unknown at once and its name stays reserved, unless the deletion is stale", func(f *fixture) {
 		old := f.tenantByName("acme")
 		stale := old
@@ -239,6 +271,14 @@ func aTenant(name string) rolecall.Tenant {
 	}
 }
 
+var aLogoFile = rolecall.LogoFile{MediaType: "image/png", Content: bytes.Repeat([]byte{0, 0xff, 'x'}, 10_000)}
+
+// setLogo calls UpdateLogo, and returns whether it changed the tenant.
+func (f *fixture) setLogo(old, changed rolecall.Tenant, file *rolecall.LogoFile) bool {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateLogo(old, changed, file) })
+}
+
 func (f *fixture) tenantByName(name string) rolecall.Tenant {
 	f.Helper()
 	return read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
@@ -269,114 +309,6 @@ func (f *fixture) tenants(status rolecall.TenantStatus, now rolecall.Time) (name
 	return names
 }
 
-// fill inserts rows of every kind into the tenant and returns a description of them.
-func (f *fixture) fill() contents {
-	f.Helper()
-	users := f.crowd(12)
-	role := f.newRole("Support")
-	c := contents{users: users, roles: []rolecall.Role{role}}
-	for _, u := range users {
-		f.assign(u, role)
-		s, hash := f.signIn(u, start)
-		c.sessions, c.tokens = append(c.sessions, s), append(c.tokens, hash)
-		k, e := f.aKey(), anEvent(u.ID)
-		k.UserID, k.ResourceID = u.ID, rolecall.AnyID(u.ID)
-		e.ID, e.Values = k.EventID, &rolecall.EventValues{Before: []byte(`{}`), After: k.Resource}
-		f.write(func(tx *store.Tx) {
-			tx.SetPassword(u.ID, "hash", start)
-			tx.InsertKey(k)
-			tx.InsertEvent(e)
-		})
-		c.keys = append(c.keys, k)
-		c.invitations = append(c.invitations, f.invite(anInvitation(u)))
-		c.oneTimeTokens = append(c.oneTimeTokens, f.handOut(aReset(u)))
-		c.factors = append(c.factors, f.enrol(u))
-		c.addToken(f, tokenOfUser(u))
-	}
-	for _, name := range []string{"Import", "Export"} {
-		account := f.newServiceAccount(name)
-		f.assignToAccount(account, role)
-		c.accounts = append(c.accounts, account)
-		c.addToken(f, tokenOfAccount(account))
-	}
-	gone := f.newUser("Deleted Tomorrow")
-	same(f, f.deleteUser(gone), true)
-	c.deleted = gone
-	deletion := aDeletion(rolecall.EventRoleDeleted, rolecall.SubjectRole, `{"name":"Gone"}`)
-	f.write(func(tx *store.Tx) { tx.InsertEvent(deletion) })
-	c.deletedRole = deletion.Subject.ID
-	c.job = f.newJob(start)
-	f.write(func(tx *store.Tx) {
-		tx.InsertJobResults(c.job.ID, []rolecall.JobResult{{UserID: users[0].ID, Outcome: rolecall.JobUserChanged}}, start)
-	})
-	return c
-}
-
-// contents describes the rows of a filled tenant.
-type contents struct {
-	users    []rolecall.User
-	deleted  rolecall.User
-	roles    []rolecall.Role
-	sessions []rolecall.Session
-	tokens   [][]byte
-	keys     []rolecall.IdempotencyKey
-
-	invitations   [][]byte // hashes of the tokens
-	oneTimeTokens [][]byte // hashes; for password resets
-	factors       []rolecall.Factors
-	accounts      []rolecall.ServiceAccount
-	apiTokens     [][]byte // hashes
-	tokenIDs      []rolecall.APITokenID
-	job           rolecall.Job
-	deletedRole   rolecall.AnyID
-}
-
-func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
-	f.Helper()
-	c.apiTokens, c.tokenIDs = append(c.apiTokens, f.newAPIToken(token)), append(c.tokenIDs, token.ID)
-}
-
-// state contains all data of a tenant that the store returns for its contents.
-type state struct {
-	users       []rolecall.User
-	roles       []rolecall.Role
-	sessions    []rolecall.SessionState
-	passwords   []string
-	assignments [][]rolecall.Assignment
-	events      [][]rolecall.Event
-	keys        []rolecall.IdempotencyKey
-	invitations []rolecall.Invitation
-	oneTime     []rolecall.OneTimeToken
-	factors     []rolecall.Factors
-	accounts    []rolecall.ServiceAccount
-	apiTokens   []rolecall.APITokenState
-	jobs        []rolecall.JobID
-	jobResults  []rolecall.JobResult
-}
-
-func (f *fixture) state(c contents) state {
-	f.Helper()
-	s := state{
-		users: f.readAll(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
-		accounts: f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit}),
-		jobs:     f.jobIDs(rolecall.JobQuery{Limit: 10}), jobResults: f.jobResults(rolecall.JobResultQuery{Job: c.job.ID, Limit: 10}),
-	}
-	for _, hash := range c.apiTokens {
-		s.apiTokens = append(s.apiTokens, f.apiToken(hash))
-	}
-	for i, u := range c.users {
-		s.passwords = append(s.passwords, f.password(u))
-		s.assignments = append(s.assignments, f.assignments(u.ID))
-		s.events = append(s.events, f.eventsAbout(u.ID, 10))
-		s.sessions = append(s.sessions, f.session(c.tokens[i]))
-		s.keys = append(s.keys, f.key(c.keys[i]))
-		s.invitations = append(s.invitations, f.invitation(c.invitations[i]))
-		s.oneTime = append(s.oneTime, f.reset(c.oneTimeTokens[i]))
-		s.factors = append(s.factors, f.factors(u))
-	}
-	return s
-}
-
 func purgeRemovesAll(f *fixture) {
 	other := f.in(f.newTenant("other"))
 	f.fill()
@@ -396,6 +328,8 @@ func purgeRemovesAll(f *fixture) {
 	if steps < 5 {
 		f.Errorf("purged in %d steps of 10 rows, want more", steps)
 	}
+	_, err := tryRead(f, (*store.Tx).LogoFile)
+	f.is(err, rolecall.ErrNotFound)
 	same(f, len(f.readAll(everyone(), nil)), 0)
 	same(f, len(f.roles(rolecall.RoleQuery{Limit: 10})), 0)
 	same(f, len(f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: 10})), 0)
