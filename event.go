@@ -79,6 +79,8 @@ const (
 	EventRefused          EventType = "request.refused"
 	EventTenantCreated    EventType = "tenant.created"
 	EventTenantUpdated    EventType = "tenant.updated"
+	EventLogoChanged      EventType = "tenant.logo_changed"
+	EventLogoRemoved      EventType = "tenant.logo_removed"
 	EventTenantSuspended  EventType = "tenant.suspended"
 	EventTenantResumed    EventType = "tenant.resumed"
 	EventTenantDeleted    EventType = "tenant.deleted"
@@ -217,6 +219,8 @@ var eventDescriptions = []EventDescription{
 
 	{Type: EventTenantCreated, Subjects: ofTenant, Written: "the tenant was created", After: "the tenant, and the invitation of the owner if it was created over the API"},
 	{Type: EventTenantUpdated, Subjects: ofTenant, Written: "the display name or the settings of the tenant were changed", Members: []string{"displayName", "settings"}, Before: "`displayName`, `settings`", After: "`displayName`, `settings`"},
+	{Type: EventLogoChanged, Subjects: ofTenant, Written: "a logo of the tenant was set or replaced", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`; null if there was no logo", After: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
+	{Type: EventLogoRemoved, Subjects: ofTenant, Written: "the logo of the tenant was removed", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
 	{Type: EventTenantSuspended, Subjects: ofTenant, Written: "the tenant was suspended", Reason: "the reason that the operator gave"},
 	{Type: EventTenantResumed, Subjects: ofTenant, Written: "the suspended tenant was resumed", Reason: "the reason that the operator gave"},
 	{Type: EventTenantDeleted, Subjects: ofTenant, Written: "the tenant was deleted"},

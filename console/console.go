@@ -10,6 +10,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"mime"
 	"net/http"
 	"net/url"
 	"path"
@@ -52,7 +53,9 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.
 		c.assets[a.name] = site.Base + a.Path
 		routes = append(routes, web.Route{Method: http.MethodGet, Path: a.Path, Label: "console", Handler: a})
 	}
-	routes = append(routes, web.Route{Method: http.MethodGet, Path: Path + brandPath + "{name}", Label: "console", Handler: http.HandlerFunc(c.serveBrandStyle)})
+	routes = append(routes,
+		web.Route{Method: http.MethodGet, Path: Path + brandPath + "{name}", Label: "console", Handler: http.HandlerFunc(c.serveBrandStyle)},
+		web.Route{Method: http.MethodGet, Path: Path + logoPath + "{owner}/{hash}", Label: "console", Handler: http.HandlerFunc(c.serveLogo)})
 	for _, p := range c.pages() {
 		if _, known := policies[p.operation]; !known && p.operation != "" {
 			panic("console: no operation is called " + p.operation)
@@ -102,6 +105,7 @@ func (c *console) pages() []page {
 		c.homePages(),
 		c.findPages(),
 		c.settingsPages(),
+		c.logoPages(),
 		c.usersPages(),
 		c.newUserPages(),
 		c.selectedPages(),
@@ -195,6 +199,7 @@ type page struct {
 	operation string // id of the API operation that the page corresponds to; it gives the page its policy and its name in the metrics
 	query     []parameter
 	needsKey  bool // the form has an idempotency key
+	takesFile bool // the form can have a file
 	isShared  bool // a sign-in on this page sets the session cookie of the API, not of the console
 
 	// show answers GET requests. It also answers a POST request if act failed. Then
@@ -315,8 +320,8 @@ func (v *pageContext) checkHeader() error {
 	switch {
 	case v.tenant != v.request.PathValue("tenant"): // the name in the path is not valid
 		return web.ErrUnknownPath
-	case v.request.ContentLength > web.MaxBody:
-		return web.ErrContentTooLarge
+	case v.request.ContentLength > v.page.maxBody():
+		return v.page.tooLarge()
 	case v.console.site.CheckOwnOrigin(v.request) != nil:
 		return web.ErrCrossOrigin
 	}
@@ -325,11 +330,15 @@ func (v *pageContext) checkHeader() error {
 
 // readForm parses the form in the request body.
 func (v *pageContext) readForm() error {
-	mediaType, _, _ := strings.Cut(v.request.Header.Get("Content-Type"), ";")
+	contentType := v.request.Header.Get("Content-Type")
+	if full, parameters, err := mime.ParseMediaType(contentType); v.page.takesFile && err == nil && full == "multipart/form-data" {
+		return v.readFormWithFile(parameters["boundary"])
+	}
+	mediaType, _, _ := strings.Cut(contentType, ";")
 	if !strings.EqualFold(strings.TrimSpace(mediaType), "application/x-www-form-urlencoded") {
 		return web.ErrMediaType.With(msg("form.media-type"))
 	}
-	body, err := web.ReadBody(v.request, nil)
+	body, err := web.ReadBody(v.request, nil, web.MaxBody)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return web.ErrContentTooLarge
 	}

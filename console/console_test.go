@@ -32,6 +32,8 @@ var deeds = map[string]string{
 	"/{tenant}/password-reset/request":              "AuthsController_requestPasswordReset",
 	"/{tenant}/email-change":                        "AuthsController_changeEmail",
 	"/{tenant}/settings/edit":                       "TenantController_updateTenant",
+	"/{tenant}/settings/logo":                       "TenantController_setLogo",
+	"/{tenant}/settings/logo/remove":                "TenantController_deleteLogo",
 	"/{tenant}/account/password":                    "AuthsController_changePassword",
 	"/{tenant}/account/app":                         "AuthsController_beginTotp",
 	"/{tenant}/account/app/confirm":                 "AuthsController_confirmTotp",
@@ -149,6 +151,7 @@ var elsewhere = map[string]string{
 	"AuthsController_refresh":                 "sessions of the console keep their token",
 	"AuthsController_check":                   "a question of applications",
 	"AuthsController_checkAll":                "a question of applications",
+	"TenantController_getLogo":                "the page of the settings shows the logo by its public address",
 	"JobsController_unassignRole":             "the console removes a role from one user at a time",
 }
 

@@ -138,7 +138,7 @@ var eventKinds = []eventKind{
 		rolecall.EventServiceAccountResumed, rolecall.EventServiceAccountDeleted,
 	}},
 	{"settings.tenant", []rolecall.EventType{
-		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
+		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventLogoChanged, rolecall.EventLogoRemoved, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
 		rolecall.EventRefused, rolecall.EventMailUndeliverable,
 		rolecall.EventUsersExported, rolecall.EventRoleUsersExported, rolecall.EventEventsExported,
 		rolecall.EventJobStarted, rolecall.EventJobCanceled, rolecall.EventJobEnded,

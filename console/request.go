@@ -37,6 +37,7 @@ type pageContext struct {
 	isShared   bool           // the session cookie is the one of the API, not of the console
 	parameters                // from the path and the query
 	form       url.Values     // nil for GET requests
+	file       []byte         // the file in the form; nil: the form has none
 	faults     rolecall.FieldErrors
 	problem    *web.Problem             // the reason why the request failed; nil if it did not fail
 	status     int                      // the HTTP status of the response

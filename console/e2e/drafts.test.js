@@ -45,6 +45,8 @@ const withoutInput = {
   "/account/recovery-codes": "/account/recovery-codes",
   "/account/passkeys/add": "",
   "/jobs/{id}/cancel": "",
+  "/settings/logo": "/settings/logo",
+  "/settings/logo/remove": "/settings/logo/remove",
   "/account/passkeys/{passkeyId}/remove": "",
   "/users/{id}/invite": "/users/{pending}/invite",
   "/users/{id}/password-reset": "/users/{active}/password-reset",
@@ -103,7 +105,7 @@ const addressOf = (path, ids) => `/console/demo${path.replaceAll(/\{([\w-]+)\}/g
  * secrets and fields that the user cannot change.
  */
 const input = (form) => form.evaluate((it) => [...it.elements]
-  .filter((e) => e.name && !e.disabled && !e.readOnly && !e.matches("button, fieldset, [type=hidden], [type=password], [autocomplete=one-time-code], [data-proof]"))
+  .filter((e) => e.name && !e.disabled && !e.readOnly && !e.matches("button, fieldset, [type=hidden], [type=password], [type=file], [autocomplete=one-time-code], [data-proof]"))
   .map((e) => [e.name, e.value, e.checked ?? false]));
 
 /** type changes all fields of the form that the user can change. */

@@ -2,11 +2,13 @@ package directory
 
 import (
 	"context"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -88,4 +90,118 @@ func (s *Service) tenantEvent(c access.Caller, old, changed *rolecall.Tenant, me
 	var err error
 	event.Values, err = audit.Values(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
 	return event, err
+}
+
+// TenantLogo returns the file of the logo of the caller's tenant. TenantLogo can fail with
+// ErrPermissionDenied, or with ErrNotFound if the tenant has no logo.
+func (s *Service) TenantLogo(ctx context.Context, c access.Caller) (file rolecall.LogoFile, err error) {
+	if err := authz.ReadTenant.Authorize(c.Principal); err != nil {
+		return file, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		file, err = tx.LogoFile()
+		return err
+	})
+	return file, err
+}
+
+// PublicLogo returns the file of the logo with the hash, for callers who need not be signed
+// in. It returns ErrNotFound if the tenant does not exist or has no logo with this hash.
+// Without such a logo, PublicLogo usually reads only the cache of tenants.
+func (s *Service) PublicLogo(ctx context.Context, name, hash string) (file rolecall.LogoFile, err error) {
+	tenant, err := s.Tenant(ctx, name)
+	if err != nil {
+		return file, err
+	}
+	if tenant.Logo == nil || tenant.Logo.Hash != hash {
+		return file, rolecall.ErrNotFound
+	}
+	err = s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
+		file, err = tx.LogoFile()
+		return err
+	})
+	if err == nil && LogoHash(file.Content) != hash { // it was replaced, and the cache does not know it yet
+		err = rolecall.ErrNotFound
+	}
+	return file, err
+}
+
+// LogoHash returns the hash of the content of a logo. It is part of the address of the logo
+// in the console, and is its entity tag.
+func LogoHash(content []byte) string { return strings.Trim(secret.ETag(content), `"`) }
+
+// SetLogo stores the image as the logo of the caller's tenant, and returns the description
+// of the logo. If the tenant already has this logo, nothing changes. The argument of match
+// is the current logo, which is nil if the tenant has none. SetLogo can fail with
+// ErrPermissionDenied, ErrValidation or ErrPreconditionFailed.
+func (s *Service) SetLogo(ctx context.Context, c access.Caller, file rolecall.LogoFile, match Match[rolecall.Logo]) (logo rolecall.Logo, err error) {
+	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
+		return logo, err
+	}
+	logo, faults := file.Logo(LogoHash(file.Content), s.now())
+	if err := faults.Err(); err != nil {
+		return logo, err
+	}
+	changed, err := s.changeLogo(ctx, c, &logo, &file, match)
+	if err != nil {
+		return rolecall.Logo{}, err
+	}
+	return *changed, nil
+}
+
+// RemoveLogo removes the logo of the caller's tenant. RemoveLogo can fail with
+// ErrPermissionDenied, ErrPreconditionFailed, or ErrNotFound if the tenant has no logo.
+func (s *Service) RemoveLogo(ctx context.Context, c access.Caller, match Match[rolecall.Logo]) error {
+	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
+		return err
+	}
+	_, err := s.changeLogo(ctx, c, nil, nil, match)
+	return err
+}
+
+// changeLogo replaces the logo of the caller's tenant, and returns the stored logo. Without
+// logo and file, it removes the logo.
+func (s *Service) changeLogo(ctx context.Context, c access.Caller, logo *rolecall.Logo, file *rolecall.LogoFile, match Match[rolecall.Logo]) (stored *rolecall.Logo, err error) {
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := tx.TenantByName(c.Tenant.Name)
+			if err != nil {
+				return nil, err
+			}
+			if logo == nil && old.Logo == nil {
+				return nil, rolecall.ErrNotFound
+			}
+			if err := match.check(old.Logo); err != nil {
+				return nil, err
+			}
+			if stored = old.Logo; logo != nil && old.Logo != nil && logo.Hash == old.Logo.Hash {
+				return nil, nil
+			}
+			if ok, err := tx.UpdateLogo(old, old.WithLogo(logo, s.now()), file); err != nil {
+				return nil, err
+			} else if ok {
+				stored = logo
+				return s.logoEvent(c, old.ID, old.Logo, logo)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	return stored, err
+}
+
+func (s *Service) logoEvent(c access.Caller, tenant rolecall.TenantID, before, after *rolecall.Logo) (*rolecall.Event, error) {
+	type value struct {
+		Logo *rolecall.Logo `json:"logo"`
+	}
+	values, err := audit.Values(value{before}, value{after})
+	if err != nil {
+		return nil, err
+	}
+	kind := rolecall.EventLogoChanged
+	if after == nil {
+		kind, values.After = rolecall.EventLogoRemoved, nil
+	}
+	event := s.access.Event(c, kind, audit.AboutTenant(tenant))
+	event.Members, event.Values = []string{"logo"}, values
+	return event, nil
 }

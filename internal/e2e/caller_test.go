@@ -78,7 +78,9 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 	if c.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+c.bearer)
 	}
-	if body != "" {
+	if strings.HasPrefix(body, pngSignature) {
+		r.Header.Set("Content-Type", "image/png")
+	} else if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if method == http.MethodPost && creating.MatchString(path) {

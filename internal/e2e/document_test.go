@@ -101,7 +101,7 @@ func (op *operation) check(d *document, response *http.Response, body []byte) er
 		return err
 	}
 	media := described.Value.Content.Get(response.Header.Get("Content-Type"))
-	if media == nil || len(body) == 0 || described.Value.Content["text/csv"] != nil {
+	if media == nil || len(body) == 0 || described.Value.Content["application/json"] == nil && described.Value.Content["application/problem+json"] == nil {
 		return nil
 	}
 	var value any

@@ -101,7 +101,7 @@ func eventsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-const everyTenantMember = "id name displayName status settings createdAt updatedAt"
+const everyTenantMember = "id name displayName status settings logo createdAt updatedAt"
 
 func getTenantCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the tenant", "GET /tenant", "", first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:read"), mayNot}))
@@ -125,6 +125,21 @@ func getSummaryCells(t *testing.T, _ *matrix, p *principal) {
 func updateTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "the tenant", "PATCH /tenant", fmt.Sprintf(`{"displayName":"Renamed %d"}`, m.fresh), first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:update"), mayNot}))
+}
+
+func getLogoCells(t *testing.T, m *matrix, p *principal) {
+	m.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
+	p.compare(t, "the logo", "GET /tenant/logo", "", first(done(200, ""), check{p.mayAnywhere("tenant:read"), mayNot}))
+}
+
+func setLogoCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	p.compare(t, "the logo", "PUT /tenant/logo", aLogo(t, 100+m.fresh%900), first(done(200, "mediaType width height size updatedAt"), check{p.mayAnywhere("tenant:update"), mayNot}))
+}
+
+func deleteLogoCells(t *testing.T, m *matrix, p *principal) {
+	m.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
+	p.compare(t, "the logo", "DELETE /tenant/logo", "", first(done(204, ""), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
 
 // The permissions and departments in the checks. "" means the whole tenant.

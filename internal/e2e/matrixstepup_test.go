@@ -87,6 +87,9 @@ var effects = map[string]string{
 	"TenantController_getTenant":    changesNothing,
 	"TenantController_getSummary":   changesNothing,
 	"TenantController_updateTenant": grantsAccess, // the settings decide who can sign in, and how
+	"TenantController_getLogo":      changesNothing,
+	"TenantController_setLogo":      grantsAccess, // users recognise the page for their password by it
+	"TenantController_deleteLogo":   grantsAccess,
 
 	"AuthsController_getSession":              changesNothing,
 	"AuthsController_check":                   changesNothing,

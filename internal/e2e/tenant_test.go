@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +18,7 @@ func testTenant(t *testing.T, p *program) {
 	t.Run("summary", func(t *testing.T) { testSummary(t, newWorld(t, p)) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, newWorld(t, p)) })
 	t.Run("conditional", func(t *testing.T) { testConditionalTenant(t, newWorld(t, p)) })
+	t.Run("logo", func(t *testing.T) { testLogo(t, newWorld(t, p)) })
 	t.Run("effect", func(t *testing.T) { testEffectOfSettings(t, newWorld(t, p)) })
 	t.Run("effect on mail", func(t *testing.T) { testEffectOfSettingsOnMail(t, newWorld(t, p)) })
 }
@@ -28,7 +32,7 @@ func testReadingTenant(t *testing.T, w *world) {
 		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: map[string]any{"/name": w.name, "/status": "active", "/settings/sessionIdleSeconds": 43200.0, "/settings/sessionAbsoluteSeconds": 604800.0,
 			"/settings/refreshGraceSeconds": 10.0, "/settings/idempotencyKeptSeconds": 86400.0, "/settings/eventsKeptSeconds": 34560000.0,
 			"/settings/reauthenticationSeconds": 900.0, "/settings/invitationSeconds": 259200.0, "/settings/passwordResetSeconds": 3600.0, "/settings/passwordMinimum": 15.0, "/settings/sessionsPerUser": 100.0,
-			"/settings/secondFactor/required": "none", "/settings/mailSenderName": nil, "/settings/brandColor": nil}},
+			"/settings/secondFactor/required": "none", "/settings/mailSenderName": nil, "/settings/brandColor": nil, "/logo": nil}},
 		{name: "an administrator", as: admin, send: "GET /tenant", status: 200, members: everyTenantMember},
 		{name: "an administrator changes nothing", as: admin, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
 		{name: "who may only change", as: blind, send: "GET /tenant", status: 403, code: "permission-denied"},
@@ -175,6 +179,62 @@ func testConditionalTenant(t *testing.T, w *world) {
 	})
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusPreconditionFailed] != 49 {
 		t.Errorf("fifty changes under one tag answered %v", statuses)
+	}
+}
+
+// pngSignature is the beginning of each PNG.
+const pngSignature = "\x89PNG"
+
+// aLogo returns a PNG with the width and a height of 32 pixels.
+func aLogo(t testing.TB, width int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 32))); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// testLogo sets, replaces and removes the logo, and checks that other tenants do not see it.
+func testLogo(t *testing.T, w *world) {
+	other, small := newWorld(t, w.program), aLogo(t, 64)
+	set := w.owner.do(t, "PUT /tenant/logo", small).expect(t, 200)
+	tag := set.header.Get("Etag")
+	got := w.owner.do(t, "GET /tenant/logo", "").expect(t, 200)
+	if string(got.body) != small || got.header.Get("Etag") != tag || got.header.Get("Content-Type") != "image/png" {
+		t.Errorf("read %d bytes, %v", len(got.body), got.header)
+	}
+	other.owner.do(t, "GET /tenant/logo", "").refused(t, 404, "not-found")
+	w.owner.in(other.name).do(t, "GET /tenant/logo", "").refused(t, 401, "unauthenticated")
+	put := func(name, mediaType, body string, status int, code string, faults ...string) scenario {
+		return scenario{name: name, as: w.owner, send: "PUT /tenant/logo", body: body, header: []string{"content-type: " + mediaType}, status: status, code: code, faults: faults}
+	}
+	play(t, []scenario{
+		{name: "the tenant has it", as: w.owner, send: "GET /tenant", status: 200, has: map[string]any{"/logo/mediaType": "image/png", "/logo/width": 64.0, "/logo/height": 32.0, "/logo/size": float64(len(small)), "/logo/updatedAt": set.text("/updatedAt")}},
+		{name: "unchanged", as: w.owner, send: "GET /tenant/logo", header: []string{"if-none-match: " + tag}, status: 304},
+		{name: "the same again", as: w.owner, send: "PUT /tenant/logo", body: small, status: 200, headers: map[string]string{"Etag": tag}, has: map[string]any{"/updatedAt": set.text("/updatedAt")}},
+		{name: "stale", as: w.owner, send: "PUT /tenant/logo", body: aLogo(t, 65), header: []string{`if-match: "stale"`}, status: 412, code: "precondition-failed"},
+		{name: "a stale removal", as: w.owner, send: "DELETE /tenant/logo", header: []string{`if-match: "stale"`}, status: 412, code: "precondition-failed"},
+		put("a truncated PNG", "image/png", small[:len(small)-1], 422, "validation", " format"),
+		put("a PNG that is called WebP", "image/webp", small, 422, "validation", " type"),
+		put("a page", "image/png", "<!DOCTYPE html>", 422, "validation", " format"),
+		put("an SVG", "image/svg+xml", "<svg/>", 415, "unsupported-media-type"),
+		put("a PNG that is too wide", "image/png", aLogo(t, 1025), 422, "validation", " range"),
+		put("too many bytes", "image/png", small+strings.Repeat("x", 32<<10), 413, "content-too-large"),
+		put("no bytes", "image/png", "", 400, "malformed-request", " required"),
+		{name: "nothing of that had an effect", as: w.owner, send: "GET /tenant/logo", status: 200, headers: map[string]string{"Etag": tag}},
+		{name: "another", as: w.owner, send: "PUT /tenant/logo", body: aLogo(t, 65), header: []string{"if-match: " + tag}, status: 200, has: map[string]any{"/width": 65.0}},
+		{name: "removed", as: w.owner, send: "DELETE /tenant/logo", status: 204},
+		{name: "it is not there", as: w.owner, send: "GET /tenant/logo", status: 404, code: "not-found"},
+		{name: "it is not removed again", as: w.owner, send: "DELETE /tenant/logo", status: 404, code: "not-found"},
+	})
+	statuses := atOnce(t, 20, func(i int) (*answer, error) { return w.owner.try(t, "PUT /tenant/logo", aLogo(t, 100+i)) })
+	if statuses[http.StatusOK] != 20 {
+		t.Errorf("twenty logos at once: %v", statuses)
+	}
+	last := w.owner.do(t, "GET /tenant", "").expect(t, 200)
+	if file := w.owner.do(t, "GET /tenant/logo", "").expect(t, 200); float64(len(file.body)) != last.value("/logo/size") || aLogo(t, int(last.value("/logo/width").(float64))) != string(file.body) {
+		t.Errorf("the image does not belong to %v", last.value("/logo"))
 	}
 }
 

@@ -262,6 +262,7 @@ func testSuspendedTenant(t *testing.T, w *world) {
 func testSafeMethods(t *testing.T, w *world) {
 	user, role, account := w.user(t, "crawled", ""), w.role(t, "Crawled"), w.account(t, "Crawled")
 	w.assign(t, user, role, "")
+	w.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	job := w.awaitJob(t, w.startJob(t, w.owner, "suspend-users", `{"users":{"department":"Nowhere"}}`)).text("/id")
 	state := func() string {
 		var exports []string // events about exports, which this test itself causes

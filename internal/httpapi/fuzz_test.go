@@ -35,7 +35,7 @@ func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	readers := map[string]func(string) (reflect.Value, error){}
 	for _, op := range everyOperation {
 		takes := op.Input()
-		if takes.Body == nil {
+		if !takes.TakesJSON() {
 			continue
 		}
 		readers[bodySchema(op)] = func(body string) (reflect.Value, error) {

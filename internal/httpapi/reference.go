@@ -21,6 +21,8 @@ import (
 	"github.com/rolecall/rolecall/internal/operation"
 )
 
+const jsonType = "application/json"
+
 // builtDocument returns the OpenAPI document. The first call builds it.
 var builtDocument = sync.OnceValue(Document)
 
@@ -37,6 +39,7 @@ type operationPage struct {
 	About            string
 	StepsUp          bool
 	Curl             string
+	File             string // the media types and the limit of a body that is not JSON
 	Parameters, Body []memberView
 	Responses        []responseView
 	Problems         []statusView
@@ -135,8 +138,12 @@ func (d *docs) viewPage(r *http.Request, op *operation.Operation) operationPage 
 	for _, p := range parametersOf(described) {
 		page.Parameters = append(page.Parameters, memberView{p.Name, p.In, typeOf(p.Schema), rulesOf(p.Schema), p.Description, p.Required})
 	}
-	if described.RequestBody != nil {
-		page.Body = membersOf(described.RequestBody.Content["application/json"].Schema, "")
+	if body := described.RequestBody; body != nil {
+		if media := body.Content[jsonType]; media != nil {
+			page.Body = membersOf(media.Schema, "")
+		} else {
+			page.File = strings.Join(slices.Sorted(maps.Keys(body.Content)), ", ") + ". " + body.Description
+		}
 	}
 	page.Curl = curl(d.server.site.Address(r), op, nil)
 	for _, answer := range op.Answers {
@@ -166,7 +173,7 @@ func viewResponse(status int, described *huma.Response) responseView {
 		}
 		response.Headers = append(response.Headers, memberView{Name: name, About: header.Description})
 	}
-	if media := described.Content["application/json"]; media != nil {
+	if media := described.Content[jsonType]; media != nil {
 		response.Members = membersOf(media.Schema, "")
 		for i := range response.Members { // members that the caller may not read are absent
 			response.Members[i].Required = false
@@ -221,8 +228,12 @@ func curl(address string, op *operation.Operation, given url.Values) string {
 		path += "?" + query.Encode()
 	}
 	var body json.RawMessage
+	isFile := false
 	if described.RequestBody != nil {
-		body, _ = described.RequestBody.Content["application/json"].Example.(json.RawMessage)
+		media := described.RequestBody.Content[jsonType]
+		if isFile = media == nil; !isFile {
+			body, _ = media.Example.(json.RawMessage)
+		}
 	}
 	command := "curl"
 	if op.Method != http.MethodGet && (op.Method != http.MethodPost || body == nil) {
@@ -240,13 +251,17 @@ func curl(address string, op *operation.Operation, given url.Values) string {
 	default:
 		lines = append(lines, `-H "authorization: Bearer $ROLECALL_TOKEN"`)
 	}
-	if body != nil {
-		headers = append(headers, "content-type: application/json")
+	if isFile {
+		headers = append(headers, "content-type: image/png")
+	} else if body != nil {
+		headers = append(headers, "content-type: "+jsonType)
 	}
 	for _, header := range headers {
 		lines = append(lines, "-H "+quoted(header))
 	}
-	if body != nil {
+	if isFile {
+		lines = append(lines, "--data-binary @logo.png")
+	} else if body != nil {
 		lines = append(lines, "-d "+quoted(indented(body)))
 	}
 	return strings.Join(lines, " \\\n  ")

@@ -86,6 +86,7 @@ var types = &operation.Types{
 		reflect.TypeFor[openInvitation]():                            {"OpenInvitation", "An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."},
 		reflect.TypeFor[invitationPage]():                            {"InvitationPage", "A page of invitations."},
 		reflect.TypeFor[tenantBody]():                                {"Tenant", "A tenant. Callers without tenant:read get the ID only."},
+		reflect.TypeFor[logoBody]():                                  {"Logo", "The logo of a tenant, without the image."},
 		reflect.TypeFor[summaryBody]():                               {"TenantSummary", "A summary of the tenant. Parts that the caller may not read are absent."},
 		reflect.TypeFor[boundedCount]():                              {"BoundedCount", "A number of things, counted up to a limit."},
 		reflect.TypeFor[factorCoverage]():                            {"FactorCoverage", "How many active users have a second factor."},

@@ -1,10 +1,18 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall"
 )
 
 func TestTenant(t *testing.T) {
@@ -13,7 +21,7 @@ func TestTenant(t *testing.T) {
 	d, tag := read.document(t), read.Header.Get("Etag")
 	const standard = "map[brandColor:<nil> eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 invitationSeconds:259200 mailSenderName:<nil> passwordMinimum:15 passwordResetSeconds:3600 " +
 		"reauthenticationSeconds:900 refreshGraceSeconds:10 secondFactor:map[required:none roles:[]] sessionAbsoluteSeconds:604800 sessionIdleSeconds:43200 sessionsPerUser:100]"
-	if read.StatusCode != 200 || len(d) != 7 || d["name"] != tenantName || d["displayName"] != "Acme" || d["status"] != "active" || fmt.Sprint(d["settings"]) != standard {
+	if read.StatusCode != 200 || len(d) != 8 || d["logo"] != nil || d["name"] != tenantName || d["displayName"] != "Acme" || d["status"] != "active" || fmt.Sprint(d["settings"]) != standard {
 		t.Fatalf("%d %s", read.StatusCode, read.body)
 	}
 	if r := s.as(s.owner, "GET", "/tenant", "", "If-None-Match", tag); r.StatusCode != 304 {
@@ -128,6 +136,152 @@ func TestPermissionsToReadAndChangeTheTenant(t *testing.T) {
 		}
 		if c.cookie == writer && c.status == 200 && (len(r.document(t)) != 1 || r.id(t) == "" || r.Header.Get("Etag") != "") {
 			t.Errorf("who may not read it sees %s", r.body)
+		}
+	}
+}
+
+// aLogo returns a PNG with the width and a height of 32 pixels.
+func aLogo(t testing.TB, width int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 32))); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestLogo(t *testing.T) {
+	s := newTestServer(t)
+	const path = "/tenant/logo"
+	put := func(content string, headers ...string) reply {
+		t.Helper()
+		return s.as(s.owner, "PUT", path, content, append([]string{"Content-Type", "image/png"}, headers...)...)
+	}
+	expectProblem(t, s.as(s.owner, "GET", path, ""), 404, "not-found")
+	expectProblem(t, s.as(s.owner, "DELETE", path, ""), 404, "not-found")
+	expectProblem(t, put(aLogo(t, 64), "If-Match", "*"), 412, "precondition-failed")
+	tenantTag := s.as(s.owner, "GET", "/tenant", "").Header.Get("Etag")
+
+	set := put(aLogo(t, 64))
+	tag := set.Header.Get("Etag")
+	if d := set.document(t); set.StatusCode != 200 || tag == "" || d["mediaType"] != "image/png" || d["width"] != 64.0 || d["height"] != 32.0 || d["size"] != float64(len(aLogo(t, 64))) {
+		t.Fatalf("%d %v %s", set.StatusCode, set.Header, set.body)
+	}
+	got := s.as(s.owner, "GET", path, "")
+	if got.StatusCode != 200 || got.body != aLogo(t, 64) || got.Header.Get("Content-Type") != "image/png" || got.Header.Get("Etag") != tag || got.Header.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.Contains(got.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%d %v", got.StatusCode, got.Header)
+	}
+	if r := s.as(s.owner, "HEAD", path, ""); r.StatusCode != 200 || r.Header.Get("Etag") != tag || r.body != "" {
+		t.Errorf("HEAD: %d %v", r.StatusCode, r.Header)
+	}
+	if r := s.as(s.owner, "GET", path, "", "If-None-Match", tag); r.StatusCode != 304 || r.body != "" {
+		t.Errorf("If-None-Match: %d", r.StatusCode)
+	}
+	expectProblem(t, s.as(s.owner, "GET", path, "", "Accept", "application/json"), 406, "not-acceptable")
+	expectProblem(t, s.as(s.owner, "GET", path, "", "Accept", "image/webp"), 406, "not-acceptable")
+	if r := s.as(s.owner, "GET", path, "", "Accept", "image/webp,image/*;q=0.5"); r.StatusCode != 200 {
+		t.Errorf("Accept: %d", r.StatusCode)
+	}
+	tenant := s.as(s.owner, "GET", "/tenant", "")
+	if logo := tenant.document(t)["logo"]; fmt.Sprint(logo) != fmt.Sprint(set.document(t)) || tenant.Header.Get("Etag") == tenantTag {
+		t.Errorf("the tenant has %v, want %s", logo, set.body)
+	}
+	expectProblem(t, s.as(s.owner, "PATCH", "/tenant", `{"displayName":"Other"}`, "If-Match", tenantTag), 412, "precondition-failed")
+
+	if r := put(aLogo(t, 64)); r.StatusCode != 200 || r.body != set.body || s.as(s.owner, "GET", "/tenant", "").body != tenant.body {
+		t.Errorf("the same logo again: %d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, put(aLogo(t, 65), "If-Match", `"other"`), 412, "precondition-failed")
+	next := put(aLogo(t, 65), "If-Match", tag)
+	if next.StatusCode != 200 || next.document(t)["width"] != 65.0 || next.Header.Get("Etag") == tag {
+		t.Errorf("%d %s", next.StatusCode, next.body)
+	}
+	expectProblem(t, s.as(s.owner, "DELETE", path, "", "If-Match", tag), 412, "precondition-failed")
+	if r := s.as(s.owner, "DELETE", path, "", "If-Match", next.Header.Get("Etag")); r.StatusCode != 204 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, s.as(s.owner, "GET", path, ""), 404, "not-found")
+	if r := s.as(s.owner, "GET", "/tenant", ""); r.document(t)["logo"] != nil {
+		t.Errorf("%s", r.body)
+	}
+}
+
+func TestFilesThatAreNoLogo(t *testing.T) {
+	s := newTestServer(t)
+	const svg, page = `<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"/>`, "<!DOCTYPE html><script>alert(1)</script>"
+	small := aLogo(t, 64)
+	var photo bytes.Buffer
+	if err := jpeg.Encode(&photo, image.NewGray(image.Rect(0, 0, 64, 64)), nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		mediaType, content string
+		status             int
+		want               string // the field errors, or the code
+	}{
+		"a truncated PNG":           {"image/png", small[:len(small)-20], 422, "format"},
+		"an SVG that is called PNG": {"image/png", svg, 422, "format"},
+		"a page that is called PNG": {"image/png", page, 422, "format"},
+		"a JPEG that is called PNG": {"image/png", photo.String(), 422, "type"},
+		"a PNG that is too wide":    {"image/png", aLogo(t, 1025), 422, "range"},
+		"an empty body":             {"image/png", "", 400, "required"},
+		"a body of a space":         {"image/png", " ", 422, "format"},
+		"a PNG that is too large":   {"image/png", small + strings.Repeat("x", rolecall.LogoSizeMax), 413, "content-too-large"},
+		"an SVG":                    {"image/svg+xml", svg, 415, "unsupported-media-type"},
+		"a GIF":                     {"image/gif", "GIF89a", 415, "unsupported-media-type"},
+		"JSON":                      {"application/json", `{}`, 415, "unsupported-media-type"},
+		"no media type":             {"image/", small, 415, "unsupported-media-type"},
+		"several media types":       {"image/png, image/webp", small, 415, "unsupported-media-type"},
+	} {
+		r := s.as(s.owner, "PUT", "/tenant/logo", test.content, "Content-Type", test.mediaType)
+		got := fmt.Sprint(r.document(t)["code"])
+		if r.StatusCode == 422 || r.StatusCode == 400 {
+			got = r.faults(t)
+		}
+		if r.StatusCode != test.status || got != test.want {
+			t.Errorf("%s: %d %q, want %d %q: %s", name, r.StatusCode, got, test.status, test.want, r.body)
+		}
+		if accept := r.Header.Get("Accept"); r.StatusCode == 415 && accept != "image/png, image/jpeg, image/webp" {
+			t.Errorf("%s: accepted is %q", name, accept)
+		}
+	}
+	r := s.as(s.owner, "PUT", "/tenant/logo", small, "Content-Type", "image/png", "Content-Encoding", "gzip")
+	if r.StatusCode != 415 || r.Header.Get("Accept-Encoding") != "identity" || r.Header.Get("Accept") != "" {
+		t.Errorf("%d %v", r.StatusCode, r.Header)
+	}
+	if r := s.as(s.owner, "PUT", "/tenant/logo", small, "Content-Type", `IMAGE/PNG; name="a.png"`); r.StatusCode != 200 {
+		t.Errorf("a media type with a parameter: %d %s", r.StatusCode, r.body)
+	}
+	if r := s.as(s.owner, "GET", "/tenant/logo", ""); r.body != small {
+		t.Error("the logo was changed")
+	}
+}
+
+func TestPermissionsToReadAndChangeTheLogo(t *testing.T) {
+	s := newTestServer(t)
+	reader, _ := s.member("reader", []string{"tenant:read"})
+	writer, _ := s.member("writer", []string{"tenant:update"})
+	scoped, _ := s.member("scoped", []string{"tenant:read", "tenant:update"}, "Sales")
+	callers := map[string]map[string]int{
+		reader: {"PUT": 403, "GET": 200, "DELETE": 403}, writer: {"PUT": 200, "GET": 403, "DELETE": 204},
+		scoped: {"PUT": 403, "GET": 403, "DELETE": 403}, "": {"PUT": 401, "GET": 401, "DELETE": 401},
+	}
+	for cookie, want := range callers {
+		if r := s.as(s.owner, "PUT", "/tenant/logo", aLogo(t, 32), "Content-Type", "image/png"); r.StatusCode != 200 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		for _, method := range slices.Sorted(maps.Keys(want)) {
+			body := ""
+			if method == "PUT" {
+				body = aLogo(t, 64)
+			}
+			if r := s.as(cookie, method, "/tenant/logo", body, "Content-Type", "image/png"); r.StatusCode != want[method] {
+				t.Errorf("%s: %d %s, want %d", method, r.StatusCode, r.body, want[method])
+			}
+			if method == "DELETE" && want[method] == 204 {
+				s.as(s.owner, "PUT", "/tenant/logo", aLogo(t, 32), "Content-Type", "image/png")
+			}
 		}
 	}
 }

@@ -199,6 +199,15 @@ var mutations = []struct {
 			return errorOf(f.Directory.UpdateOperatedTenant(f.Context(), c, f.tenant.Name, rolecall.TenantPatch{DisplayName: rolecall.Some("Operated by " + s.name)}, nil))
 		}
 	}},
+	{"SetLogo", "", true, func(f *fixture, s subject) func() error {
+		file := rolecall.LogoFile{MediaType: "image/png", Content: aLogo(f, 64+len(s.name))}
+		return func() error { return errorOf(f.Directory.SetLogo(f.Context(), f.owner, file, nil)) }
+	}},
+	{"RemoveLogo", "", true, func(f *fixture, s subject) func() error {
+		file := rolecall.LogoFile{MediaType: "image/png", Content: aLogo(f, 64)}
+		f.ok(errorOf(f.Directory.SetLogo(f.Context(), f.owner, file, nil)))
+		return func() error { return f.Directory.RemoveLogo(f.Context(), f.owner, nil) }
+	}},
 	{"SuspendTenant", "", true, func(f *fixture, s subject) func() error {
 		f.newTenant(s.name)
 		return func() error {
@@ -365,6 +374,7 @@ var harmless = []string{
 	"Access", "Assignments", "AuthenticateOperator", "BeginEnrolment", "CancelJob", "CheckLink", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
 	"Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
+	"PublicLogo", "TenantLogo",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
 	"Users",

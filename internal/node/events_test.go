@@ -91,6 +91,8 @@ func TestEventsNameThePermissionsForRedactedMembers(t *testing.T) {
 		role := f.role("Reader", "users:read")
 		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{})
 		f.ok(errorOf(f.Directory.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("ACME")}, nil)))
+		f.ok(errorOf(f.Directory.SetLogo(f.Context(), f.owner, rolecall.LogoFile{MediaType: "image/png", Content: aLogo(f, 64)}, nil)))
+		f.ok(f.Directory.RemoveLogo(f.Context(), f.owner, nil))
 		names := f.caller(holding("events:read", "users.name:read"))
 		for kind, want := range map[rolecall.EventType]map[string]rolecall.Permission{
 			rolecall.EventUserCreated: {
@@ -99,6 +101,8 @@ func TestEventsNameThePermissionsForRedactedMembers(t *testing.T) {
 			},
 			rolecall.EventRoleAssigned:  {"roleId": rolecall.RolesRead},
 			rolecall.EventTenantUpdated: {"displayName": rolecall.TenantRead, "settings": rolecall.TenantRead},
+			rolecall.EventLogoChanged:   {"logo": rolecall.TenantRead},
+			rolecall.EventLogoRemoved:   {"logo": rolecall.TenantRead},
 		} {
 			if got := f.events(names, directory.EventListing{Type: string(kind)})[0].Values.Withheld; !maps.Equal(got, want) {
 				t.Errorf("%s holds back %v, want %v", kind, got, want)

@@ -1,8 +1,11 @@
 package node_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"slices"
 	"sync"
 	"testing"
@@ -209,6 +212,82 @@ func TestNewLifetimesApplyToTheNextRequest(t *testing.T) {
 		f.clock.advance(2*aDay - time.Microsecond)
 		if again, err := f.Directory.CreateRole(f.Context(), f.owner, key, draft); err != nil || !again.Replayed {
 			t.Errorf("after almost two days the key answers %+v, %v", again, err)
+		}
+	})
+}
+
+// aLogo returns a PNG with the width and a height of 32 pixels.
+func aLogo(t testing.TB, width int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 32))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestALogoIsPublicByItsHashOnly(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		set := func(width int) rolecall.Logo {
+			f.Helper()
+			logo, err := f.Directory.SetLogo(f.Context(), f.owner, rolecall.LogoFile{MediaType: "image/png", Content: aLogo(f, width)}, nil)
+			f.ok(err)
+			return logo
+		}
+		f.newTenant("other")
+		first := set(64)
+		public := func(name, hash string) ([]byte, error) {
+			file, err := f.Directory.PublicLogo(f.Context(), name, hash)
+			return file.Content, err
+		}
+		if got, err := public(f.tenant.Name, first.Hash); err != nil || !bytes.Equal(got, aLogo(f, 64)) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		for _, name := range []string{"other", "nobody", ""} {
+			f.is(errorOf(public(name, first.Hash)), rolecall.ErrNotFound)
+			f.is(errorOf(public(name, "")), rolecall.ErrNotFound)
+		}
+		f.is(errorOf(public(f.tenant.Name, "")), rolecall.ErrNotFound)
+		f.is(errorOf(public(f.tenant.Name, first.Hash[1:])), rolecall.ErrNotFound)
+
+		second := set(65)
+		f.is(errorOf(public(f.tenant.Name, first.Hash)), rolecall.ErrNotFound)
+		if got, err := public(f.tenant.Name, second.Hash); err != nil || !bytes.Equal(got, aLogo(f, 65)) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		f.ok(f.Directory.RemoveLogo(f.Context(), f.owner, nil))
+		f.is(errorOf(public(f.tenant.Name, second.Hash)), rolecall.ErrNotFound)
+		f.is(f.Directory.RemoveLogo(f.Context(), f.owner, nil), rolecall.ErrNotFound)
+	})
+}
+
+func TestAChangeOfTheLogoIsRecordedOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		file := rolecall.LogoFile{MediaType: "image/png", Content: aLogo(f, 64)}
+		before, err := f.Directory.CurrentTenant(f.Context(), f.owner)
+		f.ok(err)
+		matches := func(hash string) directory.Match[rolecall.Logo] {
+			return func(l *rolecall.Logo) bool { return l != nil && l.Hash == hash }
+		}
+		f.is(errorOf(f.Directory.SetLogo(f.Context(), f.owner, file, matches(""))), rolecall.ErrPreconditionFailed)
+		logo, err := f.Directory.SetLogo(f.Context(), f.owner, file, nil)
+		f.ok(err)
+		f.clock.advance(time.Second)
+		again, err := f.Directory.SetLogo(f.Context(), f.owner, file, matches(logo.Hash))
+		f.ok(err)
+		after, err := f.Directory.CurrentTenant(f.Context(), f.owner)
+		f.ok(err)
+		if again != logo || *after.Logo != logo || after.Version != before.Version+1 || after.UpdatedAt <= before.UpdatedAt {
+			t.Errorf("%+v, then %+v in %+v", logo, again, after)
+		}
+		f.is(f.Directory.RemoveLogo(f.Context(), f.owner, matches("")), rolecall.ErrPreconditionFailed)
+		f.ok(f.Directory.RemoveLogo(f.Context(), f.owner, matches(logo.Hash)))
+		described := `{"logo":{"mediaType":"image/png","width":64,"height":32,"size":` + fmt.Sprint(len(file.Content)) + `,"hash":"` + logo.Hash + `","updatedAt":"` + logo.UpdatedAt.String() + `"}}`
+		for kind, want := range map[rolecall.EventType][2]string{rolecall.EventLogoChanged: {`{"logo":null}`, described}, rolecall.EventLogoRemoved: {described, ""}} {
+			events := f.events(f.owner, directory.EventListing{Type: string(kind)})
+			if len(events) != 1 || string(events[0].Values.Before) != want[0] || string(events[0].Values.After) != want[1] || !slices.Equal(events[0].Members, []string{"logo"}) || events[0].Subject.ID != rolecall.AnyID(f.tenant.ID) {
+				t.Errorf("%s: %d events, %s, %s, want %q", kind, len(events), events[0].Values.Before, events[0].Values.After, want)
+			}
 		}
 	})
 }

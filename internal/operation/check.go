@@ -1,10 +1,12 @@
 package operation
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -59,7 +61,9 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		return errUnknownValue.WithFieldErrors(faults.unknown...)
 	}
 	c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
-	if takes.Body != nil {
+	if takes.file != nil {
+		*fieldOf[File](in, takes.Body.Index) = File{MediaType: mediaTypeOf(r.Header.Get("Content-Type")), Content: bytes.Clone(b.body)}
+	} else if takes.Body != nil {
 		if err := takes.DecodeBody(in, b.body, c, s.Access.Now()); err != nil {
 			return err
 		}
@@ -83,8 +87,8 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 
 // checkFraming runs the checks that need only the URL and the headers of the request.
 func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
-	if r.ContentLength > web.MaxBody {
-		return web.ErrContentTooLarge
+	if takes := op.Input(); r.ContentLength > takes.maxBody() {
+		return takes.tooLarge()
 	}
 	if !op.Policy.Operators {
 		names := r.Header["X-Tenant-Schema"]
@@ -99,13 +103,19 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if op.SetsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return web.ErrCrossSite
 	}
-	if answer := op.Endpoint.mediaType(); answer != "" && !accepts(r.Header["Accept"], answer) {
-		return web.ErrNotAcceptable.With("The response is " + answer + ", which the header Accept does not allow. Accept " + answer + ", or omit the header.")
+	if answers := op.Endpoint.mediaTypes(); answers != nil && !slices.ContainsFunc(answers, func(answer string) bool { return accepts(r.Header["Accept"], answer) }) {
+		return notAcceptable(strings.Join(answers, " or "))
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	return checkContent(r)
+	return checkContent(op.Input(), r)
+}
+
+// notAcceptable returns the error for an Accept header that does not allow the media type of
+// the response.
+func notAcceptable(mediaType string) error {
+	return web.ErrNotAcceptable.With("The response is " + mediaType + ", which the header Accept does not allow. Accept " + mediaType + ", or omit the header.")
 }
 
 var errUnknownValue = rolecall.ErrValidation.With("At least one filter has an unknown value. See errors in this response for each of them.")
@@ -124,8 +134,9 @@ func badTenant(lines int) error {
 	return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "x-tenant-schema", Code: code, Detail: detail})
 }
 
-// checkContent returns an error if the headers say that the body is compressed or is not JSON.
-func checkContent(r *http.Request) error {
+// checkContent returns an error if the headers say that the body is compressed, or that its
+// media type is not one that the operation takes.
+func checkContent(takes *Input, r *http.Request) error {
 	types := r.Header["Content-Type"]
 	if len(types) > 1 {
 		return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "content-type", Code: "repeated", Detail: "must be sent once"})
@@ -134,6 +145,12 @@ func checkContent(r *http.Request) error {
 		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
 			return web.ErrContentEncoding
 		}
+	}
+	if takes.file != nil {
+		if len(types) == 0 || !slices.Contains(takes.file.MediaTypes, mediaTypeOf(types[0])) {
+			return web.ErrMediaType.With("The body must be " + strings.Join(takes.file.MediaTypes, " or ") + ".")
+		}
+		return nil
 	}
 	if len(types) == 0 || !isJSON(types[0], r.Method == http.MethodPatch) {
 		return web.ErrMediaType
@@ -190,17 +207,18 @@ func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Ano
 // readBody reads the whole body into buffer. It adds a field error to faults if the syntax is
 // invalid or a required body is missing. It returns an error only if the body is too large.
 func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.FieldErrors) ([]byte, error) {
-	body, err := web.ReadBody(r, buffer)
+	takes := op.Input()
+	body, err := web.ReadBody(r, buffer, takes.maxBody())
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLarge:
-		return body, web.ErrContentTooLarge
+		return body, takes.tooLarge()
 	case err != nil:
 		w.Header()["Connection"] = []string{"close"}
 		faults.Add("", "truncated", "the body is incomplete or did not arrive in time")
-	case len(body) > 0:
+	case len(body) > 0 && takes.file == nil:
 		checkSyntax(faults, body)
-	case op.Input().RequiresBody():
+	case len(body) == 0 && takes.RequiresBody():
 		faults.Add("", "required", "a body is required")
 	}
 	return body, nil

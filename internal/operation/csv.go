@@ -31,7 +31,7 @@ func (e *csvEndpoint[API, In]) takes() *Input { return e.input }
 
 func (e *csvEndpoint[API, In]) answer() reflect.Type { return reflect.TypeFor[string]() }
 
-func (e *csvEndpoint[API, In]) mediaType() string { return csvType }
+func (e *csvEndpoint[API, In]) mediaTypes() []string { return []string{csvType} }
 
 func (e *csvEndpoint[API, In]) serve(s *Runner, _ *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
 	return buffer, s.Site.ServeCSV(w, r, web.CSV{Tenant: c.Tenant.Name}, func() (*rolecall.Table, error) {

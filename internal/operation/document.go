@@ -2,6 +2,7 @@ package operation
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -57,8 +58,8 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 		Tags: c.Tags,
 	}
 	for _, op := range operations { // requests first: if a request and a response share a schema, the schema of the request applies
-		if body := op.Input().Body; body != nil {
-			d.requests.component(body.Type)
+		if op.Input().TakesJSON() {
+			d.requests.component(op.Input().Body.Type)
 		}
 	}
 	for _, op := range operations {
@@ -120,7 +121,12 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 	for _, p := range takes.parameters() {
 		described.Parameters = append(described.Parameters, d.parameter(o, d.describe(p)))
 	}
-	if takes.Body != nil {
+	if takes.file != nil {
+		described.RequestBody = &huma.RequestBody{Required: takes.RequiresBody(), Description: fmt.Sprintf("At most %d bytes.", takes.file.SizeMax), Content: map[string]*huma.MediaType{}}
+		for _, mediaType := range takes.file.MediaTypes {
+			described.RequestBody.Content[mediaType] = &huma.MediaType{Schema: d.requests.of(takes.Body.Type, "")}
+		}
+	} else if takes.Body != nil {
 		described.RequestBody = &huma.RequestBody{Required: takes.RequiresBody(), Content: map[string]*huma.MediaType{
 			"application/json": {Schema: d.requests.component(takes.Body.Type), Example: exampleOf(d.contract.Examples[o.ID].Request)},
 		}}
@@ -273,7 +279,10 @@ func tenantParameter() *huma.Param {
 func (d *describer) answer(o *Operation, about string, headers []string) *huma.Response {
 	r := &huma.Response{Description: about, Headers: d.headersNamed(headers...)}
 	if t := o.Endpoint.answer(); t != nil {
-		r.Content = map[string]*huma.MediaType{o.Endpoint.mediaType(): {Schema: d.answers.of(t, ""), Example: exampleOf(d.contract.Examples[o.ID].Response)}}
+		r.Content = map[string]*huma.MediaType{}
+		for _, mediaType := range o.Endpoint.mediaTypes() {
+			r.Content[mediaType] = &huma.MediaType{Schema: d.answers.of(t, ""), Example: exampleOf(d.contract.Examples[o.ID].Response)}
+		}
 	}
 	return r
 }
@@ -302,7 +311,7 @@ func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rol
 	if o.SetsSession() {
 		all = append(all, web.ErrCrossSite)
 	}
-	if o.Endpoint.mediaType() != "" {
+	if o.Endpoint.mediaTypes() != nil {
 		all = append(all, web.ErrNotAcceptable)
 	}
 	takes := o.Input()

@@ -22,6 +22,7 @@ type Response[T any] struct {
 	Body       T
 	Location   string                                       // path of the resource that was created
 	Replayed   bool                                         // the result is that of an earlier request with the same idempotency key
+	Tag        string                                       // the ETag header; empty: the response has no ETag, or that of its body
 	Next       *rolecall.Position                           // position at which the next page begins; nil on the last page
 	Problem    *Problem                                     // replaces the rest of the response; nil for a success
 	Cookies    func(w http.ResponseWriter, r *http.Request) // sets cookies; nil for none
@@ -54,9 +55,9 @@ type Endpoint interface {
 	takes() *Input
 	// answer returns the type of the response body, or nil if the response has no body.
 	answer() reflect.Type
-	// mediaType returns the media type of the response body, or an empty string if the response
+	// mediaTypes returns the media types that the response body can have, or nil if the response
 	// has no body.
-	mediaType() string
+	mediaTypes() []string
 	// serve calls the handler with the input in and writes the response. It encodes the body into
 	// buffer, and returns the buffer for reuse.
 	serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
@@ -87,11 +88,11 @@ func (e *typedEndpoint[API, In, Out]) answer() reflect.Type {
 	return reflect.TypeFor[Out]()
 }
 
-func (e *typedEndpoint[API, In, Out]) mediaType() string {
+func (e *typedEndpoint[API, In, Out]) mediaTypes() []string {
 	if e.encoder == nil {
-		return ""
+		return nil
 	}
-	return jsonType
+	return asJSON
 }
 
 func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
@@ -112,6 +113,9 @@ func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.Res
 	}
 	if response.Location != "" {
 		h["Location"] = []string{s.Site.Base + response.Location}
+	}
+	if response.Tag != "" {
+		h["Etag"] = []string{response.Tag}
 	}
 	if response.Replayed {
 		h["Idempotent-Replayed"] = []string{"true"}
@@ -151,7 +155,7 @@ func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.Res
 	return buffer, nil
 }
 
-var asJSON = []string{"application/json"}
+var asJSON = []string{jsonType}
 
 // RespondJSON writes a response with the JSON document.
 func RespondJSON(w http.ResponseWriter, r *http.Request, status int, document []byte) {

@@ -27,14 +27,16 @@ import (
 //	lookup:"presented"                         only for access.Anonymous: the tenant is not loaded
 //	                                           if the request has no session cookie
 //
-// The field Body has the body. A field of the type access.Anonymous has the data of an
+// The field Body has the body. If its type is File, the body is not JSON, and the input type has the
+// method FileRules. A field of the type access.Anonymous has the data of an
 // unauthenticated request. A field of the type []secret.Token has the session cookies. These fields
 // need no tag.
 type Input struct {
 	typ                 reflect.Type
 	path, query, header []*parameter
 	Body                *reflect.StructField // the field Body; nil if the operation has no body
-	decoder             *wire.Decoder        // decodes the body
+	decoder             *wire.Decoder        // decodes the body; nil for a File
+	file                *FileRules           // nil: the body is JSON
 
 	// The indexes of fields that this package reads or sets. An index is nil if the input type
 	// has no such field.
@@ -87,11 +89,17 @@ func inputOf(t reflect.Type) *Input {
 			in.anonymous, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
 		}
 		if f.Name == "Body" {
-			in.Body, in.decoder = &f, wire.NewDecoder(f.Type)
+			in.Body = &f
+			if in.file = fileRulesOf(t); in.file == nil {
+				in.decoder = wire.NewDecoder(f.Type)
+			}
 		}
 	}
 	return in
 }
+
+// TakesJSON reports whether the operation has a body that is JSON.
+func (in *Input) TakesJSON() bool { return in.Body != nil && in.file == nil }
 
 // RequiresBody reports whether a request without a body is rejected.
 func (in *Input) RequiresBody() bool { return in.Body != nil && in.Body.Tag.Get("optional") != "true" }

@@ -54,3 +54,13 @@ func isJSON(contentType string, patch bool) bool {
 	}
 	return true
 }
+
+// mediaTypeOf returns the media type of a Content-Type without parameters, in lower case. It
+// returns an empty string if the header is malformed.
+func mediaTypeOf(contentType string) string {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return ""
+	}
+	return mediaType
+}

@@ -51,7 +51,7 @@ func (o *Operation) Tag() string {
 func (o *Operation) Input() *Input { return o.Endpoint.takes() }
 
 // AnswersJSON reports whether successful responses of the operation have a JSON body.
-func (o *Operation) AnswersJSON() bool { return o.Endpoint.mediaType() == jsonType }
+func (o *Operation) AnswersJSON() bool { return slices.Equal(o.Endpoint.mediaTypes(), asJSON) }
 
 // SetsSession reports whether a successful response sets a session cookie. A browser drops this
 // cookie if the page that sent the request is on another site.

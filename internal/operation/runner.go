@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/rolecall/rolecall"
@@ -102,6 +103,9 @@ func (s *Runner) fail(op *Operation, w http.ResponseWriter, r *http.Request, in 
 // respondProblem responds with the problem and with the headers that belong to it.
 func (s *Runner) respondProblem(op *Operation, w http.ResponseWriter, r *http.Request, p *web.Problem) {
 	p.SetHeaders(w, r)
+	if file := op.Input().file; file != nil && p.Status == http.StatusUnsupportedMediaType && p.Error != web.ErrContentEncoding {
+		w.Header()["Accept"] = []string{strings.Join(file.MediaTypes, ", ")}
+	}
 	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {
 		w.Header()["Www-Authenticate"] = []string{challenge}
 	}

@@ -88,6 +88,8 @@ func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 		return &huma.Schema{Type: "string", Format: "date-time"}
 	case rawType:
 		return &huma.Schema{Type: "object", AdditionalProperties: true}
+	case reflect.TypeFor[File]():
+		return &huma.Schema{Type: "string", Format: "binary"}
 	case permissionType:
 		return &huma.Schema{Type: "string", MaxLength: new(rolecall.PermissionLength)}
 	case reflect.TypeFor[rolecall.Metadata]():
