@@ -114,7 +114,7 @@ const type = (form) => form.evaluate((it, words) => {
   it.querySelector("[data-repeat]")?.click();
   let count = 0;
   for (const e of it.elements) {
-    if (!e.name || e.disabled || e.readOnly || e.matches("button, fieldset, [type=hidden]")) continue;
+    if (!e.name || e.disabled || e.readOnly || e.matches("button, fieldset, [type=hidden], [type=file]")) continue;
     if (e.type === "checkbox") e.checked = !e.checked;
     else if (e.type === "radio") e.checked = true;
     else if (e.matches("select")) e.selectedIndex = e.options.length - 1;
