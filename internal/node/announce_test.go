@@ -185,6 +185,10 @@ var mutations = []struct {
 			return f.SignIn.SetEmail(f.Context(), f.tenant.Name, address(s.name), address("moved-"+s.name))
 		}
 	}},
+	{"ResetFactorsOf", "", true, func(f *fixture, s subject) func() error {
+		f.enrol(f.call(f.signIn(s.name)))
+		return func() error { return f.SignIn.ResetFactorsOf(f.Context(), f.tenant.Name, address(s.name)) }
+	}},
 	{"AddOwner", "", true, func(f *fixture, s subject) func() error {
 		return func() error { return f.Directory.AddOwner(f.Context(), f.tenant.Name, address(s.name)) }
 	}},
