@@ -18,6 +18,7 @@ var requestless = map[string]string{
 	"/{tenant}/":                         "redirects",
 	"/{tenant}/{rest...}":                "does not exist",
 	"/{tenant}/find":                     "only leads to other pages",
+	"/{tenant}/users/{id}/roles/copy":    "sends a request for each role",
 	"/{tenant}/users/selected/give-role": "sends a request for each user",
 	"/{tenant}/users/selected/suspend":   "sends a request for each user",
 	"/{tenant}/users/selected/resume":    "sends a request for each user",

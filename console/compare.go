@@ -29,6 +29,7 @@ type compareView struct {
 	left        compared
 	right       *compared // nil until the reader has chosen the other side
 	candidates  []compared
+	copies      string // address of the form that assigns the roles of the right user to the left one; empty if the caller may not
 	more        bool   // not all candidates are shown
 	hidden      string // the name of the user whose roles the caller may not read; empty if the caller may read the roles of both users
 	differences []permissionRow
@@ -174,6 +175,9 @@ func (c *console) showCompareUsers(v *pageContext) error {
 	}
 	right := side(&other.User)
 	view.right = &right
+	if userHolder(v, &user.User).assigns && user.AssignmentsReadable && other.AssignmentsReadable {
+		view.copies = userAddress(v, user.User.ID, "/roles/copy?with="+id.String())
+	}
 	for _, o := range []*directory.Overview{&user, &other} {
 		if !o.AssignmentsReadable {
 			view.hidden = nameOf(v, &o.User)

@@ -119,6 +119,7 @@ func (c *console) pages() []page {
 		c.comparePages(),
 		c.roleFormPages(),
 		c.assignmentPages(),
+		c.copyRolesPages(),
 		c.tokenPages(),
 		c.serviceAccountPages(),
 		c.serviceAccountActionPages(),

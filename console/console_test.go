@@ -21,6 +21,7 @@ import (
 // deeds maps the path of each form to the operation of the API that the form calls. Only
 // these forms may change data.
 var deeds = map[string]string{
+	"/{tenant}/users/{id}/roles/copy":               "UsersController_assignRole",
 	"/":                                             "AuthsController_login",
 	"/{tenant}/sign-in":                             "AuthsController_login",
 	"/{tenant}/sign-in/second-factor":               "AuthsController_completeLogin",

@@ -93,7 +93,7 @@ func families() map[string][]string {
 		viaPrefix:       {"token", "command", "mail"},
 		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "second-factor-enrolment-required", "second-factor-unusable"},
 		donePrefix: {
-			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "restored",
+			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "roles-copied", "restored",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked", jobStarted, "logo-set", "logo-removed",
 		},
 		keywordsPrefix:    {"new-user.title", "nav.invitations", "nav.access", "nav.jobs", "nav.your-account", "nav.deleted", "nav.events", "settings.edit"},

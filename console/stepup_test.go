@@ -62,6 +62,9 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 		}
 		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(),
 			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey).Replace(page.path)
+		if strings.HasSuffix(path, "/roles/copy") {
+			path += "?with=" + f.owner.ID.String()
+		}
 		seen[page.operation] = true
 		a := f.send(http.MethodPost, path, cookie, url.Values{"return": {"/users"}, "user": {user.String()}, "email": {"new@example.com"}, "name": {"New"}, "sure": {"Eve Adams"}})
 		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `name="current-password"`) {

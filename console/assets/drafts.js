@@ -77,7 +77,8 @@ function set(field, value, checked) {
 }
 
 function fillBoxes(form, entries) {
-  for (const field of fieldsOf(form).filter(isBox)) {
+  for (const field of [...form.elements].filter(isBox)) {
+    if (field.disabled) continue; // a box that was set before can enable or disable this one
     const entry = entries.find((other) => other.name === field.name && other.value === field.value);
     if (entry) set(field, field.value, entry.checked);
   }

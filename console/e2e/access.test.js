@@ -103,3 +103,30 @@ scenario("a user's permissions are filtered by department", async (page) => {
   await row.getByRole("link", { name: "Seller" }).click();
   await page.getByRole("heading", { name: "Seller" }).waitFor();
 });
+
+scenario("the roles of a user are assigned to another user, with a preview", async (page) => {
+  await signIn(page);
+  const make = async (name) => (await call(page, "POST", "/users", { email: `${name}@demo.example`, name: `${name} person` }, { "idempotency-key": name })).body.id;
+  const [from, to] = [await make("Giver"), await make("Taker")];
+  const roles = (await call(page, "GET", "/roles?limit=3")).body.items;
+  await call(page, "PUT", `/users/${from}/roles/${roles[1].id}`, { reach: { departments: ["Sales"] } });
+  await call(page, "PUT", `/users/${from}/roles/${roles[2].id}`, {});
+  await call(page, "PUT", `/users/${to}/roles/${roles[2].id}`, {});
+  await page.goto(`/console/demo/users/${to}/roles/give`);
+  await page.getByRole("link", { name: "Copy from another user" }).click();
+  await page.getByLabel("Search by name").fill("giver");
+  await page.getByRole("link", { name: "Giver person" }).click();
+  await page.getByRole("link", { name: "Assign the roles of Giver person to Taker person" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("In Sales").waitFor();
+  await dialog.getByText("Already assigned").waitFor();
+  await checkAccess(page);
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 844 });
+    await checkWidth(page);
+    if (process.env.ROLECALL_TEST_PICTURES) await page.screenshot({ path: `${process.env.ROLECALL_TEST_PICTURES}/copy-${width}.png` });
+  }
+  await dialog.getByRole("button", { name: "Assign" }).click();
+  await page.getByText("The roles were assigned to Taker person.").waitFor();
+  await page.locator(".table-held").getByText("In Sales").waitFor();
+});

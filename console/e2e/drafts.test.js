@@ -27,6 +27,7 @@ const forms = {
   "/service-accounts/{id}/roles/{roleId}": "/service-accounts/{account}/roles/{role}",
   "/users/{id}/tokens/create": "/users/{self}/tokens/create",
   "/service-accounts/{id}/tokens/create": "/service-accounts/{account}/tokens/create",
+  "/users/{id}/roles/copy": "/users/{active}/roles/copy?with={self}",
   "/service-accounts/create": "/service-accounts/create",
   "/service-accounts/{id}/edit": "/service-accounts/{account}/edit",
   "/service-accounts/{id}/suspend": "/service-accounts/{account}/suspend",
