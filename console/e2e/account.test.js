@@ -228,12 +228,12 @@ scenario("settings are changed using only the keyboard, with warnings before wea
 scenario("the pages before the sign-in have the color of the tenant, with readable text", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/settings/edit");
-  await page.getByLabel("Color").fill("blue");
+  await page.getByLabel("Color", { exact: true }).fill("blue");
   await page.keyboard.press("Enter");
   await page.getByText("Enter # and six digits or letters from a to f, such as #1f6feb.").waitFor();
   for (const [color, text] of [["#ffcc00", "rgb(0, 0, 0)"], ["#0b3d2e", "rgb(255, 255, 255)"]]) {
     await page.goto("/console/demo/settings/edit");
-    await page.getByLabel("Color").fill(color);
+    await page.getByLabel("Color", { exact: true }).fill(color);
     await page.keyboard.press("Enter");
     await page.locator(".brand-sample", { hasText: color }).waitFor();
     await checkAccess(page);
