@@ -1552,7 +1552,7 @@ func jobUsersPage(j jobUsersView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if undo != nil && len(j.changed) > 0 {
+		if undo != nil && (j.next != "" || j.asked("cursor") != "") {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 112, "<p class=\"note\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

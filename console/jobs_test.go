@@ -132,7 +132,7 @@ func TestEventsNameTheJobThatMadeTheChange(t *testing.T) {
 	job := start("first")
 	f.runJob()
 	link := `<a href="` + job + `">Suspend users</a>`
-	shows("?subject="+sales.ID.String(), true, "with the job "+link)
+	shows("?subject="+sales.ID.String(), true, "</a> <span class=\"quiet\">with the job "+link)
 	shows("?subject="+byHand.ID.String(), false, "with the job")
 	shows("?type=job.started", true, "You started the job "+link)
 	shows("?type=job.ended", true, "The job "+link+" ended. You started it.")

@@ -97,7 +97,7 @@ func (f frame) dayOf(t rolecall.Time) string {
 
 // jobEvents maps the types of the events of the users that a job changes to the action of the job.
 var jobEvents = map[rolecall.EventType]rolecall.JobAction{
-	rolecall.EventUserSuspended: rolecall.JobSuspend, rolecall.EventUserResumed: rolecall.JobResume,
+	rolecall.EventUserSuspended: rolecall.JobSuspend, rolecall.EventSessionEnded: rolecall.JobSuspend, rolecall.EventUserResumed: rolecall.JobResume,
 	rolecall.EventRoleAssigned: rolecall.JobAssignRole, rolecall.EventRoleUnassigned: rolecall.JobUnassignRole,
 }
 
