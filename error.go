@@ -19,6 +19,7 @@ const (
 	Forbidden                 // the caller is authenticated but not allowed
 	NotFound                  // the object does not exist, or is not visible to the caller
 	Conflict                  // the request conflicts with stored data
+	Gone                      // the data existed, and is not kept any more
 	PreconditionFailed        // the version in If-Match is not the stored one
 	PreconditionRequired      // If-Match is missing
 	TooMany                   // a limit was reached; a later request can succeed
@@ -147,6 +148,7 @@ var (
 	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have too many idempotency keys that have not expired. Wait until some of them expire.", RetryAfter: 10 * time.Minute}
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many attempts. Wait before you try again."}
 	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of invitations and other mailed links that one person requests for another. Try again later. The operator can raise the limit with --mail-limit."}
+	ErrHistoryExpired       = &Error{Kind: Gone, Code: "history-expired", Detail: "The assignments of this time are not recorded. They are kept as long as events, and are recorded since the version of Rolecall that added them. Choose a later time."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "The value of If-Match is not the current version. Read the resource again and repeat the change."}
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. If the request makes a change, the change may have been made. Repeat the request shortly, with the same idempotency key if it has one.", RetryAfter: time.Second}

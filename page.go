@@ -53,6 +53,7 @@ type UserQuery struct {
 	Department *string // only users of the department with this folded name, if set
 	Status     UserStatus
 	Role       RoleID // only users with an unexpired assignment of this role, if set
+	HeldAt     Time   // if set, Role selects the users who had the role at this time
 	Now        Time   // the time at which this assignment must be unexpired
 
 	Words      []string // each must be the beginning of a word of the user's name or address

@@ -46,6 +46,44 @@ func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []
 	return live, expired, err
 }
 
+// AssignmentsAt returns the assignments that the user had at the time and that had not expired. If a
+// role was deleted since then, only its id, key and name are set. AssignmentsAt can fail with
+// ErrNotFound or ErrPermissionDenied. It returns ErrMalformed if the time is in the future, and
+// ErrHistoryExpired if its assignments are not recorded.
+func (s *Service) AssignmentsAt(ctx context.Context, c access.Caller, id rolecall.UserID, at rolecall.Time) (held []rolecall.Assignment, err error) {
+	if err := authz.ReadUserRoles.AuthorizeFor(c.Principal, id); err != nil {
+		return nil, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		if err := s.authorizeHolder(tx, c, authz.ReadUserRoles, rolecall.HolderOf(id)); err != nil {
+			return err
+		}
+		if err := s.checkRecorded(tx, c, at); err != nil {
+			return err
+		}
+		held, err = tx.AssignmentsAt(id, at)
+		return err
+	})
+	return held, err
+}
+
+// checkRecorded returns ErrMalformed if the time is in the future, and ErrHistoryExpired if the
+// assignments of the time are not recorded. They are kept as long as events.
+func (s *Service) checkRecorded(tx *store.Tx, c access.Caller, at rolecall.Time) error {
+	now := s.now()
+	if at > now {
+		return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "at", Code: "future", Detail: "must not be in the future"})
+	}
+	began, err := tx.AssignmentHistoryBegin()
+	if err != nil {
+		return err
+	}
+	if at < max(began, now.Add(-c.Tenant.Settings.EventLifetime())) {
+		return rolecall.ErrHistoryExpired
+	}
+	return nil
+}
+
 // AssignRole assigns the role to the holder, or replaces the holder's assignment of this
 // role. The result created is true if the holder had no unexpired assignment of the role.
 // AssignRole can fail with ErrValidation, ErrPermissionDenied or ErrBeyondOwnPermissions.
@@ -103,7 +141,7 @@ func (s *Service) unassign(tx *store.Tx, c access.Caller, h rolecall.Holder, rol
 	if err := checkLastOwnerAssignment(tx, h, &old); err != nil {
 		return nil, err
 	}
-	if ok, err := tx.DeleteAssignment(h, role.ID); err != nil {
+	if ok, err := tx.DeleteAssignment(h, role.ID, s.now()); err != nil {
 		return nil, err
 	} else if !ok {
 		return nil, rolecall.ErrNotFound

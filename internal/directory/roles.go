@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -50,8 +51,9 @@ func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID)
 	return role, err
 }
 
-// RoleUsers returns a page of the users who hold the role. It returns ErrNotFound if the
-// role does not exist, and the errors of Users.
+// RoleUsers returns a page of the users who hold the role, or who held it at l.HeldAt. It returns
+// ErrNotFound if the role does not exist and no user held it, ErrMalformed or ErrHistoryExpired if
+// l.HeldAt is in the future or not recorded, and the errors of Users.
 func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (UserPage, error) {
 	if err := authz.ListRoleUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -59,12 +61,27 @@ func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.Ro
 	if id.IsZero() {
 		return UserPage{}, rolecall.ErrNotFound
 	}
+	if l.HeldAt != 0 {
+		if err := s.access.View(ctx, c, func(tx *store.Tx) error { return s.checkRecorded(tx, c, l.HeldAt) }); err != nil {
+			return UserPage{}, err
+		}
+	}
 	l.Role = id
 	page, err := s.Users(ctx, c, l)
 	if err == nil && len(page.Items) == 0 { // the role is unknown, or no user on this page matches
-		_, err = s.Role(ctx, c, id)
+		if _, err = s.Role(ctx, c, id); errors.Is(err, rolecall.ErrNotFound) && l.HeldAt != 0 {
+			err = s.access.View(ctx, c, func(tx *store.Tx) error { return hadHolders(tx, id) })
+		}
 	}
 	return page, err
+}
+
+// hadHolders returns ErrNotFound if no past assignment of the role is recorded.
+func hadHolders(tx *store.Tx, id rolecall.RoleID) error {
+	if had, err := tx.HadHolders(id); err != nil || had {
+		return err
+	}
+	return rolecall.ErrNotFound
 }
 
 // CreateRole creates a role, once for each idempotency key. The caller must be able to
@@ -178,7 +195,7 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 			}
 		}
 		cause := s.access.Event(c, rolecall.EventRoleDeleted, audit.AboutRole(id))
-		if more, err = s.unassignHolders(tx, cause, old.ID); err != nil {
+		if more, err = s.unassignHolders(tx, cause, old.ID, s.now()); err != nil {
 			return nil, false, err
 		}
 		if event, err = s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil); err != nil {
@@ -206,7 +223,7 @@ func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 	if there, err := access.Found(err); !there {
 		return 0, err
 	}
-	more, err := s.unassignHolders(tx, &deletion, role)
+	more, err := s.unassignHolders(tx, &deletion, role, deletion.ID.CreatedAt())
 	if err == nil && !more {
 		tx.DeleteHiddenRole(role)
 	}
@@ -214,11 +231,11 @@ func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 }
 
 // unassignHolders removes up to access.BatchSize assignments of the role to users, and as
-// many to service accounts. The result more is true if assignments can remain. For each
+// many to service accounts, which end at the time. The result more is true if assignments can remain. For each
 // unexpired assignment, unassignHolders writes an event with the actor and the request of
-// cause. It writes no events if cause is empty, because cause was purged from the store.
-func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
-	users, err := tx.DeleteAssignments(role, access.BatchSize)
+// cause. It writes no events if cause has no type, because cause was purged from the store.
+func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID, at rolecall.Time) (more bool, err error) {
+	users, err := tx.DeleteAssignments(role, at, access.BatchSize)
 	if err != nil {
 		return false, err
 	}

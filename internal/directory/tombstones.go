@@ -93,6 +93,7 @@ func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.
 		}
 		tx.InsertUser(user)
 		tx.InsertAssignments(back)
+		tx.StartAssignments(user.ID, s.now())
 		restored = Restored{User: user, RolesNotRestored: missing, RolesReadable: c.Reach(rolecall.RolesRead).Includes(user.Department)}
 		return s.restoredEvent(c, &user, back, missing)
 	})

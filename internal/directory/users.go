@@ -18,7 +18,8 @@ type UserListing struct {
 	Email, ExternalID, Department, Status string
 	Departments                           []string // only users of one of these departments
 	Role                                  rolecall.RoleID
-	Words                                 []string // rolecall.Words of the search text
+	HeldAt                                rolecall.Time // if set, Role selects the users who had the role at this time
+	Words                                 []string      // rolecall.Words of the search text
 	Sort                                  rolecall.UserSort
 	ByCreation                            bool // sort=createdAt was requested; this is the order of ids, which every caller may use
 	Desc                                  bool
@@ -67,7 +68,7 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 // UserPage.RestrictedBy.
 func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
-		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
+		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, HeldAt: l.HeldAt, Now: s.now(),
 		Words: l.Words, Sort: l.Sort, Desc: l.Desc, After: l.After, Limit: l.Limit, Count: l.Count,
 	}
 	narrow := func(reach rolecall.Reach, m rolecall.UserMember) {

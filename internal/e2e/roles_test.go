@@ -19,6 +19,7 @@ func testRoles(t *testing.T, p *program) {
 	t.Run("built-in", func(t *testing.T) { testBuiltInRoles(t, w) })
 	t.Run("assign", func(t *testing.T) { testAssign(t, w) })
 	t.Run("holders", func(t *testing.T) { testHolders(t, w) })
+	t.Run("at a time", func(t *testing.T) { testRolesAtATime(t, newWorld(t, p)) })
 	t.Run("access", func(t *testing.T) { testAccess(t, newWorld(t, p)) })
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -13,6 +14,37 @@ import (
 type listAssignmentsRequest[T holder] struct {
 	idPath[T]
 	IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments too. They come after the others, the most recently expired first."`
+}
+
+// listUserRolesRequest is like listAssignmentsRequest, for a user.
+type listUserRolesRequest struct {
+	listAssignmentsRequest[rolecall.User]
+	At pastTime `query:"at" example:"2026-03-31T12:00:00Z" doc:"List the assignments that the user had at this time and that had not expired. It cannot be combined with includeExpired. If the role was deleted since then, the answer has its last name. Assignments are kept as long as events; for an earlier time, the answer is 410."`
+}
+
+// pastTime is the query parameter at. Its zero value means that the parameter is absent.
+type pastTime rolecall.Time
+
+// SetParameter parses a timestamp. It replaces the start of 1970, which is the zero value, with the next
+// microsecond.
+func (p *pastTime) SetParameter(text string) (code, detail string) {
+	if (*rolecall.Time)(p).UnmarshalText([]byte(text)) != nil {
+		return "format", "must be a timestamp in RFC 3339, such as 2030-01-31T12:00:00Z"
+	}
+	*p = cmp.Or(*p, 1)
+	return "", ""
+}
+
+func (s *Server) listUserRoles(ctx context.Context, c access.Caller, in *listUserRolesRequest) (operation.Response[operation.Page[assignmentBody]], error) {
+	switch {
+	case in.At == 0:
+		return listAssignments(s, ctx, c, &in.listAssignmentsRequest)
+	case in.IncludeExpired:
+		return operation.Response[operation.Page[assignmentBody]]{}, rolecall.ErrMalformed.WithFieldErrors(
+			rolecall.FieldError{Parameter: "includeExpired", Code: "conflict", Detail: "cannot be combined with at"})
+	}
+	held, err := s.directory.AssignmentsAt(ctx, c, in.ID, rolecall.Time(in.At))
+	return operation.NewPage(&rolecall.Page[rolecall.Assignment]{Items: held}, newAssignmentBody), err
 }
 
 func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T]) (operation.Response[operation.Page[assignmentBody]], error) {

@@ -72,6 +72,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrUserPending,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
+	rolecall.ErrHistoryExpired,
 	rolecall.ErrPreconditionFailed,
 	web.ErrContentTooLarge, web.ErrURLTooLong, web.ErrMediaType,
 	rolecall.ErrValidation, rolecall.ErrKeyReused,

@@ -155,11 +155,11 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/users/{id}/roles", ID: "UsersController_listUserRoles", Summary: "List a user's roles",
-		Description: "Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too.",
+		Description: "Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time.",
 		Policy:      authz.ReadUserRoles,
 		Answers:     operation.Answers{{http.StatusOK, "The role assignments.", nil}},
-		Problems:    problems{rolecall.ErrNotFound},
-		Endpoint:    operation.Typed(listAssignments[rolecall.User]),
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrHistoryExpired},
+		Endpoint:    operation.Typed((*Server).listUserRoles),
 	},
 	{
 		Method: http.MethodPut, Path: "/users/{id}/roles/{roleId}", ID: "UsersController_assignRole", Summary: "Assign a role to a user",

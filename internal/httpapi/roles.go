@@ -76,11 +76,14 @@ func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRole
 type listRoleUsersRequest struct {
 	rolePath
 	userFilterRequest
-	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
+	Status string   `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
+	At     pastTime `query:"at" example:"2026-03-31T12:00:00Z" doc:"List the users who had the role at this time. Users who were deleted since then are absent. The other filters and the permissions of the caller apply to the users as they are now. The role can be deleted. For a time whose assignments are not recorded, the answer is 410."`
 }
 
 func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRoleUsersRequest) (operation.Response[userPage], error) {
-	page, err := s.directory.RoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
+	listing := in.listing(in.Status, rolecall.RoleID{})
+	listing.HeldAt = rolecall.Time(in.At)
+	page, err := s.directory.RoleUsers(ctx, c, in.ID, listing)
 	return operation.Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
 }
 
@@ -234,10 +237,10 @@ var roleOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/roles/{id}/users", ID: "RolesController_listRoleUsers", Summary: "List the users with a role",
-		Description: "Lists the users who have the role, as far as the caller may read them.",
+		Description: "Lists the users who have the role, as far as the caller may read them. With at, it lists the users who had the role at an earlier time.",
 		Policy:      authz.ListRoleUsers,
 		Answers:     operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable, rolecall.ErrHistoryExpired},
 		Endpoint:    operation.Typed((*Server).listRoleUsers),
 	},
 	{

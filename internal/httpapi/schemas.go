@@ -152,6 +152,7 @@ var types = &operation.Types{
 		reflect.TypeFor[departmentText]():  departmentSchema,
 		reflect.TypeFor[includeValue]():    includeSchema,
 		reflect.TypeFor[timeZoneValue]():   timeZoneSchema,
+		reflect.TypeFor[pastTime]():        pastTimeSchema,
 		reflect.TypeFor[reasonText]():      reasonSchema,
 		reflect.TypeFor[jobSearch]():       searchSchema,
 		reflect.TypeFor[base64Text]():      base64Schema,
@@ -177,6 +178,10 @@ func includeSchema(*operation.Schemas, string) *huma.Schema {
 
 func timeZoneSchema(*operation.Schemas, string) *huma.Schema {
 	return operation.Bounded(1, 64)
+}
+
+func pastTimeSchema(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
 func departmentSchema(s *operation.Schemas, _ string) *huma.Schema {

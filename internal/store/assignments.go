@@ -30,7 +30,7 @@ const (
 
 	upsertAssignment = insertAssignments + `($1, $2, $3, $4, $5, $6, $7)
 		on conflict (tenant_id, user_id, role_id) do update set departments = excluded.departments,
-			expires_at = excluded.expires_at, granted_by = excluded.granted_by, granted_at = excluded.granted_at`
+			expires_at = excluded.expires_at, granted_by = excluded.granted_by, granted_at = excluded.granted_at, started_at = null`
 
 	deleteAssignment = `delete from assignments where tenant_id = $1 and user_id = $2 and role_id = $3 returning role_id`
 
@@ -122,33 +122,42 @@ func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Ass
 // UpsertAssignment inserts the assignment, or replaces the holder's existing assignment of
 // the same role. Update returns ErrNotFound if the holder or the role does not exist.
 func (t *Tx) UpsertAssignment(a rolecall.Assignment) {
+	if !a.Holder.IsAccount {
+		t.q.Exec(endAssignment, a.GrantedAt, t.tenant, a.Holder.ID, a.Role.ID)
+	}
 	t.q.Exec(statementFor(a.Holder, upsertAssignment, upsertServiceAccountRole), t.tenant, a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
 	t.invalidate(a.Holder.ID)
 }
 
-// DeleteAssignment deletes the holder's assignment of the role and reports whether the
-// assignment existed.
-func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, error) {
+// DeleteAssignment deletes the holder's assignment of the role at the time and reports whether
+// the assignment existed.
+func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID, at rolecall.Time) (bool, error) {
+	if !h.IsAccount {
+		t.q.Exec(endAssignment, at, t.tenant, h.ID, role)
+	}
 	ok, err := t.changed(statementFor(h, deleteAssignment, deleteServiceAccountRole), t.tenant, h.ID, role)
 	return t.invalidateIf(ok, err, h.ID)
 }
 
-// DeleteAssignments deletes up to limit assignments of the role to users, and returns the
-// deleted assignments. In their Role, only the id is set. DeleteAssignments invalidates no
+// DeleteAssignments deletes up to limit assignments of the role to users, which end at the
+// time, and returns the deleted assignments. In their Role, only the id is set. DeleteAssignments invalidates no
 // cached data, because HideRole has already invalidated the cached data of the tenant.
-func (t *Tx) DeleteAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
-	return t.deleteAssignments(selectHolders, deleteAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
+func (t *Tx) DeleteAssignments(role rolecall.RoleID, at rolecall.Time, limit int) ([]rolecall.Assignment, error) {
+	return t.deleteAssignments(selectHolders, deleteAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, at, limit)
 }
 
 // deleteAssignments deletes up to limit assignments of the role of a, in the order of the
 // ids of their holders. It first reads the greatest of these ids, and then deletes all
 // assignments up to that id. With a subquery instead, PostgreSQL would evaluate the
 // subquery again for each row of the table.
-func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
+func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment, at rolecall.Time, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
 	_, err := t.q.Query(holders, []any{t.tenant, a.Role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
 	if err != nil || last.IsZero() {
 		return nil, err
+	}
+	if !a.Holder.IsAccount {
+		t.q.Exec(endAssignmentsOfRole, at, t.tenant, a.Role.ID, last)
 	}
 	var deleted []rolecall.Assignment
 	_, err = t.q.Query(statement, []any{t.tenant, a.Role.ID, last}, func(scan func(dest ...any) error) error {
@@ -309,4 +318,98 @@ func (t *Tx) AccountAccessAssignments(q rolecall.AccessQuery, accounts []rolecal
 func selectGrants(g grantTable) string {
 	return "select a." + g.holder + ", " + heldColumns + " from " + g.name +
 		" a cross join roles o where a.tenant_id = $1 and o.tenant_id = $1 and o.id = a.role_id"
+}
+
+const (
+	// endAssignments copies assignments to the table of past ones. The caller then deletes or
+	// replaces them. If the clock was set back, an assignment can end before it started. It is not
+	// copied.
+	endAssignments = `insert into past_assignments
+			(tenant_id, user_id, role_id, role_key, role_name, departments, expires_at, granted_by, granted_at, started_at, ended_at)
+		select a.tenant_id, a.user_id, a.role_id, o."key", o.name, a.departments, a.expires_at, a.granted_by, a.granted_at,
+			coalesce(a.started_at, a.granted_at), cast($1 as bigint)
+		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where a.tenant_id = $2 and coalesce(a.started_at, a.granted_at) < $1`
+
+	endAssignment        = endAssignments + ` and a.user_id = $3 and a.role_id = $4 on conflict do nothing`
+	endAssignmentsOfUser = endAssignments + ` and a.user_id = $3 on conflict do nothing`
+	endAssignmentsOfRole = endAssignments + ` and a.role_id = $3 and a.user_id <= $4 on conflict do nothing`
+
+	startAssignments = `update assignments set started_at = $1 where tenant_id = $2 and user_id = $3`
+
+	selectHistoryBegin = `select min(applied_at) from compatibility` // only this migration and later ones have a time
+
+	selectCurrentAt = `select ` + assignmentColumns + `, o.deletion
+		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where a.tenant_id = $1 and a.user_id = $2 and coalesce(a.started_at, a.granted_at) <= $3 and a.expires_at > $3 order by a.role_id`
+
+	selectPastAt = `select p.user_id, p.role_id, coalesce(o."key", p.role_key), coalesce(o.name, p.role_name), p.departments, p.expires_at, p.granted_by, p.granted_at
+		from past_assignments p left join roles o on o.tenant_id = p.tenant_id and o.id = p.role_id and o.deletion is null
+		where p.tenant_id = $1 and p.user_id = $2 and p.started_at <= $3 and p.ended_at > $3 and p.expires_at > $3 order by p.role_id`
+
+	selectPastRole = `select 1 from past_assignments where tenant_id = $1 and role_id = $2 limit 1`
+)
+
+// AssignmentHistoryBegin returns the time since which past assignments are recorded.
+func (t *Tx) AssignmentHistoryBegin() (began rolecall.Time, err error) {
+	err = t.row(selectHistoryBegin, nil, &began)
+	return began, err
+}
+
+// StartAssignments records that the assignments of a restored user apply since the time at,
+// although they were granted earlier.
+func (t *Tx) StartAssignments(id rolecall.UserID, at rolecall.Time) {
+	t.q.Exec(startAssignments, at, t.tenant, id)
+}
+
+// AssignmentsAt returns the assignments that the user had at the time, sorted by role id. If the role
+// was deleted since then, only its id, key and name are set.
+func (t *Tx) AssignmentsAt(id rolecall.UserID, at rolecall.Time) ([]rolecall.Assignment, error) {
+	var all []rolecall.Assignment
+	var a rolecall.Assignment
+	var deletion rolecall.EventID // the event of the deletion of a role whose assignments are being removed
+	_, err := t.q.Query(selectCurrentAt, []any{t.tenant, id, at}, func(scan func(dest ...any) error) error {
+		a, deletion = rolecall.Assignment{}, rolecall.EventID{}
+		err := scan(append(assignmentDest(&a), &deletion)...)
+		if deletion.IsZero() || at < deletion.CreatedAt() {
+			all = append(all, a)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = t.q.Query(selectPastAt, []any{t.tenant, id, at}, func(scan func(dest ...any) error) error {
+		a = rolecall.Assignment{}
+		err := scan(&a.Holder.ID, &a.Role.ID, &a.Role.Key, &a.Role.Name, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
+		all = append(all, a)
+		return err
+	})
+	return all, err
+}
+
+// HadHolders reports whether a past assignment of the role is recorded.
+func (t *Tx) HadHolders(role rolecall.RoleID) (bool, error) {
+	n, err := t.returned(selectPastRole, t.tenant, role)
+	return n > 0, err
+}
+
+// heldAt returns an SQL condition that is true if the user r had the role at the time.
+func heldAt(role rolecall.RoleID, at rolecall.Time) condition {
+	// Each part is compared with a value. With "exists", PostgreSQL might read all holders of the role to
+	// hash them.
+	current := where("(select 1 from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id"+
+		" where a.tenant_id = $1 and a.user_id = r.id and a.role_id = ? and coalesce(a.started_at, a.granted_at) <= ? and a.expires_at > ?"+
+		" and (o.deletion is null or o.deletion > ?)) = 1", role, at, at, rolecall.FirstID[rolecall.Event](at))
+	past := where("(select max(p.ended_at) from past_assignments p where p.tenant_id = $1 and p.user_id = r.id and p.role_id = ?"+
+		" and p.started_at <= ? and p.expires_at > ?) > ?", role, at, at, at)
+	return condition{"(" + current.sql + " or " + past.sql + ")", append(current.args, past.args...)}
+}
+
+// heldSource is the source with all users who have the role or had it.
+func heldSource(role rolecall.RoleID) source {
+	return source{
+		table: "(select tenant_id, role_id, user_id from assignments union all select tenant_id, role_id, user_id from past_assignments) h",
+		id:    "user_id", conditions: []condition{where("role_id = ?", role)},
+	}
 }

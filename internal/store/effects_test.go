@@ -39,13 +39,13 @@ var invalidations = map[string]struct {
 	"DeleteRole":       {run: func(tx *Tx) { ignore(tx.DeleteRole(rolecall.Role{ID: aRole})) }, id: aTenant},
 	"HideRole":         {run: func(tx *Tx) { ignore(tx.HideRole(rolecall.Role{ID: aRole}, rolecall.EventID{})) }, id: aTenant},
 	"UpsertAssignment": {run: func(tx *Tx) { tx.UpsertAssignment(heldByUser) }, id: aUser},
-	"DeleteAssignment": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByUser.Holder, aRole)) }, id: aUser},
+	"DeleteAssignment": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByUser.Holder, aRole, effectsTime)) }, id: aUser},
 	"UpdateServiceAccount": {run: func(tx *Tx) {
 		ignore(tx.UpdateServiceAccount(rolecall.ServiceAccount{ID: aProgram}, rolecall.ServiceAccount{}))
 	}, id: aProgram},
 	"DeleteServiceAccount":                  {run: func(tx *Tx) { ignore(tx.DeleteServiceAccount(rolecall.ServiceAccount{ID: aProgram})) }, id: aProgram},
 	"UpsertAssignment of a service account": {run: func(tx *Tx) { tx.UpsertAssignment(heldByProgram) }, id: aProgram},
-	"DeleteAssignment of a service account": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByProgram.Holder, aRole)) }, id: aProgram},
+	"DeleteAssignment of a service account": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByProgram.Holder, aRole, effectsTime)) }, id: aProgram},
 	"TouchSession":                          {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime, rolecall.TouchInterval) }, here: aSession},
 	"ConfirmGeneration":                     {run: func(tx *Tx) { tx.ConfirmGeneration(aSession, 2, effectsTime) }, id: aSession},
 	"ConfirmSession":                        {run: func(tx *Tx) { ignore(tx.ConfirmSession(aSession, effectsTime)) }, id: aSession},
@@ -80,8 +80,8 @@ func ignore(any, error) {}
 // uncached are the methods of Tx that change no cached data. They only read, insert rows
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
-	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
-	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
+	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
+	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HadHolders", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
@@ -92,7 +92,7 @@ var uncached = []string{
 	"BeginPurge", "ClaimJob", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser", "LockJob",
 	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "ReleaseJob", "UpdateJob", "UpsertPendingTOTP", "RenamePasskey",
-	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UsePasskey",
+	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP",
 }
 

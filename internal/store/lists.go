@@ -22,7 +22,7 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil
 	}
-	if !q.Role.IsZero() { // a deleted role can still have assignments
+	if !q.Role.IsZero() && q.HeldAt == 0 { // a deleted role can still have assignments
 		if _, err := t.RoleByID(q.Role); errors.Is(err, rolecall.ErrNotFound) {
 			return nothing[rolecall.User](q.Count), nil
 		} else if err != nil {
@@ -127,10 +127,13 @@ func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
 		return scan, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
 	role := source{table: "assignments", id: "user_id", conditions: []condition{where("role_id = ?", q.Role)}}
+	if q.HeldAt != 0 {
+		role = heldSource(q.Role)
+	}
 	department, narrowed := departmentSource(q)
 	byID := q.Sort == rolecall.SortByID
 	switch {
-	case byID && !q.Role.IsZero():
+	case byID && !q.Role.IsZero() && q.HeldAt == 0:
 		scan = role
 	case byID && narrowed == 1:
 		scan = department
@@ -243,7 +246,11 @@ func userConditions(q *rolecall.UserQuery) []condition {
 	if q.Status != "" {
 		all = append(all, where("r.status = ?", string(q.Status)))
 	}
-	if !q.Role.IsZero() {
+	switch {
+	case q.Role.IsZero():
+	case q.HeldAt != 0:
+		all = append(all, heldAt(q.Role, q.HeldAt))
+	default:
 		// With "exists", PostgreSQL might read all holders of the role to hash them.
 		all = append(all, where("(select a.expires_at from assignments a where a.tenant_id = $1"+
 			" and a.user_id = r.id and a.role_id = ?) > ?", q.Role, q.Now))

@@ -19,6 +19,7 @@ var (
 	purgeOneTimeTokens = purge("one_time_tokens", "hash", "expires_at <= $2")
 	purgeAPITokens     = purge("api_tokens", "id", "expires_at <= $2")
 	purgeEvents        = purge("events", "id", "id < $2 order by id")
+	purgeAssignments   = purge("past_assignments", "user_id, role_id, started_at", "ended_at < $2")
 	purgeTombstones    = purge("tombstones", "user_id", "deleted_at <= $2")
 	purgeJobResults    = purge("job_results", "job_id, user_id", "recorded_at <= $2")
 	purgeJobs          = purge("jobs", "id", "ended_at > 0 and ended_at <= $2")
@@ -29,6 +30,7 @@ var (
 var emptyings = []string{
 	empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
 	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
+	empty("past_assignments", "user_id, role_id, started_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),
 	emptyJobQueue, empty("job_results", "job_id, user_id"), empty("jobs", "id"),
@@ -64,7 +66,7 @@ func empty(table, key string) string {
 // PurgeExpired deletes expired rows of the tenant: idempotency keys, sessions and one-time
 // tokens at their expiry, invitations and API tokens 30 days later, tombstones 30 days
 // after the deletion of the user, jobs that ended more than JobLifetime ago, and events
-// before eventsBefore. It also continues the erasures that are due.
+// and past assignments before eventsBefore. It also continues the erasures that are due.
 //
 // PurgeExpired deletes up to limit rows of each kind. It returns the number of rows that
 // it changed. If the number is less than limit, no expired rows are left.
@@ -74,7 +76,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		before    any
 	}{
 		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now.Add(-rolecall.InvitationKept)}, {purgeOneTimeTokens, now},
-		{purgeAPITokens, now.Add(-keptExpired)}, {purgeEvents, rolecall.FirstID[rolecall.Event](eventsBefore)},
+		{purgeAPITokens, now.Add(-keptExpired)}, {purgeEvents, rolecall.FirstID[rolecall.Event](eventsBefore)}, {purgeAssignments, eventsBefore},
 		{purgeJobResults, now.Add(-rolecall.JobLifetime)}, {purgeJobs, now.Add(-rolecall.JobLifetime)},
 	} {
 		n, err := t.returned(over.statement, t.tenant, over.before, limit)

@@ -31,7 +31,7 @@ const (
 		where tenant_id = $3 and id = $4 and version = $5 and deletion is null returning version`
 
 	// If the event was purged, its type is empty.
-	selectHiddenRole = `select r.id, coalesce(e.type, ''), coalesce(e.actor_type, ''), e.actor_id, coalesce(e.actor_via, ''), e.actor_token,
+	selectHiddenRole = `select r.id, r.deletion, coalesce(e.type, ''), coalesce(e.actor_type, ''), e.actor_id, coalesce(e.actor_via, ''), e.actor_token,
 			coalesce(e.request_id, ''), e.session_id, coalesce(e.source, '')
 		from roles r left join events e on e.tenant_id = r.tenant_id and e.id = r.deletion
 		where r.tenant_id = $1 and r.deletion is not null order by r.id limit 1`
@@ -145,11 +145,12 @@ func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) 
 }
 
 // HiddenRole returns the id of a hidden role and the event that records its deletion. It
-// returns ErrNotFound if the tenant has no hidden role. Of the event, only the type, the
-// actor and the data of the request are set. If the event was purged, deletion is empty.
+// returns ErrNotFound if the tenant has no hidden role. Of the event, only the id, the
+// type, the actor and the data of the request are set. If the event was purged, only the id is
+// set.
 func (t *Tx) HiddenRole() (id rolecall.RoleID, deletion rolecall.Event, err error) {
 	e := &deletion
-	err = t.row(selectHiddenRole, []any{t.tenant}, &id, &e.Type, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Actor.Token,
+	err = t.row(selectHiddenRole, []any{t.tenant}, &id, &e.ID, &e.Type, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Actor.Token,
 		&e.RequestID, &e.SessionID, &e.Source)
 	return id, deletion, err
 }

@@ -104,5 +104,5 @@ func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 // accounts, and returns the deleted assignments. Like DeleteAssignments, it invalidates no
 // cached data.
 func (t *Tx) DeleteServiceAccountRoles(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
-	return t.deleteAssignments(selectAccountHolders, deleteServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, limit)
+	return t.deleteAssignments(selectAccountHolders, deleteServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, 0, limit)
 }

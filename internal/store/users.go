@@ -115,6 +115,7 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	t.q.Exec(endAssignmentsOfUser, at, t.tenant, u.ID)
 	ok, err := t.updateVersioned(deleteUser, u.ID, u.Version)
 	if !ok || err != nil {
 		return false, err

@@ -36,6 +36,7 @@ var statuses = [...]int{
 	rolecall.Forbidden:            http.StatusForbidden,
 	rolecall.NotFound:             http.StatusNotFound,
 	rolecall.Conflict:             http.StatusConflict,
+	rolecall.Gone:                 http.StatusGone,
 	rolecall.PreconditionFailed:   http.StatusPreconditionFailed,
 	rolecall.TooMany:              http.StatusTooManyRequests,
 	rolecall.PreconditionRequired: http.StatusPreconditionRequired,

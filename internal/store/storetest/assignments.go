@@ -30,7 +30,9 @@ var assignmentCases = []testCase{
 			held map[rolecall.Holder]rolecall.Assignment
 			take func(*store.Tx, rolecall.RoleID, int) ([]rolecall.Assignment, error)
 		}{
-			{ofUsers, (*store.Tx).DeleteAssignments},
+			{ofUsers, func(tx *store.Tx, role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
+				return tx.DeleteAssignments(role, start+minute, limit)
+			}},
 			{ofAccounts, (*store.Tx).DeleteServiceAccountRoles},
 		} {
 			for _, want := range []int{3, 3, 1, 0} {
@@ -192,7 +194,7 @@ var assignmentCases = []testCase{
 func (f *fixture) leave(u rolecall.User, owner rolecall.Role) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		tx.LockOwners()
-		if _, err := tx.DeleteAssignment(rolecall.HolderOf(u.ID), owner.ID); err != nil {
+		if _, err := tx.DeleteAssignment(rolecall.HolderOf(u.ID), owner.ID, start+minute); err != nil {
 			return err
 		}
 		owners, err := tx.Owners()
@@ -244,7 +246,9 @@ func (f *fixture) assignment(user rolecall.UserID, role rolecall.RoleID) rolecal
 
 func (f *fixture) unassign(u rolecall.User, r rolecall.Role) bool {
 	f.Helper()
-	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(u.ID), r.ID) })
+	return change(f, func(tx *store.Tx) (bool, error) {
+		return tx.DeleteAssignment(rolecall.HolderOf(u.ID), r.ID, start+minute)
+	})
 }
 
 func (f *fixture) owners() int {

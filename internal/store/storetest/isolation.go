@@ -205,7 +205,7 @@ func changesNothing(f *fixture, c contents) {
 		"UpdateRole":         func(tx *store.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
 		"DeleteRole":         func(tx *store.Tx) (bool, error) { return tx.DeleteRole(role) },
 		"HideRole":           func(tx *store.Tx) (bool, error) { return tx.HideRole(role, rolecall.NewID[rolecall.Event](start)) },
-		"DeleteAssignment":   func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(u.ID), role.ID) },
+		"DeleteAssignment":   func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(u.ID), role.ID, start) },
 		"DeleteInvitation":   func(tx *store.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteInvitationOf": func(tx *store.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
 		"DeleteOneTimeToken": func(tx *store.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
@@ -217,7 +217,7 @@ func changesNothing(f *fixture, c contents) {
 		"RenamePasskey":     func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
 		"DeletePasskey":     func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
 		"DeleteTombstone":   func(tx *store.Tx) (bool, error) { return deletesTombstone(tx, c.deleted.ID) },
-		"DeleteAssignments": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteAssignments(role.ID, 10)) },
+		"DeleteAssignments": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteAssignments(role.ID, start, 10)) },
 		"PurgeExpired": func(tx *store.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
@@ -302,8 +302,10 @@ func changesNoMachine(f *fixture, c contents) {
 		"UpdateServiceAccount": func(tx *store.Tx) (bool, error) {
 			return tx.UpdateServiceAccount(account, account.WithStatus(rolecall.ServiceAccountSuspended, start))
 		},
-		"DeleteServiceAccount":      func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
-		"DeleteAssignment":          func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) },
+		"DeleteServiceAccount": func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
+		"DeleteAssignment": func(tx *store.Tx) (bool, error) {
+			return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID, start)
+		},
 		"DeleteServiceAccountRoles": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteServiceAccountRoles(role.ID, 10)) },
 		"LockAPIToken":              func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
 		"DeleteAPIToken":            func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },

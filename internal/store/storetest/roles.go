@@ -129,12 +129,12 @@ var roleCases = []testCase{
 		id, found := f.mustHiddenRole()
 		same(f, id, role.ID)
 		same(f, found, rolecall.Event{
-			Type: deletion.Type, Actor: deletion.Actor, RequestID: deletion.RequestID, SessionID: deletion.SessionID, Source: deletion.Source,
+			ID: deletion.ID, Type: deletion.Type, Actor: deletion.Actor, RequestID: deletion.RequestID, SessionID: deletion.SessionID, Source: deletion.Source,
 		})
 		f.purge(start, deletion.OccurredAt.Add(time.Second), 100)
 		id, found = f.mustHiddenRole()
 		same(f, id, role.ID)
-		same(f, found, rolecall.Event{})
+		same(f, found, rolecall.Event{ID: deletion.ID})
 		f.in(f.newTenant("other")).write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
 		f.mustHiddenRole()
 		f.write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
@@ -227,7 +227,9 @@ func hiddenRole(f *fixture) {
 	f.write(func(tx *store.Tx) { tx.InsertRole(again) })
 	same(f, f.roleByID(again.ID), again)
 
-	taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.DeleteAssignments(role.ID, 10) })
+	taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) {
+		return tx.DeleteAssignments(role.ID, start+minute, 10)
+	})
 	same(f, len(taken), 1)
 	same(f, taken[0].Holder, rolecall.HolderOf(u.ID))
 }

@@ -127,7 +127,9 @@ var serviceAccountCases = []testCase{
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		f.assignToAccount(account, role)
 		take := func() bool {
-			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) {
+				return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID, start)
+			})
 		}
 		same(f, take(), true)
 		same(f, take(), false)
