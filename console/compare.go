@@ -19,7 +19,7 @@ func (c *console) comparePages() []page {
 
 // compared is one side of a comparison, or a candidate for the other side. The address of a
 // candidate leads to the comparison with it.
-type compared struct{ name, address string }
+type compared struct{ name, address, note string }
 
 // compareView is the data of a comparison of two roles or of two users.
 type compareView struct {
@@ -92,7 +92,9 @@ func (c *console) showCompareRoles(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	side := func(r *rolecall.Role) compared { return compared{r.Name, v.path("/roles/" + r.ID.String())} }
+	side := func(r *rolecall.Role) compared {
+		return compared{name: r.Name, address: v.path("/roles/" + r.ID.String())}
+	}
 	view := compareView{section: rolesSection, list: v.path("/roles"), left: side(&role)}
 	id, chosen, err := withAsked[rolecall.Role](v)
 	if err != nil {
@@ -103,7 +105,7 @@ func (c *console) showCompareRoles(v *pageContext) error {
 		roles, err := c.directory.Roles(v.ctx, v.call, listing)
 		for i := range roles.Items {
 			if r := &roles.Items[i]; r.ID != role.ID {
-				view.candidates = append(view.candidates, compared{r.Name, "?with=" + r.ID.String()})
+				view.candidates = append(view.candidates, compared{name: r.Name, address: "?with=" + r.ID.String(), note: r.Description})
 			}
 		}
 		if view.more = roles.Next != nil; err != nil {
@@ -151,7 +153,9 @@ func (c *console) showCompareUsers(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	side := func(u *rolecall.User) compared { return compared{nameOf(v, u), userAddress(v, u.ID, "")} }
+	side := func(u *rolecall.User) compared {
+		return compared{name: nameOf(v, u), address: userAddress(v, u.ID, "")}
+	}
 	view := compareView{section: usersSection, list: v.path("/users"), left: side(&user.User)}
 	id, chosen, err := withAsked[rolecall.User](v)
 	if err != nil {
@@ -161,7 +165,7 @@ func (c *console) showCompareUsers(v *pageContext) error {
 		users, err := c.directory.Users(v.ctx, v.call, directory.UserListing{Words: typedWords(v), Limit: rolecall.DefaultLimit})
 		for i := range users.Items {
 			if u := &users.Items[i]; u.ID != user.User.ID {
-				view.candidates = append(view.candidates, compared{nameOf(v, u), "?with=" + u.ID.String()})
+				view.candidates = append(view.candidates, compared{name: nameOf(v, u), address: "?with=" + u.ID.String(), note: foundUser(v, u).note})
 			}
 		}
 		if view.more = users.Next != nil; err != nil {

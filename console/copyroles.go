@@ -50,7 +50,7 @@ func (c *console) copyView(v *pageContext) (view copyView, err error) {
 	if err != nil {
 		return view, err
 	}
-	view.other = compared{nameOf(v, &other), userAddress(v, id, "")}
+	view.other = compared{name: nameOf(v, &other), address: userAddress(v, id, "")}
 	theirs, _, err := c.directory.Assignments(v.ctx, v.call, rolecall.HolderOf(id))
 	if err != nil {
 		return view, err
