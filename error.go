@@ -125,6 +125,7 @@ var (
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "After this request, the user would be in a department that your permission does not include. Use a department that it includes."}
 	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have. If a user has more permissions than you, you cannot change how this user signs in. Ask an administrator of the tenant who has these permissions."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it. Check the IDs in the request."}
+	ErrChangesExpired       = &Error{Kind: Gone, Code: "changes-expired", Detail: "The changes after this cursor cannot be read without a gap: some were deleted, or the permissions to read their values have changed. Get a new cursor with at=now, read the lists again, and continue from there."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address. Use another address, or first change the address of the other user."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}
 	ErrExternalIDTaken      = &Error{Kind: Conflict, Code: "external-id-taken", Detail: "Another user of this tenant has this external ID. Use another external ID, or first change the external ID of the other user."}
@@ -149,6 +150,7 @@ var (
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many attempts. Wait before you try again."}
 	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has reached its hourly limit of invitations and other mailed links that one person requests for another. Try again later. The operator can raise the limit with --mail-limit."}
 	ErrHistoryExpired       = &Error{Kind: Gone, Code: "history-expired", Detail: "The assignments of this time are not recorded. They are kept as long as events, and are recorded since the version of Rolecall that added them. Choose a later time."}
+	ErrTooManyWaits         = &Error{Kind: TooMany, Code: "too-many-waits", Detail: "You have the maximum number of requests that wait for changes. Wait for the answer of one of them.", RetryAfter: time.Second}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "The value of If-Match is not the current version. Read the resource again and repeat the change."}
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. If the request makes a change, the change may have been made. Repeat the request shortly, with the same idempotency key if it has one.", RetryAfter: time.Second}

@@ -39,6 +39,37 @@ type EventValues struct {
 	Withheld map[string]Permission
 }
 
+// Change is an event with its number in the feed of its tenant.
+type Change struct {
+	Number int64
+	Event
+}
+
+// Feed is the state of the change feed of a tenant. The feed gives the events of the tenant the
+// numbers 1, 2, 3 and so on. A number is given after the transaction of its event was committed, so no
+// event ever appears at or below Last. If a transaction has read or overwritten a change, its
+// events have higher numbers than the event of this change.
+type Feed struct {
+	Last  int64 // the last number that was given; 0: none
+	First int64 // the number of the oldest event that is kept; Last+1 if no event is kept
+	At    EventID
+}
+
+// FeedPosition is a place in the feed of a tenant: after the event with the number. Event is the
+// id of this event, or zero if it is unknown.
+type FeedPosition struct {
+	Number int64
+	Event  EventID
+}
+
+// ChangeQuery selects the changes with numbers after After and up to To, at most MaxScan of them. If
+// Type is empty, it selects events of all types.
+type ChangeQuery struct {
+	After, To int64
+	Type      EventType
+	Limit     int
+}
+
 // EventType is the kind of action that an event records, such as user.created.
 type EventType string
 

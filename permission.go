@@ -207,6 +207,7 @@ var (
 	SessionsRead   = mustPermission("sessions:read")
 	SessionsRevoke = mustPermission("sessions:revoke")
 	EventsRead     = mustPermission("events:read")
+	ChangesRead    = mustPermission("changes:read")
 	TenantRead     = mustPermission("tenant:read")
 	TenantUpdate   = mustPermission("tenant:update")
 
@@ -247,6 +248,7 @@ var opens = []struct {
 	{ServiceAccountsUpdate, "update service accounts, with their roles and API tokens"},
 	{ServiceAccountsDelete, "delete service accounts"},
 	{EventsRead, "read all events of the tenant"},
+	{ChangesRead, "follow the changes of the tenant"},
 	{TenantRead, "read the tenant and its settings"},
 	{TenantUpdate, "update the tenant and its settings"},
 	{AllOwn, "everything in Rolecall"},

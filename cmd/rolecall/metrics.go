@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/secret"
 )
@@ -31,6 +32,13 @@ func registerWatch(registry prometheus.Registerer, a *access.Service) {
 			return behind.Seconds()
 		}),
 	)
+}
+
+// registerChanges adds the metric of events that have no number in the change feed yet.
+func registerChanges(registry prometheus.Registerer, f *feed.Feed) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rolecall_changes_lag_seconds", Help: "Age of the oldest event of this process that is not in the change feed yet, in seconds. 0 if all are.",
+	}, func() float64 { return f.Lag().Seconds() }))
 }
 
 // registerPasswords adds the metric that counts computed password hashes.

@@ -114,6 +114,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	registerPasswords(registry, options.Passwords)
 	registerWatch(registry, n.Access)
 	registerMail(registry, n.Access.Outbox)
+	registerChanges(registry, n.Access.Feed)
 	servers := newServers(site, handler, listener, operators, settings.Drain, logger)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)

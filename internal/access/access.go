@@ -15,6 +15,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/outbox"
@@ -53,6 +54,7 @@ type Service struct {
 	Invalidation *invalidation.Table
 	Refusals     *audit.Refusals
 	Outbox       *outbox.Outbox
+	Feed         *feed.Feed
 
 	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
@@ -71,6 +73,7 @@ func New(db store.Database, o Options) *Service {
 	}
 	s.Store = store.New(db, s.updated)
 	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
+	s.Feed = feed.New(s.Store, o.Clock, o.Logger)
 	s.Limiter = ratelimit.New(s.Store, o.Keys, s.Invalidation, o.Clock, o.Limits)
 	s.Refusals = audit.NewRefusals(s.Store, o.Clock)
 	s.idempotency = idempotency.New(s.Store, o.Clock, o.KeyLimit)
@@ -79,13 +82,21 @@ func New(db store.Database, o Options) *Service {
 
 // updated is called at the end of each Store.Update, even after an error, because the
 // transaction may have been committed in spite of it. It invalidates the cached data that
-// the transaction changed. If the transaction stored a mail, updated wakes the mail sender.
+// the transaction changed. If the transaction stored a mail, updated wakes the mail sender. If
+// it stored events, updated has them numbered. If it numbered events, updated wakes those who wait for
+// changes.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
 	}
 	if effects.Mailed {
 		s.Outbox.Wake()
+	}
+	if effects.Recorded {
+		s.Feed.Recorded(effects.Tenant)
+	}
+	if effects.Numbered {
+		s.Feed.Changed(effects.Tenant)
 	}
 }
 

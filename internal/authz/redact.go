@@ -2,6 +2,7 @@ package authz
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/rolecall/rolecall"
 )
@@ -15,6 +16,43 @@ func RedactEvents(p *Principal, events []rolecall.Event) error {
 		}
 	}
 	return nil
+}
+
+// RedactChanges removes from the events the source addresses, the sessions, and the values that the
+// principal may not read.
+func RedactChanges(p *Principal, changes []rolecall.Change) error {
+	for i := range changes {
+		e := &changes[i].Event
+		e.Source, e.SessionID = "", rolecall.SessionID{}
+		if err := redactValues(p, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ValueRights describes which values of events the principal may read. Two principals with the same
+// description may read the same values.
+func ValueRights(p *Principal) []byte {
+	var b []byte
+	add := func(r rolecall.Reach) {
+		b = strconv.AppendBool(b, r.IsEverywhere())
+		for _, key := range r.DepartmentKeys() {
+			b = append(strconv.AppendQuote(b, key), ',')
+		}
+		b = append(b, ';')
+	}
+	for m := range rolecall.UserMemberCount {
+		add(p.Reads(m))
+	}
+	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.TenantRead} {
+		add(p.Reach(permission))
+	}
+	if p.Kind == PrincipalUser { // users may read more about themselves
+		b = append(b, p.User.ID[:]...)
+		b = strconv.AppendBool(b, p.Interactive())
+	}
+	return b
 }
 
 // redactOrigin removes the client address, the session and the API token from an event, so

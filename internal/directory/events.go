@@ -6,6 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -47,6 +48,34 @@ func (s *Service) UserEvents(ctx context.Context, c access.Caller, id rolecall.U
 	}
 	l.Subject = rolecall.AnyID(id)
 	return s.events(ctx, c, l)
+}
+
+// Changes returns a page of the tenant's change feed. It removes from each event the values that
+// the caller may not read now. Changes can fail with ErrPermissionDenied or ErrChangesExpired.
+func (s *Service) Changes(ctx context.Context, c access.Caller, q feed.Query) (feed.Page, error) {
+	if err := authz.ReadChanges.Authorize(c.Principal); err != nil {
+		return feed.Page{}, err
+	}
+	page, err := s.access.Feed.Read(ctx, c.Tenant.ID, q)
+	if err != nil {
+		return page, err
+	}
+	return page, authz.RedactChanges(c.Principal, page.Changes)
+}
+
+// ChangesEnd returns an empty page after all changes of the tenant. It can fail with
+// ErrPermissionDenied.
+func (s *Service) ChangesEnd(ctx context.Context, c access.Caller) (feed.Page, error) {
+	if err := authz.ReadChanges.Authorize(c.Principal); err != nil {
+		return feed.Page{}, err
+	}
+	return s.access.Feed.End(ctx, c.Tenant.ID)
+}
+
+// AwaitChanges returns a channel that is closed when the tenant may have changes after this call.
+// The caller must call stop at the end of its wait.
+func (s *Service) AwaitChanges(c access.Caller) (changed <-chan struct{}, stop func()) {
+	return s.access.Feed.Wait(c.Tenant.ID)
 }
 
 func (s *Service) events(ctx context.Context, c access.Caller, l EventListing) (page rolecall.Page[rolecall.Event], err error) {

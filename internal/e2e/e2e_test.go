@@ -31,6 +31,7 @@ var suites = []suite{
 	{"matrix", testMatrix},
 	{"cancel storm", testCancelStorm},
 	{"events", testEvents},
+	{"changes", testChanges},
 	{"tenant", testTenant},
 	{"user sessions", testUserSessions},
 	{"races", testRaces},

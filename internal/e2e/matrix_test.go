@@ -70,6 +70,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"RolesController_listRoleUsers":         roleUsersCells,
 	"AccessController_listAccess":           accessCells,
 	"EventsController_listEvents":           eventsCells,
+	"EventsController_listChanges":          changesCells,
 	"ExportsController_exportUsers":         exportUsersCells,
 	"ExportsController_exportRoleUsers":     exportRoleUsersCells,
 	"ExportsController_exportEvents":        exportEventsCells,
@@ -165,7 +166,7 @@ func testMatrix(t *testing.T, p *program) {
 }
 
 // administrates are the permissions of the built-in role administrator.
-var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read",
+var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "changes:read", "tenant:read",
 	"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
 func newMatrix(t *testing.T, p *program) *matrix {
@@ -180,7 +181,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 	m.assign(t, owner.id, m.builtIn(t, "owner"), "")
 	m.assign(t, administrator.id, m.builtIn(t, "administrator"), "")
 	m.assign(t, viewer.id, m.builtIn(t, "viewer"), "")
-	manages := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "roles:read", "roles:assign", "roles:create", "sessions:read", "events:read"}
+	manages := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "roles:read", "roles:assign", "roles:create", "sessions:read", "events:read", "changes:read"}
 	m.principals = []*principal{
 		{caller: owner, name: "an owner", holds: everywhere("*:*", "*/*:*"), live: true},
 		{caller: administrator, name: "an administrator", department: "Sales", holds: everywhere(administrates...), grants: everywhere(append(administrates, "*/*:*")...), live: true},
@@ -188,7 +189,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: m.holder(t, "emails", "", "", "users.email:read"), name: "a reader of addresses", holds: everywhere("users.email:read"), live: true},
 		{caller: m.holder(t, "renames", "Sales", "", "users.name:update"), name: "a changer of names", department: "Sales", holds: everywhere("users.name:update"), live: true},
 		{caller: m.holder(t, "manager", "Board", "Sales", manages...), name: "a manager of Sales", department: "Board", holds: held("Sales", manages...), live: true},
-		{caller: m.holder(t, "auditor", "", "", "events:read", "users.name:read", "tenant:read"), name: "an auditor", holds: everywhere("events:read", "users.name:read", "tenant:read"), live: true},
+		{caller: m.holder(t, "auditor", "", "", "events:read", "changes:read", "users.name:read", "tenant:read"), name: "an auditor", holds: everywhere("events:read", "changes:read", "users.name:read", "tenant:read"), live: true},
 		{caller: m.member(t, "nobody", "Sales"), name: "somebody without a role", department: "Sales", live: true},
 		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
 		{caller: m.operator(t), name: "an operator", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: []string{m.name}},

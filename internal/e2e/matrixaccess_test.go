@@ -74,6 +74,49 @@ func userEventsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+// changesCells compares the change feed, page by page.
+func changesCells(t *testing.T, m *matrix, p *principal) {
+	subjects := m.subjects(t, p)
+	const path = "GET /changes?limit=200&type=user.created"
+	a := p.compare(t, "changes", path, "", first(done(200, "items nextCursor upToDate"), check{p.mayAnywhere("changes:read"), mayNot}))
+	if a.status != http.StatusOK {
+		return
+	}
+	shown := map[string][]string{} // members of the event about a user, by id
+	for {
+		for i, id := range a.texts("data/subject/id") {
+			shown[id] = a.members(fmt.Sprintf("/items/%d/data/after", i))
+			for _, hidden := range []string{"source", "sessionId"} {
+				if a.value(fmt.Sprintf("/items/%d/data/%s", i, hidden)) != nil {
+					t.Errorf("%s: a change has %s", p.name, hidden)
+				}
+			}
+		}
+		if a.value("/upToDate") == true {
+			break
+		}
+		a = p.do(t, path+"&after="+url.QueryEscape(a.text("/nextCursor")), "").expect(t, 200)
+	}
+	for _, s := range subjects {
+		got, ok := shown[s.id]
+		switch foreign := s.id == m.foreign.owner.id || s.id == never; {
+		case foreign && ok:
+			t.Errorf("%s: there is a change of them", s.name)
+		case foreign || p.is(s):
+		case !ok:
+			t.Errorf("%s: no change of them", s.name)
+		default:
+			wanted := sorted(strings.Fields(p.membersOf(s.department)))
+			if s.deleted && !p.may("users:restore", s.department) {
+				wanted = nil
+			}
+			if !slices.Equal(got, wanted) {
+				t.Errorf("%s: the change shows %q, not %q", s.name, got, wanted)
+			}
+		}
+	}
+}
+
 func eventsCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
 	a := p.compare(t, "events", "GET /events?limit=200&type=user.created", "", first(done(200, "items nextCursor"), check{p.mayAnywhere("events:read"), mayNot}))

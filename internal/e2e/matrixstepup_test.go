@@ -84,6 +84,7 @@ var effects = map[string]string{
 	"ServiceAccountsController_revokeServiceAccountToken":  endsAccess,
 
 	"EventsController_listEvents":   changesNothing,
+	"EventsController_listChanges":  changesNothing,
 	"TenantController_getTenant":    changesNothing,
 	"TenantController_getSummary":   changesNothing,
 	"TenantController_updateTenant": grantsAccess, // the settings decide who can sign in, and how

@@ -15,6 +15,9 @@ func (tn *tenant) check() {
 	tn.closeKeys()
 	tn.checkUsers()
 	tn.checkEvents()
+	if tn.load.follows {
+		tn.checkFeed()
+	}
 	for range cap(tn.grantees) {
 		g := <-tn.grantees
 		g.listRoles()

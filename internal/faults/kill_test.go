@@ -7,12 +7,14 @@ import (
 )
 
 // TestKill kills the program at random moments under load, again and again. After each
-// restart, all acknowledged changes are present.
+// restart, all acknowledged changes are present. The clients that follow the changes have read each of
+// them once.
 func TestKill(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		const together = 10 // number of kills per history
 		s := serve(t, database)
 		l := newLoad(t, s)
+		l.follows = true
 		var slowest time.Duration
 		cycles := fewer(1, 3, 300)
 		for done := 0; done < cycles; {

@@ -32,7 +32,8 @@ type load struct {
 	inspect string // the URL of the database for checks; empty: that of the server
 	client  *http.Client
 	tenants []*tenant
-	spread  int // number of tenants that open creates
+	spread  int  // number of tenants that open creates
+	follows bool // a client of each tenant follows its changes
 	over    chan struct{}
 	running sync.WaitGroup
 
@@ -145,6 +146,9 @@ func (tn *tenant) acts() []func(*rand.Rand) {
 	}
 	for range 3 {
 		acts = append(acts, tn.contend)
+	}
+	if tn.load.follows {
+		acts = append(acts, tn.follow)
 	}
 	return acts
 }

@@ -35,6 +35,7 @@ type tenant struct {
 	guests    chan *guest       // guests who sign in and out; each client takes one while it uses it
 	grantees  chan *guest       // guests whose role changes
 	tally     eventBounds
+	feed      followed // used by one client
 }
 
 // eventBounds has the minimum and the maximum number of events, by type and subject.

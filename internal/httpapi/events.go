@@ -2,13 +2,21 @@ package httpapi
 
 import (
 	"context"
+	"encoding/binary"
+	"strconv"
+	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -120,4 +128,201 @@ func (t optionalText) AppendJSON(b []byte) []byte {
 		return append(b, "null"...)
 	}
 	return wire.AppendText(b, t)
+}
+
+const (
+	longestWait = 30 // seconds
+
+	// waitPart is how long a request waits without a look at the database. Some changes wake no
+	// waiting request, such as those of a process that died after its commit.
+	waitPart = 5 * time.Second
+)
+
+type listChangesRequest struct {
+	After   changesCursor   `query:"after" doc:"The nextCursor of an earlier response. It is valid for the same tenant and type. Without it, the changes begin with the oldest event that is kept."`
+	At      changesPlace    `query:"at" doc:"With now, the response has no changes, and the cursor after all changes until now."`
+	Type    eventTypeValue  `query:"type" doc:"Only events of this type, such as user.updated. Later versions may add types."`
+	Limit   operation.Limit `query:"limit" doc:"Maximum number of changes. Values above 200 are treated as 200. A response can have fewer changes, or none, while upToDate is false."`
+	Wait    waitSeconds     `query:"wait" doc:"If there are no changes, how many seconds to wait for one. A principal can have 8 requests that wait on a node."`
+	Waiting operation.Waiting
+}
+
+// changesCursor is the text of a cursor of the change feed.
+type changesCursor string
+
+// SetParameter stores the text. The handler decrypts it.
+func (c *changesCursor) SetParameter(text string) (code, detail string) {
+	*c = changesCursor(text)
+	if text == "" {
+		return "cursor", changesCursorDetail
+	}
+	return "", ""
+}
+
+const changesCursorDetail = "must be the nextCursor of a response with changes of the same tenant and type"
+
+// changesPlace is a place in the change feed that has a name.
+type changesPlace string
+
+// Known returns the names of places.
+func (changesPlace) Known() (places []string, otherwise string) {
+	return []string{"now"}, "must be now"
+}
+
+// waitSeconds is the time that a request can wait.
+type waitSeconds int
+
+// SetParameter parses the number of seconds.
+func (s *waitSeconds) SetParameter(text string) (code, detail string) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n > longestWait {
+		return "range", "must be a whole number from 0 to 30"
+	}
+	*s = waitSeconds(n)
+	return "", ""
+}
+
+func (s *Server) listChanges(ctx context.Context, c access.Caller, in *listChangesRequest) (operation.Response[changesBody], error) {
+	q := feed.Query{Type: rolecall.EventType(in.Type), Limit: in.Limit.OrDefault()}
+	rights, err := s.openChangesCursor(c, in, &q)
+	if err != nil {
+		return operation.Response[changesBody]{}, err
+	}
+	if in.At != "" {
+		page, err := s.directory.ChangesEnd(ctx, c)
+		return s.changesOf(c, in, &page), err
+	}
+	end := time.Now().Add(time.Duration(in.Wait) * time.Second)
+	if in.Wait > 0 {
+		endWait, err := in.Waiting.Begin(time.Until(end))
+		if err != nil {
+			return operation.Response[changesBody]{}, err
+		}
+		defer endWait()
+	}
+	for more := true; ; {
+		if rights != "" && rights != rightsOf(c) {
+			return operation.Response[changesBody]{}, rolecall.ErrChangesExpired
+		}
+		changed, stop := s.directory.AwaitChanges(c)
+		page, err := s.directory.Changes(ctx, c, q)
+		rest := time.Until(end)
+		if err != nil || len(page.Changes) > 0 || !page.UpToDate || rest <= 0 || !more {
+			stop()
+			return s.changesOf(c, in, &page), err
+		}
+		q.After = &page.Next
+		c, more, err = in.Waiting.Await(changed, min(rest, waitPart))
+		stop()
+		if err != nil {
+			return operation.Response[changesBody]{}, err
+		}
+	}
+}
+
+// rightsLength is the number of bytes of a cursor that identify which values the caller may read.
+const rightsLength = 16
+
+// rightsOf identifies which values of events the caller may read.
+func rightsOf(c access.Caller) string {
+	return string(secret.Digest(authz.ValueRights(c.Principal))[:rightsLength])
+}
+
+// openChangesCursor sets q.After to the position in the cursor of the request. It returns the rights
+// that the cursor was issued for, or an empty string if the request has no cursor.
+func (s *Server) openChangesCursor(c access.Caller, in *listChangesRequest, q *feed.Query) (rights string, err error) {
+	switch {
+	case in.After == "":
+		return "", nil
+	case in.At != "":
+		return "", rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "at", Code: "ambiguous", Detail: "must not be given together with after"})
+	}
+	at, ok := web.OpenCursor(s.access.Keys, string(in.After), changesDigest(c, in))
+	if !ok || len(at.Key) != 8+rightsLength {
+		return "", rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "after", Code: "cursor", Detail: changesCursorDetail})
+	}
+	q.After = &rolecall.FeedPosition{Number: int64(binary.BigEndian.Uint64([]byte(at.Key[:8]))), Event: rolecall.EventID(at.ID)}
+	return at.Key[8:], nil
+}
+
+// changesDigest identifies the changes of a tenant with a type. A cursor is valid only for them.
+func changesDigest(c access.Caller, in *listChangesRequest) []byte {
+	return secret.Digest([]byte("changes"), c.Tenant.ID[:], []byte(in.Type))
+}
+
+// changesOf returns the response with the page.
+func (s *Server) changesOf(c access.Caller, in *listChangesRequest, page *feed.Page) operation.Response[changesBody] {
+	key := binary.BigEndian.AppendUint64(nil, uint64(page.Next.Number))
+	next := rolecall.Position{ID: rolecall.AnyID(page.Next.Event), Key: string(key) + rightsOf(c)}
+	body := changesBody{NextCursor: web.SealCursor(s.access.Keys, &next, changesDigest(c, in)), UpToDate: page.UpToDate}
+	source := s.site.Public + "/tenants/" + c.Tenant.Name
+	body.Items = operation.Bodies(page.Changes, func(change *rolecall.Change) changeBody { return newChangeBody(change, source, c.Tenant.Name) })
+	return operation.Response[changesBody]{Body: body}
+}
+
+// changesBody is a part of the change feed.
+type changesBody struct {
+	Items      []changeBody `json:"items" doc:"The changes, the oldest first."`
+	NextCursor string       `json:"nextCursor" doc:"The cursor after these changes. It is never null. Use it as after in the next request."`
+	UpToDate   bool         `json:"upToDate" doc:"Whether there were no further changes."`
+}
+
+// changeBody is an event as a CloudEvent.
+type changeBody struct {
+	SpecVersion string             `json:"specversion" doc:"1.0, the version of CloudEvents."`
+	ID          rolecall.EventID   `json:"id" doc:"ID of the event, as in GET /events."`
+	Source      string             `json:"source" doc:"The public URL of the service, and the tenant. Together with id, it identifies the event everywhere."`
+	Type        rolecall.EventType `json:"type" doc:"Type of the event, as in GET /events. Later versions may add values."`
+	Time        rolecall.Time      `json:"time" doc:"When it happened. Times can be out of order."`
+	Subject     string             `json:"subject" doc:"Kind of subject and its ID, such as user/019d83e6-1ef1-7004-a1b2-3c4d5e6f7a44."`
+	ContentType string             `json:"datacontenttype" doc:"application/json, the format of data."`
+	Data        changeData         `json:"data" doc:"The change."`
+}
+
+type changeData struct {
+	Tenant    string         `json:"tenant" doc:"Name of the tenant."`
+	Subject   eventSubject   `json:"subject" doc:"What the event is about."`
+	Members   []string       `json:"members" doc:"Names of the members that changed."`
+	Actor     changeActor    `json:"actor" doc:"Who caused the event."`
+	RequestID optionalText   `json:"requestId" nullable:"true" doc:"ID of the request."`
+	Reason    optionalText   `json:"reason" nullable:"true" doc:"The reason for the change or for the refusal."`
+	ExpiresAt rolecall.Time  `json:"expiresAt" nullable:"true" doc:"When the assigned role expires. No event follows when it expires. It is null if it does not expire, in other events, and if the caller may not read assignments."`
+	Before    jsontext.Value `json:"before,omitzero" doc:"The changed members before the change, as in GET /events."`
+	After     jsontext.Value `json:"after,omitzero" doc:"The changed members after the change, as in GET /events."`
+}
+
+type changeActor struct {
+	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. Later versions may add values."`
+	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
+	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. Later versions may add values."`
+	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request."`
+}
+
+func newChangeBody(c *rolecall.Change, source, tenant string) changeBody {
+	body := changeBody{
+		SpecVersion: "1.0", ID: c.ID, Source: source, Type: c.Type, Time: c.OccurredAt, ContentType: "application/json",
+		Subject: string(c.Subject.Type) + "/" + c.Subject.ID.String(),
+		Data: changeData{
+			Tenant: tenant, Subject: eventSubject(c.Subject), Members: c.Members, Actor: changeActor(c.Actor),
+			RequestID: optionalText(c.RequestID), Reason: optionalText(c.Reason),
+		},
+	}
+	if c.Values != nil {
+		body.Data.Before, body.Data.After = c.Values.Before, c.Values.After
+		if c.Type == rolecall.EventRoleAssigned {
+			body.Data.ExpiresAt = expiryIn(c.Values.After)
+		}
+	}
+	return body
+}
+
+// expiryIn returns the expiresAt of an assignment in JSON, or zero if it has none.
+func expiryIn(assignment []byte) rolecall.Time {
+	var expiry struct {
+		ExpiresAt rolecall.Time `json:"expiresAt"`
+	}
+	if len(assignment) == 0 || json.Unmarshal(assignment, &expiry) != nil {
+		return 0
+	}
+	return expiry.ExpiresAt
 }

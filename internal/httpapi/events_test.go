@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // items returns the items of a page.
@@ -203,5 +205,110 @@ func TestARefusalIsRecordedOnce(t *testing.T) {
 	}
 	if fmt.Sprint(recorded) != fmt.Sprint(want) {
 		t.Errorf("recorded is %v, want %v", recorded, want)
+	}
+}
+
+// changes requests the changes after the cursor, and returns the answer and the next cursor.
+func (s *testServer) changes(t *testing.T, after string) (answer reply, next string) {
+	t.Helper()
+	path := "/changes"
+	if after != "" {
+		path += "?after=" + url.QueryEscape(after)
+	}
+	answer = s.as(s.owner, "GET", path, "")
+	if answer.StatusCode == http.StatusOK {
+		next, _ = answer.document(t)["nextCursor"].(string)
+	}
+	return answer, next
+}
+
+// raw executes a statement in the tenant. A ? stands for the tenant.
+func (s *testServer) raw(t *testing.T, statement string) {
+	t.Helper()
+	tenant, err := s.node.Directory.Tenant(t.Context(), tenantName)
+	if err == nil {
+		err = s.db.Update(t.Context(), tenant.ID, func(q store.Querier) error {
+			q.Exec(strings.ReplaceAll(statement, "?", "$1"), tenant.ID)
+			return nil
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACursorOfChangesExpires(t *testing.T) {
+	expired := func(t *testing.T, s *testServer, cursor string) {
+		t.Helper()
+		if answer, _ := s.changes(t, cursor); answer.StatusCode != http.StatusGone || !strings.Contains(answer.body, `"code":"changes-expired"`) {
+			t.Errorf("%d %s", answer.StatusCode, answer.body)
+		}
+	}
+	t.Run("when events after it were deleted", func(t *testing.T) {
+		s := newTestServer(t)
+		s.as(s.owner, "PATCH", "/users/"+s.ownerID, `{"name":"Ada King"}`)
+		_, at := s.changes(t, "")
+		old := s.as(s.owner, "GET", "/changes?limit=1", "").document(t)["nextCursor"].(string)
+		purged := rolecall.TimeOf(time.Now().Add(time.Minute))
+		tenant, err := s.node.Directory.Tenant(t.Context(), tenantName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.node.Access.Store.Update(t.Context(), tenant.ID, func(tx *store.Tx) error {
+			_, err := tx.PurgeExpired(0, purged, 100)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		expired(t, s, old)
+		if answer, _ := s.changes(t, at); len(answer.items(t)) != 0 {
+			t.Errorf("after all: %s", answer.body)
+		}
+		s.as(s.owner, "PATCH", "/users/"+s.ownerID, `{"name":"Ada Byron"}`)
+		for _, cursor := range []string{"", at} {
+			if answer, _ := s.changes(t, cursor); len(answer.items(t)) != 1 {
+				t.Errorf("after the next change: %s", answer.body)
+			}
+		}
+	})
+	t.Run("when the database has lost changes", func(t *testing.T) {
+		s := newTestServer(t)
+		_, before := s.changes(t, "")
+		s.as(s.owner, "PATCH", "/users/"+s.ownerID, `{"name":"Ada King"}`)
+		_, lost := s.changes(t, "")
+		s.raw(t, "delete from events where tenant_id = ? and id in (select event_id from changes where tenant_id = ? and number = (select last from feeds where tenant_id = ?))")
+		s.raw(t, "delete from changes where tenant_id = ? and number = (select last from feeds where tenant_id = ?)")
+		s.raw(t, "update feeds set last = last - 1 where tenant_id = ?")
+		expired(t, s, lost)
+		s.as(s.owner, "PATCH", "/users/"+s.ownerID, `{"name":"Ada Byron"}`)
+		if answer, _ := s.changes(t, before); len(answer.items(t)) != 1 {
+			t.Errorf("after what was kept: %s", answer.body)
+		}
+		expired(t, s, lost) // its number belongs to another event now
+	})
+	t.Run("when an event of the range is missing", func(t *testing.T) {
+		s := newTestServer(t)
+		_, before := s.changes(t, "")
+		s.as(s.owner, "PATCH", "/users/"+s.ownerID, `{"name":"Ada King"}`)
+		_, after := s.changes(t, "")
+		s.raw(t, "delete from events where tenant_id = ? and id in (select event_id from changes where tenant_id = ? and number = (select last from feeds where tenant_id = ?))")
+		expired(t, s, before)
+		if answer, _ := s.changes(t, after); len(answer.items(t)) != 0 {
+			t.Errorf("after it: %s", answer.body)
+		}
+	})
+}
+
+func TestEventsWithoutANumberAreRead(t *testing.T) {
+	s := newTestServer(t) // nothing numbers events in the background
+	answer, at := s.changes(t, "")
+	if len(answer.items(t)) < 3 || !strings.Contains(answer.body, `"upToDate":true`) {
+		t.Errorf("%s", answer.body)
+	}
+	s.as(s.owner, "PATCH", "/users/"+s.ownerID, `{"name":"Ada King"}`)
+	s.raw(t, "delete from event_queue where tenant_id = ?") // as if it was older than the feed
+	s.raw(t, "update events set arrival = 0 where tenant_id = ? and type = 'user.updated'")
+	if answer, _ := s.changes(t, at); len(answer.items(t)) != 1 {
+		t.Errorf("%s", answer.body)
 	}
 }

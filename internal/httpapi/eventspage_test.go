@@ -12,7 +12,7 @@ import (
 // eventsIntroduction is the part of docs/events.md before the table of event types.
 const eventsIntroduction = `# Events
 
-A change writes an event in its own transaction. ` + "`GET /events`" + ` lists the events of the tenant, and ` + "`GET /users/{id}/events`" + ` those about one user, the newest first.
+A change writes an event in its own transaction. ` + "`GET /events`" + ` lists the events of the tenant, and ` + "`GET /users/{id}/events`" + ` those about one user, the newest first. ` + "`GET /changes`" + ` has the same events in a fixed order, the oldest first, for programs that follow them.
 
 ## What an event holds
 
@@ -30,7 +30,7 @@ A change writes an event in its own transaction. ` + "`GET /events`" + ` lists t
 
 ## Types
 
-The filter ` + "`type`" + ` of both lists takes one of these. Any other value gets 422. Later versions add types, so a program must accept types that it does not know.
+The filter ` + "`type`" + ` of these operations takes one of these. Any other value gets 422. Later versions add types, so a program must accept types that it does not know.
 
 | type | written when | subject | members | before | after | reason |
 |---|---|---|---|---|---|---|

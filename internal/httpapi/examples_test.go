@@ -115,6 +115,7 @@ func TestExamplesOfTheDocument(t *testing.T) {
 		keys++
 		return done(s.as(s.owner, method, path, body, "Idempotency-Key", fmt.Sprint("example-", keys)))
 	}
+	as("GET", "/changes?limit=2", "")
 	role := as("POST", "/roles", `{"name":"Invoice reader","key":"invoice-reader","permissions":["shop/invoices:read","users.name:read"]}`).id(t)
 	as("GET", "/roles/"+role, "")
 	as("GET", "/tenant/summary?timeZone=Europe/Berlin", "")

@@ -341,6 +341,14 @@ var tenantOperations = []*operation.Operation{
 		Endpoint:    operation.Typed((*Server).listEvents),
 	},
 	{
+		Method: http.MethodGet, Path: "/changes", ID: "EventsController_listChanges", Summary: "Follow changes",
+		Description: "Returns the events of the tenant in a fixed order, the oldest first. No event ever appears before the cursor of a response. If a change depends on another one, its event comes after that of the other one. To copy the data of a tenant, first get a cursor with at=now, then read the lists, and then follow the changes after this cursor. Items are CloudEvents 1.0. They have no secrets and no IP addresses.",
+		Policy:      authz.ReadChanges,
+		Answers:     operation.Answers{{http.StatusOK, "The next changes, and the cursor after them.", nil}},
+		Problems:    problems{rolecall.ErrChangesExpired, rolecall.ErrTooManyWaits},
+		Endpoint:    operation.Typed((*Server).listChanges),
+	},
+	{
 		Method: http.MethodGet, Path: "/tenant", ID: "TenantController_getTenant", Summary: "Get the tenant",
 		Description: "Returns the tenant of the request, with its settings.",
 		Policy:      authz.ReadTenant,

@@ -82,6 +82,10 @@ var types = &operation.Types{
 		reflect.TypeFor[eventActor]():                                {"EventActor", "Who caused an event."},
 		reflect.TypeFor[eventSubject]():                              {"EventSubject", "The user, role or other object that an event is about."},
 		reflect.TypeFor[operation.Page[eventBody]]():                 {"EventPage", "A page of events."},
+		reflect.TypeFor[changesBody]():                               {"Changes", "A part of the change feed."},
+		reflect.TypeFor[changeBody]():                                {"Change", "An event as a CloudEvent 1.0. The page on events describes each type."},
+		reflect.TypeFor[changeData]():                                {"ChangeData", "The content of a change."},
+		reflect.TypeFor[changeActor]():                               {"ChangeActor", "Who caused a change."},
 		reflect.TypeFor[invitationBody]():                            {"Invitation", "An invitation to set a password and sign in. Only the mail to the user has the link."},
 		reflect.TypeFor[openInvitation]():                            {"OpenInvitation", "An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."},
 		reflect.TypeFor[invitationPage]():                            {"InvitationPage", "A page of invitations."},
@@ -159,6 +163,10 @@ var types = &operation.Types{
 		reflect.TypeFor[passkeyIDValue]():  passkeyIDSchema,
 		reflect.TypeFor[settingsBody]():    settingsSchema,
 		reflect.TypeFor[settingsPatch]():   settingsPatchSchema,
+		reflect.TypeFor[changesCursor]():   func(*operation.Schemas, string) *huma.Schema { return &huma.Schema{Type: "string", MinLength: new(1)} },
+		reflect.TypeFor[waitSeconds](): func(*operation.Schemas, string) *huma.Schema {
+			return &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(float64(longestWait)), Default: 0}
+		},
 	},
 	PathIDs: map[reflect.Type]struct{ About, Example string }{
 		reflect.TypeFor[rolecall.UserID]():           {"ID of the user.", "019d83e6-1ef1-7000-9b87-15029121b69d"},

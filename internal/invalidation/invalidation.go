@@ -32,7 +32,7 @@ const (
 // an invalidation of one id can cause unnecessary reads of entries that depend on another
 // id, and no other effect.
 //
-// A Table is safe for concurrent use. It implements store.Watcher.
+// A Table is safe for concurrent use.
 type Table struct {
 	now      func() rolecall.Time
 	caughtUp atomic.Int64 // a rolecall.Time; the table contains the changes that other processes have made until then

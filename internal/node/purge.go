@@ -9,6 +9,8 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/feed"
+	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -22,13 +24,14 @@ const (
 )
 
 // Run does the background work of the node until ctx ends. It watches the store, sends
-// mail, runs jobs, writes counted refusals as events every second, finishes the deletion of
+// mail, runs jobs, numbers events, writes counted refusals as events every second, finishes the deletion of
 // roles, and purges expired data in batches of limited size.
 func (n *Node) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
 	background.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
 	background.Go(func() { n.Directory.RunJobs(ctx) })
+	background.Go(func() { n.Access.Feed.Run(ctx) })
 	background.Go(func() { n.finishDeletions(ctx) })
 	background.Go(func() { n.purgeRepeatedly(ctx) })
 	defer background.Wait()
@@ -55,11 +58,20 @@ func (n *Node) recordRefusals(ctx context.Context) error {
 	return n.Access.Refusals.Flush(ctx)
 }
 
-// watch passes changes by other processes to the table of invalidations, until ctx ends or
-// the watch fails.
+// watch passes changes by other processes to the table of invalidations and to the feed, until
+// ctx ends or the watch fails.
 func (n *Node) watch(ctx context.Context) error {
-	return n.Access.Store.Watch(ctx, n.Access.Invalidation)
+	return n.Access.Store.Watch(ctx, watcher{n.Access.Invalidation, n.Access.Feed})
 }
+
+// watcher passes invalidations to the table, and changes to the feed.
+type watcher struct {
+	*invalidation.Table
+	feed *feed.Feed
+}
+
+// Changed wakes the readers that wait for changes of the tenant (store.Watcher).
+func (w watcher) Changed(tenant rolecall.TenantID) { w.feed.Changed(tenant) }
 
 // finishDeletions waits for requests that delete a role with many users, and removes the
 // role from the remaining users. It returns when ctx ends.

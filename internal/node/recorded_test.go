@@ -161,6 +161,7 @@ var recordedReads = map[string]string{
 	"from operator_keys where hash = $1":         "operator key by token",
 	"from session_tokens t\n\t\tjoin sessions s": "session by token",
 	"t.hash = $2\n\t\tunion all":                 "API token by hash",
+	"insert into feeds ":                         "numbering",
 }
 
 // Query records the statement. For a count of attempts, it includes the number of

@@ -38,7 +38,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		return err
 	}
 	if !op.Policy.Public {
-		if err := s.admit(op, q, in, sent); err != nil {
+		if err := s.admit(op, q, in, sent, true); err != nil {
 			return err
 		}
 	}
@@ -80,6 +80,9 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.anonymous(r, sent.sessions); err != nil {
 			return err
 		}
+	}
+	if takes.waiting != nil {
+		*fieldOf[Waiting](in, takes.waiting) = Waiting{s, op, w, r, in, sent}
 	}
 	b.answer, err = op.Endpoint.serve(s, op, w, r, c, in, b.answer)
 	return err
@@ -159,9 +162,10 @@ func checkContent(takes *Input, r *http.Request) error {
 }
 
 // admit authenticates the caller, and stores the principal in q. It returns an error if the
-// caller may not call the operation, or must re-authenticate first.
-func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent credentials) (err error) {
-	if q.Principal, err = s.principal(op, q, in, sent); err != nil {
+// caller may not call the operation, or must re-authenticate first. If use is false, the request does
+// not count as a use of the session.
+func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent credentials, use bool) (err error) {
+	if q.Principal, err = s.principal(op, q, in, sent, use); err != nil {
 		return err
 	}
 	if err := op.Policy.AuthorizeFor(q.Principal, op.Input().user(in)); err != nil {
@@ -174,7 +178,7 @@ func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent cre
 }
 
 // principal returns the caller that the credentials authenticate.
-func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
+func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent credentials, use bool) (*authz.Principal, error) {
 	if op.Policy.Operators {
 		p, err := s.Callers.AuthenticateOperator(q, sent.bearer, q.Source)
 		if errors.Is(err, rolecall.ErrUnauthenticated) {
@@ -190,7 +194,7 @@ func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent
 		return s.Callers.AuthenticateBearer(q, tenant, sent.bearer, q.Source)
 	}
 	touch := op.Input().touch
-	return s.Callers.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[Touch](in, touch).isOff)
+	return s.Callers.Authenticate(q, tenant, sent.sessions, use && (touch == nil || !fieldOf[Touch](in, touch).isOff))
 }
 
 // anonymous returns the data of an unauthenticated request: tenant, cookies, and the address and

@@ -29,8 +29,8 @@ import (
 //
 // The field Body has the body. If its type is File, the body is not JSON, and the input type has the
 // method FileRules. A field of the type access.Anonymous has the data of an
-// unauthenticated request. A field of the type []secret.Token has the session cookies. These fields
-// need no tag.
+// unauthenticated request. A field of the type []secret.Token has the session cookies. A field of
+// the type Waiting lets the handler wait. These fields need no tag.
 type Input struct {
 	typ                 reflect.Type
 	path, query, header []*parameter
@@ -48,6 +48,7 @@ type Input struct {
 	key         []int // idempotency key
 	sessions    []int // the session cookies
 	anonymous   []int // the anonymous caller
+	waiting     []int
 
 	onlyPresented bool // without a session cookie, the tenant of the anonymous caller is not loaded
 }
@@ -85,6 +86,8 @@ func inputOf(t reflect.Type) *Input {
 			in.key = f.Index
 		case reflect.TypeFor[[]secret.Token]():
 			in.sessions = f.Index
+		case reflect.TypeFor[Waiting]():
+			in.waiting = f.Index
 		case reflect.TypeFor[access.Anonymous]():
 			in.anonymous, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
 		}

@@ -81,7 +81,7 @@ func ignore(any, error) {}
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
-	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "HadHolders", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
+	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "HadHolders", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
@@ -89,10 +89,10 @@ var uncached = []string{
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "UpsertInvitation",
 
-	"BeginPurge", "ClaimJob", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
+	"BeginPurge", "Changes", "ClaimJob", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser", "LockJob",
-	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "ReleaseJob", "UpdateJob", "UpsertPendingTOTP", "RenamePasskey",
-	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UsePasskey",
+	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "ReleaseJob", "UpdateJob", "UpsertPendingTOTP", "RenamePasskey",
+	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "Unnumbered", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP",
 }
 
@@ -106,6 +106,8 @@ type changing struct {
 func (c *changing) Exec(string, ...any) {}
 
 func (c *changing) Announce(id rolecall.AnyID) { c.announced = append(c.announced, id) }
+
+func (c *changing) AnnounceChanges(rolecall.TenantID) {}
 
 func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error) (int, error) {
 	for range c.rows {
@@ -185,7 +187,7 @@ func TestEffectsOfTheLastAttemptAreReportedAfterAFailure(t *testing.T) {
 		_, err := tx.DeleteSession(aSession)
 		return err
 	})
-	want := []Effects{{Invalidated: []rolecall.AnyID{rolecall.AnyID(aSession)}}}
+	want := []Effects{{Invalidated: []rolecall.AnyID{rolecall.AnyID(aSession)}, Tenant: aTenant}}
 	if !errors.Is(err, errOutcomeUnknown) || !reflect.DeepEqual(reported, want) {
 		t.Errorf("reported are %v after %v, want %v", reported, err, want)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,10 +10,11 @@ import (
 )
 
 const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, actor_token,
-		subject_type, subject_id, members, request_id, session_id, source, reason, before, after)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+		subject_type, subject_id, members, request_id, session_id, source, reason, before, after, arrival)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null)`
 
-// InsertEvent inserts the event and its values before and after the change.
+// InsertEvent inserts the event and its values before and after the change. At the end of the
+// Update, it also queues the event for its number in the feed.
 func (t *Tx) InsertEvent(e rolecall.Event) {
 	var values rolecall.EventValues
 	if e.Values != nil {
@@ -21,6 +23,7 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 	t.q.Exec(insertEvent, t.tenant, e.ID, string(e.Type), e.OccurredAt, string(e.Actor.Type), e.Actor.ID, e.Actor.Via,
 		e.Actor.Token, string(e.Subject.Type), e.Subject.ID, asJSON(&e.Members), e.RequestID, e.SessionID, e.Source, e.Reason,
 		textOf(values.Before), textOf(values.After))
+	t.events = append(t.events, e.ID)
 }
 
 // For an event about a user, the last column says in which table the user is now, users or
@@ -122,4 +125,172 @@ func (t *Tx) Deletions(ids []rolecall.AnyID) (found []Deletion, err error) {
 		}
 	}
 	return found, nil
+}
+
+const (
+	queueEvents = `insert into event_queue (tenant_id, event_id) values `
+	queueEvent  = queueEvents + `($1, $2)`
+
+	// lockFeed changes nothing. It makes other transactions wait that give numbers.
+	lockFeed = `insert into feeds (tenant_id, last) values ($1, 0)
+		on conflict (tenant_id) do update set last = feeds.last returning last`
+
+	// numberEvents gives numbers to the oldest events without one. The events that are not in the
+	// queue are older than the migration, or were written by an older program.
+	numberEvents = `insert into changes (tenant_id, number, event_id, arrival)
+		select p.tenant_id, $1 + row_number() over (order by p.arrival, p.event_id), p.event_id, p.arrival from (
+			select tenant_id, event_id, arrival from (
+				select tenant_id, event_id, n as arrival from event_queue where tenant_id = $2 order by n limit ` + numbersAtOnce + `) q
+			union all
+			select tenant_id, event_id, arrival from (
+				select tenant_id, id as event_id, arrival from events where tenant_id = $2 and arrival is not null order by arrival, id limit ` + numbersAtOnce + `) e
+			order by arrival, event_id limit ` + numbersAtOnce + `) p
+		returning number`
+
+	dequeueEvents = `delete from event_queue where tenant_id = $1
+		and n in (select arrival from changes where tenant_id = $1 and number > $2 and number <= $3) returning n`
+
+	forgetArrivals = `update events set arrival = null where tenant_id = $1 and arrival is not null
+		and id in (select event_id from changes where tenant_id = $1 and number > $2 and number <= $3)`
+
+	updateFeed = `update feeds set last = $1 where tenant_id = $2`
+
+	selectUnnumbered = `select e.occurred_at from (select n, event_id from event_queue where tenant_id = $1 order by n limit 1) q
+			join events e on e.tenant_id = $1 and e.id = q.event_id
+		union all
+		select occurred_at from (select occurred_at from events where tenant_id = $1 and arrival is not null order by arrival, id limit 1) e`
+
+	selectFeed = `select f.last, coalesce((select c.number from changes c where c.tenant_id = $1 order by c.number limit 1), f.last + 1),
+			(select c.event_id from changes c where c.tenant_id = $1 and c.number = $2)
+		from feeds f where f.tenant_id = $1`
+
+	// selectPurgedChange returns the newest number whose event was deleted, of the oldest numbers.
+	selectPurgedChange = `select coalesce(max(c.number), 0) from (select number, event_id from changes where tenant_id = $1 order by number limit $2) c
+		where not exists (select 1 from events e where e.tenant_id = $1 and e.id = c.event_id)`
+
+	deleteChanges = `delete from changes where tenant_id = $1 and number <= $2 returning number`
+)
+
+// NumbersAtOnce is the maximum number of events that one call of NumberEvents gives a number.
+const NumbersAtOnce = 500
+
+const numbersAtOnce = "500" // the same, as text
+
+// queueEvents queues the events of the transaction. It is called at the end of the transaction,
+// because then every change that the transaction has read or overwritten was committed, and its event
+// is before these in the queue or has a number.
+func (t *Tx) queueEvents() {
+	switch len(t.events) {
+	case 0:
+		return
+	case 1:
+		t.q.Exec(queueEvent, t.tenant, t.events[0])
+	default:
+		insertRows(t, queueEvents, t.events, func(b *builder, id rolecall.EventID) { b.write("($1, ?)", id) })
+	}
+	t.events = nil
+	t.effects.Recorded = true
+}
+
+// NumberEvents gives the next numbers of the feed to the oldest events without a number, at most
+// to NumbersAtOnce. It returns how many events got one. Until the end of the transaction, other
+// transactions cannot give numbers in this tenant.
+func (t *Tx) NumberEvents() (int, error) {
+	var last int64
+	if err := t.row(lockFeed, []any{t.tenant}, &last); err != nil {
+		return 0, err
+	}
+	numbered, err := t.returned(numberEvents, last, t.tenant)
+	if err != nil || numbered == 0 {
+		return 0, err
+	}
+	newest := last + int64(numbered)
+	queued, err := t.returned(dequeueEvents, t.tenant, last, newest)
+	if err != nil {
+		return 0, err
+	}
+	if queued < numbered {
+		t.q.Exec(forgetArrivals, t.tenant, last, newest)
+	}
+	t.q.Exec(updateFeed, newest, t.tenant)
+	t.q.AnnounceChanges(t.tenant)
+	if t.effects != nil {
+		t.effects.Numbered = true
+	}
+	return numbered, nil
+}
+
+// Unnumbered returns when the oldest event without a number occurred. It returns ErrNotFound if all
+// events have a number.
+func (t *Tx) Unnumbered() (oldest rolecall.Time, err error) {
+	var times []rolecall.Time
+	if _, err = t.q.Query(selectUnnumbered, []any{t.tenant}, into(&times, itself)); err != nil {
+		return 0, err
+	}
+	if len(times) == 0 {
+		return 0, rolecall.ErrNotFound
+	}
+	return slices.Min(times), nil
+}
+
+// Feed returns the state of the feed, and the event with the number at. The event is zero if the feed
+// does not have this number.
+func (t *Tx) Feed(at int64) (rolecall.Feed, error) {
+	f := rolecall.Feed{First: 1}
+	err := t.row(selectFeed, []any{t.tenant, at}, &f.Last, &f.First, &f.At)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		err = nil // no event has a number yet
+	}
+	return f, err
+}
+
+// Changes returns the events that q selects, in the order of their numbers. It does not check
+// whether events of this range were deleted.
+func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
+	b := newBuilder(t.tenant)
+	b.write("select c.number, "+eventColumns+" from (select number, event_id from changes where tenant_id = $1 and number > ? and number <= ? order by number", q.After, q.To)
+	b.limit(rolecall.MaxScan)
+	b.write(") c join events r on r.tenant_id = $1 and r.id = c.event_id")
+	if q.Type != "" {
+		b.write(" where r.type = ?", string(q.Type))
+	}
+	b.write(" order by c.number")
+	b.limit(q.Limit)
+	type row struct {
+		number int64
+		event  eventRow
+	}
+	var rows []row
+	_, err := b.query(t.q, into(&rows, func(r *row) []any { return append([]any{&r.number}, eventDest(&r.event)...) }))
+	all := make([]rolecall.Change, len(rows))
+	for i := range rows {
+		all[i] = rolecall.Change{Number: rows[i].number, Event: rows[i].event.event()}
+	}
+	return all, err
+}
+
+// purgeEvents deletes up to limit events before the given id. It first gives numbers to events without
+// one, so that the feed has numbers for all deleted events. A follower that has not read a deleted
+// event gets ErrChangesExpired.
+func (t *Tx) purgeEvents(before rolecall.EventID, limit int) (int, error) {
+	switch _, err := t.Unnumbered(); {
+	case errors.Is(err, rolecall.ErrNotFound):
+	case err != nil:
+		return 0, err
+	default:
+		numbered, err := t.NumberEvents()
+		if err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
+			return numbered, err
+		}
+	}
+	deleted, err := t.returned(purgeEvents, t.tenant, before, limit)
+	if err != nil {
+		return 0, err
+	}
+	var last int64
+	if err := t.row(selectPurgedChange, []any{t.tenant, limit}, &last); err != nil || last == 0 {
+		return deleted, err
+	}
+	cleaned, err := t.returned(deleteChanges, t.tenant, last)
+	return max(deleted, cleaned), err
 }

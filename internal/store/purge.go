@@ -28,7 +28,7 @@ var (
 // emptyings are the statements that delete the rows of a deleted tenant. Each deletes up
 // to $2 rows. In this order, no deletion cascades to another table.
 var emptyings = []string{
-	empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
+	empty("event_queue", "n"), empty("changes", "number"), empty("feeds", "tenant_id"), empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
 	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
 	empty("past_assignments", "user_id, role_id, started_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
@@ -76,7 +76,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		before    any
 	}{
 		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now.Add(-rolecall.InvitationKept)}, {purgeOneTimeTokens, now},
-		{purgeAPITokens, now.Add(-keptExpired)}, {purgeEvents, rolecall.FirstID[rolecall.Event](eventsBefore)}, {purgeAssignments, eventsBefore},
+		{purgeAPITokens, now.Add(-keptExpired)}, {purgeAssignments, eventsBefore},
 		{purgeJobResults, now.Add(-rolecall.JobLifetime)}, {purgeJobs, now.Add(-rolecall.JobLifetime)},
 	} {
 		n, err := t.returned(over.statement, t.tenant, over.before, limit)
@@ -85,7 +85,10 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		}
 		total += n
 	}
-	for _, purge := range []func(rolecall.Time, int) (int, error){t.purgeTombstones, t.purgeErasures} {
+	purgeEvents := func(_ rolecall.Time, limit int) (int, error) {
+		return t.purgeEvents(rolecall.FirstID[rolecall.Event](eventsBefore), limit)
+	}
+	for _, purge := range []func(rolecall.Time, int) (int, error){purgeEvents, t.purgeTombstones, t.purgeErasures} {
 		n, err := purge(now, limit)
 		if err != nil {
 			return total, err

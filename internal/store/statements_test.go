@@ -130,6 +130,9 @@ func (r *recorder) Exec(query string, _ ...any) { r.statements = append(r.statem
 // Announce records nothing, because its statement is not in this package.
 func (r *recorder) Announce(rolecall.AnyID) {}
 
+// AnnounceChanges records nothing, like Announce.
+func (r *recorder) AnnounceChanges(rolecall.TenantID) {}
+
 func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) (int, error) {
 	r.statements = append(r.statements, query)
 	return 1, each(func(dest ...any) error {
@@ -190,6 +193,11 @@ func builtStatements(t *testing.T) map[string]bool {
 		}
 		for _, q := range eventQueries(now) {
 			if _, err := tx.Events(q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, kind := range []rolecall.EventType{"", rolecall.EventSignedIn} {
+			if _, err := tx.Changes(rolecall.ChangeQuery{After: 1, To: 2, Type: kind, Limit: 50}); err != nil {
 				t.Fatal(err)
 			}
 		}

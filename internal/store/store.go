@@ -45,6 +45,9 @@ type Querier interface {
 	// Announce publishes the id when the transaction commits. Watch in other processes
 	// then passes the id to Invalidate.
 	Announce(id rolecall.AnyID)
+	// AnnounceChanges publishes that the feed of the tenant has new changes, when the transaction
+	// commits. Watch in other processes then passes the tenant to Changed.
+	AnnounceChanges(tenant rolecall.TenantID)
 }
 
 // Watcher receives the changes that other processes make in a database.
@@ -53,6 +56,9 @@ type Watcher interface {
 	// tenant, user, service account, session, token, operator key or bucket. The zero id
 	// means all cached data.
 	Invalidate(id rolecall.AnyID)
+	// Changed reports that the feed of the tenant may have new changes. The zero id means all
+	// tenants.
+	Changed(tenant rolecall.TenantID)
 	// CaughtUp reports that Invalidate was called for every change that was committed
 	// before a certain time. The argument lag is how long ago that time is.
 	CaughtUp(lag time.Duration)
@@ -63,6 +69,9 @@ type Watcher interface {
 type Effects struct {
 	Invalidated []rolecall.AnyID // cached copies of these are stale
 	Mailed      bool             // the outbox has new mail
+	Tenant      rolecall.TenantID
+	Recorded    bool // the tenant has new events, which need numbers
+	Numbered    bool // the feed of the tenant has new changes
 }
 
 // Store runs functions in transactions of one tenant. Transactions of the zero tenant see
@@ -94,8 +103,13 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx)
 func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
 	var effects Effects
 	err := s.db.Update(ctx, tenant, func(q Querier) error {
-		effects = Effects{}
-		return fn(&Tx{q: q, tenant: tenant, effects: &effects})
+		effects = Effects{Tenant: tenant}
+		tx := &Tx{q: q, tenant: tenant, effects: &effects}
+		err := fn(tx)
+		if err == nil {
+			tx.queueEvents()
+		}
+		return err
 	})
 	if s.onUpdate != nil {
 		s.onUpdate(effects)

@@ -14,11 +14,14 @@ import (
 type Tx struct {
 	q       Querier
 	tenant  rolecall.TenantID
-	effects *Effects // nil in a View
+	effects *Effects           // nil in a View
+	events  []rolecall.EventID // that were inserted and are not queued yet
 }
 
 // NewTx returns a Tx that reads and writes the data of the tenant through q.
-func NewTx(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant, new(Effects)} }
+func NewTx(q Querier, tenant rolecall.TenantID) *Tx {
+	return &Tx{q: q, tenant: tenant, effects: new(Effects)}
+}
 
 // invalidate records that cached copies of the object with the id are stale, in this
 // process and in all others. A new row needs no invalidation, because no cache contains

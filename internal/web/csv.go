@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -24,38 +23,6 @@ const (
 // errManyExports refuses an export while too many are running.
 var errManyExports = rolecall.ErrUnavailable.With("Too many exports are running. Nothing was exported. Repeat the request shortly.")
 
-// exports counts the running exports of a process.
-type exports struct {
-	mu      sync.Mutex
-	running int
-	of      map[string]int // number of running exports by tenant name
-}
-
-// begin reports whether one more export of the tenant may run now. If begin returns true, the
-// caller must call end after the export.
-func (e *exports) begin(tenant string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.running >= exportsAtOnce || e.of[tenant] >= exportsOfOne {
-		return false
-	}
-	if e.of == nil {
-		e.of = map[string]int{}
-	}
-	e.running++
-	e.of[tenant]++
-	return true
-}
-
-func (e *exports) end(tenant string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.running--
-	if e.of[tenant]--; e.of[tenant] == 0 {
-		delete(e.of, tenant)
-	}
-}
-
 // CSV is the format of a table that ServeCSV sends.
 type CSV struct {
 	Tenant string // name
@@ -71,7 +38,7 @@ type CSV struct {
 // export. ServeCSV returns the errors of open and of Table.Record. If too many exports are running,
 // it returns ErrUnavailable.
 func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
-	if !s.exports.begin(format.Tenant) {
+	if ok, _ := s.exports.begin(format.Tenant); !ok {
 		return errManyExports
 	}
 	defer s.exports.end(format.Tenant)

@@ -12,22 +12,26 @@ import (
 // saves 8 of the 136 thousand instructions of such a request (ADR 0022).
 type deadline struct {
 	context.Context // the context of the request
-	at              time.Time
 
 	mu     sync.Mutex
+	at     time.Time
 	timed  context.Context // nil until the first call that waits for the end
 	cancel context.CancelFunc
 }
 
 // Deadline returns the time at which the context ends.
-func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
+func (d *deadline) Deadline() (time.Time, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at, true
+}
 
 // Done returns the channel that is closed when the context ends.
 func (d *deadline) Done() <-chan struct{} { return d.wait().Done() }
 
 // Err returns the reason why the context ended, or nil while it has not ended.
 func (d *deadline) Err() error {
-	if !time.Now().Before(d.at) {
+	if at, _ := d.Deadline(); !time.Now().Before(at) {
 		return d.wait().Err()
 	}
 	return d.running().Err()
@@ -43,6 +47,16 @@ func (d *deadline) end() {
 	if d.cancel != nil {
 		d.cancel()
 	}
+}
+
+// renew moves the deadline. Contexts that were made of this one before end.
+func (d *deadline) renew(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cancel != nil {
+		d.cancel()
+	}
+	d.at, d.timed, d.cancel = at, nil, nil
 }
 
 func (d *deadline) running() context.Context {

@@ -2,8 +2,11 @@ package web
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"net/url"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -117,4 +120,95 @@ func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
 			s.limiters[kind].Release()
 		}
 	}
+}
+
+// The limits of requests that wait for changes. They hold no slot of a concurrency limiter.
+const (
+	waitsAtOnce = 1000 // of one process
+	waitsOfOne  = 8    // of one principal in one process
+)
+
+// waitSpare is the time to send the response after a wait.
+const waitSpare = 30 * time.Second
+
+// errManyWaits is the error for a request that may not wait, because the process has too many of them.
+var errManyWaits = rolecall.ErrUnavailable.With("Too many requests wait for changes. Repeat the request shortly.")
+
+// quota limits how many requests of a kind are under way, in total and for each owner. It is safe
+// for concurrent use.
+type quota struct {
+	limit, limitOfOne int
+
+	mu      sync.Mutex
+	running int
+	of      map[string]int // number of running requests by owner
+}
+
+// begin reports whether one more request of the owner may begin. If it may, the caller must call
+// end after the request. Otherwise, byOwner reports whether the limit of the owner is reached.
+func (e *quota) begin(owner string) (ok, byOwner bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.of[owner] >= e.limitOfOne {
+		return false, true
+	}
+	if e.running >= e.limit {
+		return false, false
+	}
+	if e.of == nil {
+		e.of = map[string]int{}
+	}
+	e.running++
+	e.of[owner]++
+	return true, false
+}
+
+func (e *quota) end(owner string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running--
+	if e.of[owner]--; e.of[owner] == 0 {
+		delete(e.of, owner)
+	}
+}
+
+// BeginWait prepares the request for waits of at most the given time in total. It returns
+// ErrTooManyWaits or ErrUnavailable if the principal or the process has too many requests that wait. The
+// caller must call end after the waits.
+func (q *Request) BeginWait(w http.ResponseWriter, longest time.Duration) (end func(), err error) {
+	owner := q.Principal.User.ID.String()
+	switch ok, byOwner := q.site.waits.begin(owner); {
+	case byOwner:
+		return nil, rolecall.ErrTooManyWaits
+	case !ok:
+		return nil, errManyWaits
+	}
+	end = sync.OnceFunc(func() { q.site.waits.end(owner) })
+	control := http.NewResponseController(w)
+	err = errors.Join(
+		control.SetReadDeadline(time.Time{}), // an expired read deadline would end the context of the connection
+		control.SetWriteDeadline(time.Now().Add(longest+waitSpare)))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// Await waits until the channel is closed, the time has passed or the process is about to stop. It
+// returns an error if the client has disconnected. The request holds no slot of a concurrency limiter
+// during and after the wait, and gets a new deadline.
+func (q *Request) Await(changed <-chan struct{}, longest time.Duration) error {
+	q.Leave()
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-q.site.drained:
+	case <-q.Context.Done():
+		return context.Cause(q.Context)
+	}
+	q.renew(time.Now().Add(q.site.deadline))
+	return nil
 }

@@ -83,8 +83,10 @@ type Site struct {
 	origins  origins
 	proxies  proxies
 	limiters [limiterKinds]workLimiter
-	exports  exports
+	exports  quota
+	waits    quota
 	draining atomic.Bool
+	drained  chan struct{} // closed by Drain
 
 	forwardedWarned atomic.Bool // see warnForwarded
 }
@@ -99,6 +101,9 @@ func New(o Options) *Site {
 		origins:  newOrigins(&o),
 		proxies:  o.TrustedProxies,
 		limiters: newLimiters(o.Metrics),
+		exports:  quota{limit: exportsAtOnce, limitOfOne: exportsOfOne},
+		waits:    quota{limit: waitsAtOnce, limitOfOne: waitsOfOne},
+		drained:  make(chan struct{}),
 	}
 	if o.PublicURL != nil {
 		s.Base = strings.TrimRight(o.PublicURL.EscapedPath(), "/")
@@ -121,8 +126,12 @@ func (s *Site) SetLogger(logger *slog.Logger) { s.logger = logger }
 
 // Drain makes every response from now on close its connection, so that clients connect to another
 // process. Call Drain some time before http.Server.Shutdown, because Shutdown alone loses requests
-// that have just arrived.
-func (s *Site) Drain() { s.draining.Store(true) }
+// that have just arrived. Drain also ends the waits of Request.Await.
+func (s *Site) Drain() {
+	if !s.draining.Swap(true) {
+		close(s.drained)
+	}
+}
 
 // IsDraining reports whether the process is about to stop.
 func (s *Site) IsDraining() bool { return s.draining.Load() }

@@ -27,6 +27,9 @@ func (p *planner) Exec(query string, _ ...any) { p.Errorf("a list writes: %s", q
 // Announce fails the test, because a list must only read.
 func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something") }
 
+// AnnounceChanges fails the test, like Announce.
+func (p *planner) AnnounceChanges(rolecall.TenantID) { p.Error("a list announces changes") }
+
 // Query records the plan, and then runs the statement.
 func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)

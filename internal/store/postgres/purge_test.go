@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,15 +24,52 @@ func (p *writingPlanner) Exec(query string, args ...any) {
 	}
 }
 
-// Query runs the statement and records its plan. It returns no rows.
-func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest ...any) error) error) (int, error) {
-	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
+// AnnounceChanges does nothing.
+func (p *writingPlanner) AnnounceChanges(rolecall.TenantID) {}
+
+// needed are the beginnings of the statements whose rows later statements depend on.
+var needed = []string{"select e.occurred_at", "insert into feeds", "insert into changes", "delete from event_queue where tenant_id = $1\n", "select coalesce(max(c.number)"}
+
+// Query runs the statement and records its plan. It returns no rows, except of a needed statement.
+func (p *writingPlanner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
+	if slices.ContainsFunc(needed, func(beginning string) bool { return strings.HasPrefix(query, beginning) }) {
+		return p.queryTwice(query, args, each)
+	}
+	return 0, p.explain(p.tx, query, args)
+}
+
+// explain runs the statement in the transaction and records its plan.
+func (p *writingPlanner) explain(tx pgx.Tx, query string, args []any) error {
+	rows, err := tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	p.plans = append(p.plans, query+"\n"+strings.Join(lines, "\n"))
-	return 0, err
+	return err
+}
+
+// queryTwice runs the statement for its plan, undoes that, and runs it again for its rows.
+func (p *writingPlanner) queryTwice(query string, args []any, each func(scan func(dest ...any) error) error) (n int, err error) {
+	nested, err := p.tx.Begin(p.Context())
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(p.explain(nested, query, args), nested.Rollback(p.Context())); err != nil {
+		return 0, err
+	}
+	rows, err := p.tx.Query(p.Context(), query, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		n++
+		if err := each(rows.Scan); err != nil {
+			return n, err
+		}
+	}
+	return n, rows.Err()
 }
 
 // TestPurgesAreDrivenByAnIndex checks the plans of the purges twice: in a database without
@@ -85,7 +124,11 @@ func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 		t.Errorf("there are only %d plans", len(p.plans))
 	}
 	for _, plan := range p.plans {
-		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > limit {
+		most := float64(limit)
+		if strings.Contains(plan, "changes") { // a purge of events first gives numbers
+			most = store.NumbersAtOnce
+		}
+		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > most {
 			t.Error(plan)
 		}
 	}

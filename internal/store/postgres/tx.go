@@ -63,6 +63,9 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 // Announce fails, like Exec.
 func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
+// AnnounceChanges fails, like Exec.
+func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
+
 // update is a store.Querier that queues writes. It sends them together with the next
 // statement that has a result, or with the commit.
 type update struct {
@@ -90,6 +93,11 @@ func (u *update) Exec(query string, args ...any) {
 // commits.
 func (u *update) Announce(id rolecall.AnyID) {
 	u.Exec("select pg_notify($1, $2)", channel, id.String())
+}
+
+// AnnounceChanges queues a notification, like Announce.
+func (u *update) AnnounceChanges(tenant rolecall.TenantID) {
+	u.Exec("select pg_notify($1, $2)", changesChannel, tenant.String())
 }
 
 // Query sends the queued writes and the statement in one round trip. The first Query also

@@ -17,6 +17,10 @@ import (
 // objects.
 const channel = "rolecall"
 
+// changesChannel is the notification channel on which each process publishes the tenants whose
+// feeds have new changes. Older programs do not listen to it.
+const changesChannel = "rolecall_changes"
+
 const (
 	// pulseEvery is how often a watch sends a notification to itself. Notifications arrive
 	// in the order of the commits. So when this one arrives, the notifications of all
@@ -54,12 +58,13 @@ func (d *Database) listen(ctx context.Context, w store.Watcher) (err error) {
 	}()
 	began := time.Now()
 	l := &listening{conn: conn, own: channel + "_" + rolecall.NewID[any](rolecall.TimeOf(began)).String(), began: began, watcher: w}
-	for _, name := range []string{channel, l.own} {
+	for _, name := range []string{channel, changesChannel, l.own} {
 		if err := l.exec(ctx, "listen "+pgx.Identifier{name}.Sanitize()); err != nil {
 			return err
 		}
 	}
 	w.Invalidate(rolecall.AnyID{})
+	w.Changed(rolecall.TenantID{})
 	return l.run(ctx)
 }
 
@@ -128,6 +133,10 @@ func (l *listening) receive(ctx context.Context, limit time.Duration) error {
 	if err != nil {
 		id = rolecall.AnyID{} // from a program of another version, with another format
 	}
-	l.watcher.Invalidate(id)
+	if n.Channel == changesChannel {
+		l.watcher.Changed(rolecall.TenantID(id))
+	} else {
+		l.watcher.Invalidate(id)
+	}
 	return nil
 }

@@ -16,8 +16,12 @@ import (
 // told is a Watcher that sends the received ids and lags to channels.
 type told struct {
 	changed chan rolecall.AnyID
+	feeds   chan rolecall.TenantID
 	current chan time.Duration
 }
+
+// Changed sends the tenant to the channel.
+func (w told) Changed(tenant rolecall.TenantID) { w.feeds <- tenant }
 
 // Invalidate sends the id to the channel.
 func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
@@ -35,7 +39,7 @@ func (w told) CaughtUp(lag time.Duration) {
 func watch(t *testing.T, s *postgres.Database) (told, <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	w, ended := told{make(chan rolecall.AnyID, 100), make(chan time.Duration, 1)}, make(chan error, 1)
+	w, ended := told{make(chan rolecall.AnyID, 100), make(chan rolecall.TenantID, 100), make(chan time.Duration, 1)}, make(chan error, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -47,6 +51,9 @@ func watch(t *testing.T, s *postgres.Database) (told, <-chan error) {
 	})
 	if id := await(t, w.changed); !id.IsZero() {
 		t.Errorf("a watch began with a change of %v, not of everything", id)
+	}
+	if tenant := await(t, w.feeds); !tenant.IsZero() {
+		t.Errorf("a watch began with changes of %v, not of all tenants", tenant)
 	}
 	await(t, w.current)
 	return w, ended
@@ -91,11 +98,20 @@ func TestEveryWatchReceivesCommittedChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	announce(t, other, tenant, last)
+	if err := other.Update(t.Context(), tenant, func(q store.Querier) error {
+		q.AnnounceChanges(tenant)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for i, w := range watches {
 		for _, want := range []rolecall.AnyID{first, second, last} { // and not the id that was rolled back
 			if got := await(t, w.changed); got != want {
 				t.Errorf("watch %d is told of %v, want %v", i, got, want)
 			}
+		}
+		if got := await(t, w.feeds); got != tenant {
+			t.Errorf("watch %d is told of changes of %v, want %v", i, got, tenant)
 		}
 		<-w.current
 		if lag := await(t, w.current); lag < 0 || lag > 5*time.Second {
@@ -120,7 +136,7 @@ func TestAWatchEndsQuietlyWithItsContext(t *testing.T) {
 	s := open(t, pgtest.Migrated(t), postgres.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Watch(ctx, told{make(chan rolecall.AnyID, 1), make(chan time.Duration, 1)}); err != nil {
+	if err := s.Watch(ctx, told{make(chan rolecall.AnyID, 1), make(chan rolecall.TenantID, 1), make(chan time.Duration, 1)}); err != nil {
 		t.Error(err)
 	}
 }

@@ -252,6 +252,8 @@ func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
 func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
+func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
+
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	c, err := v.db.reader(v.ctx)
 	if err != nil {

@@ -28,6 +28,7 @@ func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 		case version != known:
 			known = version
 			w.Invalidate(rolecall.AnyID{})
+			w.Changed(rolecall.TenantID{})
 		}
 		w.CaughtUp(time.Since(began))
 		select {

@@ -13,8 +13,12 @@ import (
 // told is a Watcher that sends the received ids and lags to channels.
 type told struct {
 	changed chan rolecall.AnyID
+	feeds   chan rolecall.TenantID
 	current chan time.Duration
 }
+
+// Changed sends the tenant to the channel.
+func (w told) Changed(tenant rolecall.TenantID) { w.feeds <- tenant }
 
 // Invalidate sends the id to the channel.
 func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
@@ -39,7 +43,7 @@ func TestAWatchReceivesChangesOfOtherProcesses(t *testing.T) {
 	}
 	tenant := newTenant(t, stores[0])
 	ctx, cancel := context.WithCancel(t.Context())
-	w, ended := told{make(chan rolecall.AnyID, 1), make(chan time.Duration)}, make(chan error, 1)
+	w, ended := told{make(chan rolecall.AnyID, 1), make(chan rolecall.TenantID, 1), make(chan time.Duration)}, make(chan error, 1)
 	go func() { ended <- stores[0].Watch(ctx, w) }()
 	look := func() (changed bool) {
 		t.Helper()
@@ -52,6 +56,9 @@ func TestAWatchReceivesChangesOfOtherProcesses(t *testing.T) {
 		case id := <-w.changed:
 			if !id.IsZero() {
 				t.Errorf("told of a change of %v, want everything", id)
+			}
+			if tenant := <-w.feeds; !tenant.IsZero() {
+				t.Errorf("told of changes of %v, want all tenants", tenant)
 			}
 			return true
 		default:
@@ -95,7 +102,7 @@ func TestAWatchEndsWithItsStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, ended := told{make(chan rolecall.AnyID, 1), make(chan time.Duration)}, make(chan error, 1)
+	w, ended := told{make(chan rolecall.AnyID, 1), make(chan rolecall.TenantID, 1), make(chan time.Duration)}, make(chan error, 1)
 	go func() { ended <- s.Watch(t.Context(), w) }()
 	<-w.current
 	if err := s.Close(); err != nil {

@@ -285,6 +285,9 @@ func (u *update) try(query string, args ...any) {
 // Announce does nothing. Watch in other processes detects that the file has changed.
 func (u *update) Announce(rolecall.AnyID) {}
 
+// AnnounceChanges does nothing, like Announce.
+func (u *update) AnnounceChanges(rolecall.TenantID) {}
+
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {
 		u.wrote = u.wrote || !strings.HasPrefix(query, "select")

@@ -297,3 +297,202 @@ func eventIDs(events []rolecall.Event) []rolecall.EventID {
 	}
 	return ids
 }
+
+var changeCases = []testCase{
+	{"Events get the numbers 1, 2, 3 of their tenant, in the order of their transactions", func(f *fixture) {
+		other := f.in(f.newTenant("other"))
+		var ids, others []rolecall.EventID
+		for range 3 {
+			ids = append(ids, f.record(anEvent(f.newUser("Ada Lovelace").ID)))
+			others = append(others, other.record(anEvent(other.newUser("Grace Hopper").ID)))
+		}
+		same(f, f.feed(0), rolecall.Feed{First: 1})
+		same(f, f.number(), 3)
+		same(f, f.feed(2), rolecall.Feed{First: 1, Last: 3, At: ids[1]})
+		same(f, f.changes(rolecall.ChangeQuery{To: 3, Limit: 10}), numbered(1, ids...))
+		same(f, other.feed(0), rolecall.Feed{First: 1})
+		same(f, other.number(), 3)
+		same(f, other.changes(rolecall.ChangeQuery{To: 3, Limit: 10}), numbered(1, others...))
+		last := f.record(anEvent(f.newUser("Alan Turing").ID))
+		same(f, f.number(), 1)
+		same(f, f.changes(rolecall.ChangeQuery{After: 2, To: 4, Limit: 10}), numbered(3, ids[2], last))
+		same(f, f.feed(4), rolecall.Feed{First: 1, Last: 4, At: last})
+	}},
+	{"An event gets only one number, and none if its transaction failed", func(f *fixture) {
+		id := f.record(anEvent(f.newUser("Ada Lovelace").ID))
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
+			tx.InsertEvent(anEvent(aUser("Nobody").ID))
+			return errRefused
+		}), errRefused)
+		same(f, f.number(), 1)
+		same(f, f.number(), 0)
+		same(f, f.changes(rolecall.ChangeQuery{To: 10, Limit: 10}), numbered(1, id))
+	}},
+	{"An update tells which tenant has events to number, and which has new changes", func(f *fixture) {
+		var told []store.Effects
+		s := store.New(f.database, func(e store.Effects) { told = append(told, e) })
+		for _, fn := range []func(tx *store.Tx) error{
+			func(tx *store.Tx) error { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)); return nil },
+			func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err },
+			func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err },
+		} {
+			f.is(s.Update(f.Context(), f.tenant, fn), nil)
+		}
+		same(f, told, []store.Effects{{Tenant: f.tenant, Recorded: true}, {Tenant: f.tenant, Numbered: true}, {Tenant: f.tenant}})
+	}},
+	{"The oldest event without a number is known", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		unnumbered := func(tx *store.Tx) (rolecall.Time, error) { return tx.Unnumbered() }
+		_, err := tryRead(f, unnumbered)
+		f.is(err, rolecall.ErrNotFound)
+		f.record(anEventAt(u.ID, start+hour))
+		f.record(anEventAt(u.ID, start+2*hour))
+		same(f, read(f, unnumbered), start+hour)
+		f.beforeTheFeed(anEventAt(u.ID, start))
+		same(f, read(f, unnumbered), start)
+		f.number()
+		_, err = tryRead(f, unnumbered)
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"Events of older programs get numbers, after those from before the feed, and in the order of their transactions", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		first := f.older(anEventAt(u.ID, start+hour)) // its id is newer than that of the others
+		second := f.record(anEventAt(u.ID, start))
+		third := f.older(anEventAt(u.ID, start))
+		before, earlier := anEventAt(u.ID, start+2*hour), anEventAt(u.ID, start-hour)
+		f.beforeTheFeed(before, earlier)
+		same(f, f.number(), 5)
+		same(f, f.changes(rolecall.ChangeQuery{To: 10, Limit: 10}), numbered(1, earlier.ID, before.ID, first, second, third))
+		same(f, f.number(), 0)
+	}},
+	{"Many events get their numbers in batches", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		var ids []rolecall.EventID
+		var old []rolecall.Event
+		f.write(func(tx *store.Tx) {
+			for i := range 2*store.NumbersAtOnce + 1 {
+				e := anEventAt(u.ID, start+rolecall.Time(i)*second)
+				ids = append(ids, e.ID)
+				if i <= store.NumbersAtOnce {
+					old = append(old, e)
+				} else {
+					tx.InsertEvent(e)
+				}
+			}
+		})
+		f.beforeTheFeed(old...)
+		same(f, []int{f.number(), f.number(), f.number(), f.number()}, []int{store.NumbersAtOnce, store.NumbersAtOnce, 1, 0})
+		same(f, f.changes(rolecall.ChangeQuery{To: int64(len(ids)), Limit: len(ids)}), numbered(1, ids...))
+	}},
+	{"A page of changes is selected by range and type, and has whole events", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		u.Department = ptr("Sales")
+		f.write(func(tx *store.Tx) { tx.InsertUser(u) })
+		all := []rolecall.Event{anEvent(u.ID), anEvent(u.ID), anEvent(u.ID), anEvent(u.ID)}
+		for i := range all {
+			all[i].Values = &rolecall.EventValues{After: []byte(`{"name":"Ada"}`)}
+			if i%2 == 1 {
+				all[i].Type = rolecall.EventUserDeleted
+			}
+			f.record(all[i])
+			all[i].SubjectDepartment = u.Department
+		}
+		f.number()
+		get := func(q rolecall.ChangeQuery) []rolecall.Change {
+			return read(f, func(tx *store.Tx) ([]rolecall.Change, error) { return tx.Changes(q) })
+		}
+		change := func(number int64) rolecall.Change { return rolecall.Change{Number: number, Event: all[number-1]} }
+		same(f, get(rolecall.ChangeQuery{After: 1, To: 3, Limit: 10}), []rolecall.Change{change(2), change(3)})
+		same(f, get(rolecall.ChangeQuery{To: 4, Limit: 1}), []rolecall.Change{change(1)})
+		same(f, get(rolecall.ChangeQuery{To: 4, Type: rolecall.EventUserDeleted, Limit: 10}), []rolecall.Change{change(2), change(4)})
+		same(f, get(rolecall.ChangeQuery{After: 2, To: 3, Type: rolecall.EventUserDeleted, Limit: 10}), []rolecall.Change{})
+	}},
+	{"A purge deletes old events, and the feed begins after the last of their numbers", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		var ids []rolecall.EventID
+		for _, at := range []rolecall.Time{start, start + second, start + day, start + 2*second, start + 2*day} {
+			ids = append(ids, f.record(anEventAt(u.ID, at)))
+		}
+		same(f, f.purge(start, start+second, 10), 1)
+		same(f, f.feed(2), rolecall.Feed{First: 2, Last: 5, At: ids[1]})
+		same(f, f.changes(rolecall.ChangeQuery{To: 5, Limit: 10}), numbered(2, ids[1:]...))
+		same(f, f.purge(start, start+hour, 1), 1)
+		same(f, f.feed(3), rolecall.Feed{First: 3, Last: 5, At: ids[2]})
+		same(f, f.purge(start, start+hour, 10), 2) // the fourth, and the number of the third, which came before
+		same(f, f.feed(5), rolecall.Feed{First: 5, Last: 5, At: ids[4]})
+		same(f, len(f.events(rolecall.EventQuery{Limit: 10})), 2)
+		same(f, f.purge(start, start+hour, 10), 0)
+		same(f, f.purge(start, start+3*day, 10), 2)
+		same(f, f.feed(5), rolecall.Feed{First: 6, Last: 5})
+		next := f.record(anEventAt(u.ID, start+4*day))
+		same(f, f.number(), 1)
+		same(f, f.changes(rolecall.ChangeQuery{After: 5, To: 6, Limit: 10}), numbered(6, next))
+	}},
+	{"Numbers follow the causes of events while many write, number and read", followsManyWriters},
+}
+
+// record inserts the event in its own transaction, and returns its id.
+func (f *fixture) record(e rolecall.Event) rolecall.EventID {
+	f.Helper()
+	f.write(func(tx *store.Tx) { tx.InsertEvent(e) })
+	return e.ID
+}
+
+// older inserts the event as a program does that does not know the feed.
+func (f *fixture) older(e rolecall.Event) rolecall.EventID {
+	f.Helper()
+	f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {
+		q.Exec(`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_via, subject_type, subject_id, members, request_id, source, reason)
+			values ($1, $2, $3, $4, 'operator', 'command', 'user', $5, '[]', '', '', '')`, f.tenant, e.ID, string(e.Type), e.OccurredAt, e.Subject.ID)
+		return nil
+	}), nil)
+	return e.ID
+}
+
+// beforeTheFeed inserts the events as they are after the migration that created the feed.
+func (f *fixture) beforeTheFeed(events ...rolecall.Event) {
+	f.Helper()
+	f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {
+		for _, e := range events {
+			q.Exec(`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_via, subject_type, subject_id, members, request_id, source, reason, arrival)
+				values ($1, $2, $3, $4, 'operator', 'command', 'user', $5, '[]', '', '', '', null)`, f.tenant, e.ID, string(e.Type), e.OccurredAt, e.Subject.ID)
+			q.Exec("update events set arrival = 0 where tenant_id = $1 and id = $2", f.tenant, e.ID)
+		}
+		return nil
+	}), nil)
+}
+
+// number calls NumberEvents once.
+func (f *fixture) number() int {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (int, error) { return tx.NumberEvents() })
+}
+
+func (f *fixture) feed(at int64) rolecall.Feed {
+	f.Helper()
+	return read(f, func(tx *store.Tx) (rolecall.Feed, error) { return tx.Feed(at) })
+}
+
+// numberedEvent is the number and the id of a change.
+type numberedEvent struct {
+	number int64
+	id     rolecall.EventID
+}
+
+// numbered gives the ids consecutive numbers.
+func numbered(first int64, ids ...rolecall.EventID) []numberedEvent {
+	var all []numberedEvent
+	for i, id := range ids {
+		all = append(all, numberedEvent{first + int64(i), id})
+	}
+	return all
+}
+
+func (f *fixture) changes(q rolecall.ChangeQuery) []numberedEvent {
+	f.Helper()
+	var all []numberedEvent
+	for _, c := range read(f, func(tx *store.Tx) ([]rolecall.Change, error) { return tx.Changes(q) }) {
+		all = append(all, numberedEvent{c.Number, c.ID})
+	}
+	return all
+}

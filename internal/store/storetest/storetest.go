@@ -41,6 +41,7 @@ var suite = []struct {
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
 	{"lists of events", eventListCases},
+	{"changes", changeCases},
 	{"tenants", tenantCases},
 	{"summary", summaryCases},
 	{"operators", operatorCases},

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -246,6 +249,125 @@ func wholeUnderCancellation(f *fixture) {
 		}
 		if err == nil && !first {
 			f.Errorf("update %d was reported as committed and is not there", i)
+		}
+	}
+}
+
+// followsManyWriters has writers that change the same few users, two processes that number events, and
+// a follower. Each event has the version that its change gave the user. The follower must read each
+// event once, and the versions of each user in their order.
+func followsManyWriters(f *fixture) {
+	const writers, rounds = 6, 25
+	subjects := []rolecall.User{f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")}
+	var writing, numbering sync.WaitGroup
+	var written atomic.Int64
+	for w := range writers {
+		writing.Go(func() {
+			for round := range rounds {
+				if err := f.bump(subjects[(w+round)%len(subjects)].ID); err != nil {
+					f.Errorf("writer %d: %v", w, err)
+					return
+				}
+				written.Add(1)
+			}
+		})
+	}
+	done := make(chan struct{})
+	for range 2 {
+		numbering.Go(func() {
+			for ended := false; !ended; {
+				select {
+				case <-done:
+					ended = true // and once more
+				default:
+				}
+				if err := f.tryUpdate(func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err }); err != nil {
+					f.Errorf("numbering: %v", err)
+				}
+			}
+		})
+	}
+	followed := make(chan map[rolecall.AnyID][]int64, 1)
+	stop := make(chan struct{})
+	go func() { followed <- f.follow(stop) }()
+	writing.Wait()
+	close(done)
+	numbering.Wait()
+	close(stop)
+	versions := <-followed
+	total := 0
+	for id, seen := range versions {
+		total += len(seen)
+		for i, version := range seen {
+			if version != int64(i)+2 { // a new user has version 1
+				f.Errorf("user %v: the follower read the versions %v", id, seen)
+				break
+			}
+		}
+	}
+	if total != int(written.Load()) || total != writers*rounds {
+		f.Errorf("the follower read %d events; %d were written", total, written.Load())
+	}
+}
+
+// bump increases the version of the user, and records the new version in an event.
+func (f *fixture) bump(id rolecall.UserID) error {
+	return f.tryUpdate(func(tx *store.Tx) error {
+		if ok, err := tx.LockActiveUser(id); err != nil || !ok {
+			return errors.Join(err, errRefused)
+		}
+		u, err := tx.UserByID(id)
+		if err != nil {
+			return err
+		}
+		changed := u
+		changed.Version++
+		if ok, err := tx.UpdateUser(u, changed); err != nil || !ok {
+			return errors.Join(err, errRefused)
+		}
+		e := anEvent(id)
+		e.Reason = strconv.FormatInt(changed.Version, 10)
+		tx.InsertEvent(e)
+		return nil
+	})
+}
+
+// follow reads the feed until stop is closed, and then to its end. It returns the reasons of the
+// events as numbers, by subject. It fails the case if the numbers have a gap.
+func (f *fixture) follow(stop <-chan struct{}) map[rolecall.AnyID][]int64 {
+	seen := map[rolecall.AnyID][]int64{}
+	for after, last := int64(0), false; ; {
+		ended := last
+		select {
+		case <-stop:
+			last = true
+		default:
+		}
+		state, err := tryRead(f, func(tx *store.Tx) (rolecall.Feed, error) { return tx.Feed(after) })
+		if err != nil {
+			f.Errorf("follower: %v", err)
+			return seen
+		}
+		page, err := tryRead(f, func(tx *store.Tx) ([]rolecall.Change, error) {
+			return tx.Changes(rolecall.ChangeQuery{After: after, To: state.Last, Limit: 7})
+		})
+		if err != nil {
+			f.Errorf("follower: %v", err)
+			return seen
+		}
+		for _, c := range page {
+			if after++; c.Number != after {
+				f.Errorf("number %d follows %d", c.Number, after-1)
+				return seen
+			}
+			version, err := strconv.ParseInt(c.Reason, 10, 64)
+			if err != nil {
+				f.Error(err)
+			}
+			seen[c.Subject.ID] = append(seen[c.Subject.ID], version)
+		}
+		if ended && len(page) == 0 {
+			return seen
 		}
 	}
 }

@@ -1,0 +1,96 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+)
+
+// followed is what a client has read of the change feed of a tenant.
+type followed struct {
+	cursor string
+	items  []followedChange
+}
+
+type followedChange struct {
+	ID, Subject string
+	Data        struct{ Before, After map[string]any }
+}
+
+// follow reads the next changes. After a request without a response, it continues at the same cursor.
+func (tn *tenant) follow(*rand.Rand) {
+	if !tn.followOnce("&wait=1") {
+		tn.load.pause()
+	}
+}
+
+// followOnce reads the next changes, and reports whether it got a response.
+func (tn *tenant) followOnce(wait string) bool {
+	path := "GET /changes?limit=100" + wait
+	if tn.feed.cursor != "" {
+		path += "&after=" + url.QueryEscape(tn.feed.cursor)
+	}
+	of := tn.owner.send(path, "")
+	switch {
+	case !of.known || of.status == 0:
+		return false
+	case of.status != http.StatusOK:
+		tn.load.t.Errorf("%s: the changes answered %d: %s", tn.name, of.status, of.body)
+		return false
+	}
+	var page struct {
+		Items      []followedChange
+		NextCursor string
+	}
+	of.decode(&page)
+	tn.feed.items = append(tn.feed.items, page.Items...)
+	tn.feed.cursor = page.NextCursor
+	return true
+}
+
+// checkFeed reads the rest of the changes, and compares them with the list of events. Each event
+// must have been read once. The events about a user must be in the order of their causes: each value
+// before a change is the value after the last one.
+func (tn *tenant) checkFeed() {
+	l := tn.load
+	for before := -1; before != len(tn.feed.items); {
+		before = len(tn.feed.items)
+		if !tn.followOnce("") {
+			l.t.Fatalf("%s: no changes after all faults", tn.name)
+		}
+	}
+	read := map[string]int{}
+	values := map[string]any{}
+	for _, c := range tn.feed.items {
+		read[c.ID]++
+		for _, member := range []string{"name", "department"} {
+			key := c.Subject + " " + member
+			before, had := c.Data.Before[member]
+			if last, known := values[key]; had && known && before != last {
+				l.t.Errorf("%s: in the changes, %s is changed from %v, and was %v", tn.name, key, before, last)
+			}
+			if after, has := c.Data.After[member]; has {
+				values[key] = after
+			}
+		}
+	}
+	listed := 0
+	tn.readAll("/events?limit=200", func(page result) {
+		var list struct{ Items []struct{ ID string } }
+		page.decode(&list)
+		for _, e := range list.Items {
+			listed++
+			switch n := read[e.ID]; {
+			case n == 0:
+				l.lost++
+				l.t.Errorf("%s: the event %s is not in the changes", tn.name, e.ID)
+			case n > 1:
+				l.doubled++
+				l.t.Errorf("%s: the event %s is in the changes %d times", tn.name, e.ID, n)
+			}
+		}
+	})
+	if listed != len(read) {
+		l.t.Errorf("%s: the changes have %d events, and the list has %d", tn.name, len(read), listed)
+	}
+}

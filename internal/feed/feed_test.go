@@ -1,0 +1,222 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/sqlitetest"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+const start rolecall.Time = 1_800_000_000_000_000
+
+// broken is a database whose transactions fail while down is true.
+type broken struct {
+	store.Database
+	down atomic.Bool
+}
+
+var errDown = errors.New("the database is down")
+
+// Update fails while the database is down.
+func (b *broken) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+	if b.down.Load() {
+		return errDown
+	}
+	return b.Database.Update(ctx, tenant, fn)
+}
+
+// fixture is a feed on a SQLite file.
+type fixture struct {
+	*testing.T
+	db     *broken
+	store  *store.Store
+	feed   *Feed
+	clock  atomic.Int64
+	tenant rolecall.TenantID
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlitetest.Migrated(t), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := &fixture{T: t, db: &broken{Database: db}, tenant: rolecall.NewID[rolecall.Tenant](start)}
+	f.clock.Store(int64(start))
+	f.store = store.New(f.db, func(e store.Effects) {
+		if e.Recorded {
+			f.feed.Recorded(e.Tenant)
+		}
+		if e.Numbered {
+			f.feed.Changed(e.Tenant)
+		}
+	})
+	f.feed = New(f.store, func() rolecall.Time { return rolecall.Time(f.clock.Load()) }, slog.New(slog.DiscardHandler))
+	return f
+}
+
+// record inserts events of the type, and returns their ids.
+func (f *fixture) record(kind rolecall.EventType, n int) (ids []rolecall.EventID) {
+	f.Helper()
+	if err := f.store.Update(f.Context(), f.tenant, func(tx *store.Tx) error {
+		for range n {
+			e := rolecall.Event{
+				ID: rolecall.NewID[rolecall.Event](start), Type: kind, OccurredAt: start, Members: []string{},
+				Actor: rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}, Subject: rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.NewID[any](start)},
+			}
+			tx.InsertEvent(e)
+			ids = append(ids, e.ID)
+		}
+		return nil
+	}); err != nil {
+		f.Fatal(err)
+	}
+	return ids
+}
+
+func (f *fixture) read(q Query) (Page, []rolecall.EventID) {
+	f.Helper()
+	page, err := f.feed.Read(f.Context(), f.tenant, q)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var ids []rolecall.EventID
+	for _, c := range page.Changes {
+		ids = append(ids, c.ID)
+	}
+	return page, ids
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestWaitingReadersAreWokenWhenEventsHaveNumbers(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.feed.Run(ctx)
+	}()
+	changed, stop := f.feed.Wait(f.tenant)
+	other, stopOther := f.feed.Wait(rolecall.NewID[rolecall.Tenant](start))
+	defer stopOther()
+	ids := f.record(rolecall.EventRoleCreated, 1)
+	<-changed
+	stop()
+	if _, got := f.read(Query{Limit: 10}); !slices.Equal(got, ids) {
+		t.Errorf("read %v, want %v", got, ids)
+	}
+	if isClosed(other) {
+		t.Error("a reader of another tenant was woken")
+	}
+	f.feed.Changed(rolecall.TenantID{})
+	<-other
+	cancel()
+	<-done
+	f.feed.mu.Lock()
+	defer f.feed.mu.Unlock()
+	if len(f.feed.waiting) != 0 || len(f.feed.due) != 0 || len(f.feed.order) != 0 {
+		t.Errorf("left are %v %v %v", f.feed.waiting, f.feed.due, f.feed.order)
+	}
+}
+
+func TestAWaitThatEndsLeavesNothing(t *testing.T) {
+	f := newFixture(t)
+	_, stop := f.feed.Wait(f.tenant)
+	changed, stopAnother := f.feed.Wait(f.tenant)
+	stop()
+	f.feed.Changed(f.tenant)
+	if !isClosed(changed) {
+		t.Error("the end of a wait ends another one")
+	}
+	again, stopAgain := f.feed.Wait(f.tenant)
+	stopAnother()
+	if f.feed.Changed(f.tenant); !isClosed(again) {
+		t.Error("the end of a wait that was woken ends a later one")
+	}
+	stopAgain()
+	if len(f.feed.waiting) != 0 {
+		t.Errorf("left are %v", f.feed.waiting)
+	}
+}
+
+func TestTheLagIsTheAgeOfTheOldestEventWithoutANumber(t *testing.T) {
+	f := newFixture(t)
+	lag := func(want time.Duration) {
+		t.Helper()
+		if got := f.feed.Lag(); got != want {
+			t.Errorf("the lag is %v, want %v", got, want)
+		}
+	}
+	lag(0)
+	f.record(rolecall.EventRoleCreated, 1)
+	f.clock.Add(int64(3 * time.Second / time.Microsecond))
+	f.record(rolecall.EventRoleCreated, 1)
+	lag(3 * time.Second)
+	f.db.down.Store(true)
+	if err := f.feed.round(t.Context()); !errors.Is(err, errDown) {
+		t.Errorf("the round ended with %v", err)
+	}
+	f.clock.Add(int64(time.Second / time.Microsecond))
+	lag(4 * time.Second)
+	f.db.down.Store(false)
+	if err := f.feed.round(t.Context()); err != nil {
+		t.Error(err)
+	}
+	lag(0)
+	if page, ids := f.read(Query{Limit: 10}); len(ids) != 2 || !page.UpToDate {
+		t.Errorf("read %v", ids)
+	}
+	f.record(rolecall.EventRoleCreated, 1)
+	f.clock.Add(int64(-time.Hour / time.Microsecond))
+	lag(0)
+}
+
+func TestPagesOfAType(t *testing.T) {
+	f := newFixture(t)
+	rare := f.record(rolecall.EventRoleDeleted, 1)
+	for range 11 { // more than one page scans
+		f.record(rolecall.EventRoleCreated, store.NumbersAtOnce)
+	}
+	rare = append(rare, f.record(rolecall.EventRoleDeleted, 2)...)
+	if page, _ := f.read(Query{Limit: 10}); page.UpToDate {
+		t.Error("a page is up to date although only a part of the events have numbers")
+	}
+	if err := f.feed.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []rolecall.EventID
+	q := Query{Type: rolecall.EventRoleDeleted, Limit: 2}
+	pages := 0
+	for upToDate := false; !upToDate; pages++ {
+		page, ids := f.read(q)
+		got, q.After, upToDate = append(got, ids...), &page.Next, page.UpToDate
+	}
+	if !slices.Equal(got, rare) || pages != 2 {
+		t.Errorf("read %v in %d pages, want %v", got, pages, rare)
+	}
+	end, err := f.feed.End(t.Context(), f.tenant)
+	if err != nil || end.Next != *q.After || !end.UpToDate {
+		t.Errorf("the end is %+v, not %+v (%v)", end.Next, *q.After, err)
+	}
+}
