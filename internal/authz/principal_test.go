@@ -294,3 +294,44 @@ func TestTheSizeOfAPrincipalGrowsWithItsRoles(t *testing.T) {
 		t.Errorf("the sizes are %d, %d and %d", none, one, many)
 	}
 }
+
+func TestValueRightsDifferIfOtherValuesCanBeRead(t *testing.T) {
+	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](aMoment)}
+	user, other := rolecall.NewID[rolecall.User](aMoment), rolecall.NewID[rolecall.User](aMoment)
+	rights := func(id rolecall.UserID, reach rolecall.Reach, texts ...string) string {
+		role := rolecall.Role{Permissions: permissions(texts...)}
+		assignments := []rolecall.Assignment{{Role: role, Reach: reach, ExpiresAt: rolecall.Never}}
+		return string(authz.ValueRights(authz.NewPrincipal(tenant, rolecall.User{ID: id}, rolecall.Session{}, assignments, aMoment)))
+	}
+	everywhere := rolecall.Everywhere()
+	base := rights(user, everywhere, "changes:read", "users.name:read")
+	for name, same := range map[string]string{
+		"a permission that shows no values": rights(user, everywhere, "changes:read", "users.name:read", "users:delete", "shop/a:b"),
+		"another way to read the same":      rights(user, everywhere, "changes:read", "*.name:read"),
+	} {
+		if same != base {
+			t.Errorf("%s changes the rights", name)
+		}
+	}
+	seen := map[string]string{"the base": base}
+	for name, different := range map[string]string{
+		"another member":        rights(user, everywhere, "changes:read", "users.email:read"),
+		"one more member":       rights(user, everywhere, "changes:read", "users.name:read", "users.email:read"),
+		"only some departments": rights(user, rolecall.Within("Sales"), "users.name:read"),
+		"another department":    rights(user, rolecall.Within("Support"), "users.name:read"),
+		"two departments":       rights(user, rolecall.Within("Sales", "Support"), "users.name:read"),
+		"assignments":           rights(user, everywhere, "users.name:read", "roles:read"),
+		"tokens":                rights(user, everywhere, "users.name:read", "sessions:read"),
+		"service accounts":      rights(user, everywhere, "users.name:read", "service-accounts:read"),
+		"the tenant":            rights(user, everywhere, "users.name:read", "tenant:read"),
+		"deleted users":         rights(user, everywhere, "users.name:read", "users:restore"),
+		"another user":          rights(other, everywhere, "users.name:read"),
+	} {
+		for known, rights := range seen {
+			if rights == different {
+				t.Errorf("%s: the same as %s", name, known)
+			}
+		}
+		seen[name] = different
+	}
+}

@@ -184,6 +184,12 @@ func TestTheLagIsTheAgeOfTheOldestEventWithoutANumber(t *testing.T) {
 		t.Error(err)
 	}
 	lag(0)
+	if err := f.store.View(t.Context(), f.tenant, func(tx *store.Tx) error {
+		_, err := tx.Unnumbered()
+		return err
+	}); !errors.Is(err, rolecall.ErrNotFound) {
+		t.Errorf("after the round that succeeds, events have no number: %v", err)
+	}
 	if page, ids := f.read(Query{Limit: 10}); len(ids) != 2 || !page.UpToDate {
 		t.Errorf("read %v", ids)
 	}

@@ -70,3 +70,24 @@ func TestTheEndOfARequestStopsItsTimer(t *testing.T) {
 		}
 	})
 }
+
+func TestARenewedDeadlineStartsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadline{Context: t.Context(), at: time.Now().Add(time.Second)}
+		before := d.Done()
+		time.Sleep(2 * time.Second)
+		if err := d.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after the deadline: %v", err)
+		}
+		d.renew(time.Now().Add(time.Second))
+		<-before
+		if err := d.Err(); err != nil {
+			t.Errorf("after the renewal: %v", err)
+		}
+		began := time.Now()
+		<-d.Done()
+		if took := time.Since(began); took != time.Second || !errors.Is(d.Err(), context.DeadlineExceeded) {
+			t.Errorf("it ended after %v: %v", took, d.Err())
+		}
+	})
+}
