@@ -51,7 +51,24 @@ func (c *console) showHome(v *pageContext) (err error) {
 	}
 	return c.show(v, msg(homeSection), homeSection, func(f frame) templ.Component {
 		home.frame = f
+		if home.recent != nil {
+			home.recent.events = oncePerJob(f, home.recent.events)
+		}
 		return homePage(home)
+	})
+}
+
+// oncePerJob returns the events without those that a job made, except the newest event of each job.
+func oncePerJob(f frame, events []rolecall.Event) []rolecall.Event {
+	seen := map[rolecall.JobID]bool{}
+	return slices.DeleteFunc(events, func(e rolecall.Event) bool {
+		job := f.jobOf(&e)
+		if job == nil {
+			return false
+		}
+		repeated := seen[job.ID]
+		seen[job.ID] = true
+		return repeated
 	})
 }
 
