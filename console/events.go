@@ -432,7 +432,11 @@ func (c *console) historyOf(v *pageContext, subject rolecall.AnyID, kind rolecal
 	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
 		return nil, nil
 	}
-	recent, err := c.directory.Events(v.ctx, v.call, directory.EventListing{Subject: subject, Type: string(kind), Limit: recentEvents})
+	limit := recentEvents
+	if subject == (rolecall.AnyID{}) && kind == "" {
+		limit *= 5 // Home shows one event of each job
+	}
+	recent, err := c.directory.Events(v.ctx, v.call, directory.EventListing{Subject: subject, Type: string(kind), Limit: limit})
 	if err != nil {
 		return nil, err
 	}

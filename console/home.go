@@ -52,7 +52,8 @@ func (c *console) showHome(v *pageContext) (err error) {
 	return c.show(v, msg(homeSection), homeSection, func(f frame) templ.Component {
 		home.frame = f
 		if home.recent != nil {
-			home.recent.events = oncePerJob(f, home.recent.events)
+			once := oncePerJob(f, home.recent.events)
+			home.recent.events = once[:min(len(once), recentEvents)]
 		}
 		return homePage(home)
 	})
