@@ -17,7 +17,7 @@ import (
 const (
 	// pause is the time between two rounds of numbering. The events of this time get their numbers
 	// in one transaction per tenant.
-	pause = 10 * time.Millisecond
+	pause = 25 * time.Millisecond
 
 	// retryPause is the time until the next round after an error.
 	retryPause = time.Second
