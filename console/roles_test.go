@@ -216,3 +216,11 @@ func TestASetOfThousandsIsComparedAtOnce(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+func TestEveryGroupOfPermissionsHasATitle(t *testing.T) {
+	for _, g := range permissionGroups {
+		if g.title == "" || msg(g.title) == "" {
+			t.Errorf("the group of %v has no title", g.permissions)
+		}
+	}
+}
