@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, checkShifts, checkWidth, scenario, signIn, world } from "./harness.js";
 
 /**
  * draw returns an image of the size in the format, such as image/png. With noise, each pixel has
@@ -126,12 +126,7 @@ scenario("the sign-in page with the largest logo loads less than 100 kB without 
     protocol.on("Network.loadingFinished", (e) => (bytes += e.encodedDataLength));
     await cold.goto("/console/demo/sign-in", { waitUntil: "networkidle" });
     assert.ok(bytes > image.length && bytes < 100_000, `${bytes} bytes`);
-    const shifts = await cold.evaluate(() => new Promise((resolve) => {
-      let sum = 0;
-      new PerformanceObserver((list) => { for (const e of list.getEntries()) sum += e.value; }).observe({ type: "layout-shift", buffered: true });
-      setTimeout(() => resolve(sum), 200);
-    }));
-    assert.ok(shifts < 0.001, `shifts by ${shifts}`);
+    await checkShifts(cold);
   } finally {
     await context.close();
     await remove(page);

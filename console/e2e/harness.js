@@ -277,6 +277,16 @@ export async function checkAccess(page, rules = accessRules) {
   assert.deepEqual(found, []);
 }
 
+/** checkShifts fails if the page moved its content while it loaded. */
+export async function checkShifts(page) {
+  const shifts = await page.evaluate(() => new Promise((resolve) => {
+    let sum = 0;
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) sum += e.value; }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => resolve(sum), 200);
+  }));
+  assert.ok(shifts < 0.001, `shifts by ${shifts}`);
+}
+
 /** checkWidth fails if the page can be scrolled sideways. */
 export async function checkWidth(page) {
   const [content, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
-import { call, checkAccess, checkWidth, colorRules, results, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, checkShifts, checkWidth, colorRules, results, scenario, signIn, world } from "./harness.js";
 
 /** The pages to check. If you add a page to the console, add its address here. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
@@ -84,12 +84,7 @@ for (const path of ["/sign-in", "/users"]) {
       assert.ok(bytes > 10_000 && bytes < 100_000, `${bytes} bytes`);
       const later = asked.filter((e) => e.initiator.type === "script").map((e) => e.request.headers["HX-Target"]);
       assert.deepEqual(later, path === "/users" ? ["count"] : []); // only the count is a separate request; the page itself shows everything else
-      const shifts = await cold.evaluate(() => new Promise((resolve) => {
-        let sum = 0;
-        new PerformanceObserver((list) => { for (const e of list.getEntries()) sum += e.value; }).observe({ type: "layout-shift", buffered: true });
-        setTimeout(() => resolve(sum), 200);
-      }));
-      assert.ok(shifts < 0.001, `shifts by ${shifts}`);
+      await checkShifts(cold);
     } finally {
       await context.close();
     }

@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -138,36 +134,7 @@ type copier struct {
 // copyOf builds and starts copierProgram with the token.
 func (w *world) copyOf(t *testing.T, token string) *copier {
 	t.Helper()
-	guide, err := os.ReadFile("../../docs/guides/changes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindSubmatch(guide)
-	if block == nil {
-		t.Fatal("the guide has no code")
-	}
-	folder := t.TempDir()
-	source, binary := filepath.Join(folder, "copier.go"), filepath.Join(folder, "copier")
-	if err := os.WriteFile(source, fmt.Appendf(nil, copierProgram, block[1]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if output, err := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-exec", "cp", source, binary).CombinedOutput(); err != nil { // as in follow
-		t.Fatalf("%v: %s", err, output)
-	}
-	command := exec.CommandContext(t.Context(), binary)
-	command.Env = append(os.Environ(), "FOLLOWED=http://"+w.program.Address, "FOLLOWER_TENANT="+w.name, "FOLLOWER_TOKEN="+token)
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	command, input, output := w.startGuide(t, "changes", copierProgram, strings.NewReplacer(), token)
 	c := &copier{end: input, ready: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)

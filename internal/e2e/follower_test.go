@@ -89,43 +89,11 @@ type follower struct {
 // expression replaces the overlap of the guide.
 func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	t.Helper()
-	guide, err := os.ReadFile("../../docs/guides/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindSubmatch(guide)
-	if block == nil {
-		t.Fatal("the guide has no code")
-	}
-	code := string(block[1])
+	code := strings.NewReplacer()
 	if overlap != "" {
-		code = strings.Replace(code, "const overlap = time.Minute\n", "const overlap = "+overlap+"\n", 1)
+		code = strings.NewReplacer("const overlap = time.Minute\n", "const overlap = "+overlap+"\n")
 	}
-	folder := t.TempDir()
-	source, binary := filepath.Join(folder, "follower.go"), filepath.Join(folder, "follower")
-	if err := os.WriteFile(source, fmt.Appendf(nil, followerProgram, code), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	// Unlike go build, go run caches linked programs. With -trimpath, the cached program is
-	// also used if the source file has another path. -exec cp copies the program instead of
-	// running it.
-	if output, err := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-exec", "cp", source, binary).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	command := exec.CommandContext(t.Context(), binary)
-	command.Env = append(os.Environ(), "FOLLOWED=http://"+w.program.Address, "FOLLOWER_TENANT="+w.name, "FOLLOWER_TOKEN="+token)
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	command, input, output := w.startGuide(t, "events", followerProgram, code, token)
 	f := &follower{end: input, done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
@@ -141,6 +109,45 @@ func (w *world) follow(t *testing.T, overlap, token string) *follower {
 		}
 	}()
 	return f
+}
+
+// startGuide builds a program and starts it with the token. The program contains the first Go code of
+// the guide, after the replacements. The caller must close input, read output to its end, and wait for the
+// command.
+func (w *world) startGuide(t *testing.T, guide, program string, replacements *strings.Replacer, token string) (command *exec.Cmd, input io.WriteCloser, output io.Reader) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/guides/" + guide + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("the guide has no code")
+	}
+	folder := t.TempDir()
+	source, binary := filepath.Join(folder, guide+".go"), filepath.Join(folder, guide)
+	if err := os.WriteFile(source, fmt.Appendf(nil, program, replacements.Replace(string(block[1]))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Unlike go build, go run caches linked programs. With -trimpath, the cached program is
+	// also used if the source file has another path. -exec cp copies the program instead of
+	// running it.
+	if output, err := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-exec", "cp", source, binary).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	command = exec.CommandContext(t.Context(), binary)
+	command.Env = append(os.Environ(), "FOLLOWED=http://"+w.program.Address, "FOLLOWER_TENANT="+w.name, "FOLLOWER_TOKEN="+token)
+	command.Stderr = os.Stderr
+	if input, err = command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if output, err = command.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return command, input, output
 }
 
 // finish lets the follower poll once more and waits until it ends. It returns how many times
