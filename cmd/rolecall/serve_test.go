@@ -71,6 +71,19 @@ func writeKeys(t *testing.T, folder string, fills ...byte) []string {
 	return []string{"--secret-key-file", "keys"}
 }
 
+func TestANewDatabaseIsReported(t *testing.T) {
+	folder := t.TempDir()
+	for _, want := range []bool{true, false} {
+		s := startServer(t, folder)
+		if created := slices.ContainsFunc(s.before, func(l logLine) bool { return l.Message == "created a new database" }); created != want {
+			t.Errorf("reported a new database: %v, want %v", created, want)
+		}
+		if err := s.stop(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
 	folder := t.TempDir()
 	var passwords []string

@@ -154,7 +154,7 @@ func testChangesBadInput(t *testing.T, w *world) {
 	const notCursor = "parameter:after cursor"
 	play(t, []scenario{
 		bad("an empty cursor", "GET /changes?after=", 400, notCursor),
-		bad("a cursor that is none", since("x"), 400, notCursor),
+		bad("not a cursor", since("x"), 400, notCursor),
 		bad("a changed cursor", since(cursor[:len(cursor)-2]+"AA"), 400, notCursor),
 		bad("a cursor of another tenant", since(elsewhere), 400, notCursor),
 		bad("a cursor of another type", since(cursor, "type=user.created"), 400, notCursor),

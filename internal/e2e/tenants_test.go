@@ -115,7 +115,7 @@ func testEqualAnswers(t *testing.T, p *program) {
 func testLifeOfTenant(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	await := func(c *caller, status int) *answer { return awaitStatus(t, c, "GET /auths/session", status) }
-	p.run(t, "", "tenant", "suspend", w.name)
+	p.run(t, "", "tenant", "suspend", w.name, "--reason", "unpaid")
 	await(w.owner, 403).refused(t, 403, "tenant-suspended")
 	play(t, []scenario{
 		{name: "suspended: right credentials", as: w.anonymous(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 403, code: "tenant-suspended"},
@@ -127,6 +127,9 @@ func testLifeOfTenant(t *testing.T, p *program) {
 	})
 	p.run(t, "", "tenant", "resume", w.name)
 	await(w.owner, 200)
+	if reason := w.owner.do(t, "GET /events?type=tenant.suspended", "").text("/items/0/reason"); reason != "unpaid" {
+		t.Errorf("the reason of the suspension is %q", reason)
+	}
 
 	p.run(t, "another "+password, "user", "set-password", "--tenant", w.name, "--email", address("owner"), "--password-stdin")
 	await(w.owner, 401)

@@ -30,6 +30,22 @@ func TestRequestIDIsTakenFromTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
+// A proxy that is missing in --trusted-proxies is reported once, because all its clients count as one.
+func TestXForwardedForOfAnUntrustedPeerIsReportedOnce(t *testing.T) {
+	open, behind := newTestServer(t), newTestServerWith(t, web.Options{TrustedProxies: prefixes("127.0.0.0/8")})
+	for _, s := range []*testServer{open, behind} {
+		s.request("GET", "/users", "")
+		before := strings.Count(s.log.String(), "trusted-proxies")
+		for range 3 {
+			s.request("GET", "/users", "", "X-Forwarded-For", "192.0.2.1")
+		}
+		want := map[*testServer]int{open: 1}[s]
+		if after := strings.Count(s.log.String(), "trusted-proxies"); before != 0 || after != want {
+			t.Errorf("reported %d times before and %d times after, want 0 and %d", before, after, want)
+		}
+	}
+}
+
 // A client cannot use a forged header to move its failed sign-ins to another source address.
 func TestForgedSourceDoesNotMoveTheLimit(t *testing.T) {
 	for _, test := range []struct {

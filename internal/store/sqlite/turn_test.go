@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package sqlite
 
 import (
@@ -13,9 +15,6 @@ import (
 // TestAnotherProcessCanWriteDuringContinuousWrites writes without a pause through one open
 // file, as a busy server does, and writes through a second one, as a command does.
 func TestAnotherProcessCanWriteDuringContinuousWrites(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("processes do not take turns on Windows")
-	}
 	server := openNew(t)
 	tenant := newTenant(t, server)
 	command := open(t, server.path, Options{})
