@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"internal/passkey/passkeytest": {},
 	"internal/mail":                {"."},
 	"internal/mail/mailtest":       {},
+	"internal/outbound":            {},
 	"internal/outbox":              {".", "internal/secret", "internal/store"},
 	"internal/pgtest":              {".", "internal/store/postgres"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
@@ -75,9 +76,10 @@ var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
 	"crypto/sha256":                     {"internal/secret", "internal/passkey/passkeytest", "bench/peers"},
-	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest"},
+	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/outbound"},
+	"crypto/x509":                       {"internal/outbound"},
 	"golang.org/x/crypto/":              {"internal/argon2", "internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/outbound", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
