@@ -176,11 +176,3 @@ func (a *action) class() string {
 	}
 	return "menu-item"
 }
-
-// button returns the CSS classes of the action as a button.
-func (a *action) button() string {
-	if a.destructive {
-		return "button grave"
-	}
-	return "button"
-}

@@ -143,6 +143,25 @@ func TestEventsNameTheJobThatMadeTheChange(t *testing.T) {
 	shows("?type=job.canceled", true, `You stopped the job <a href="`+canceled+`">Suspend users</a>`)
 }
 
+func TestTheListOfEventsShowsManyChangesOfAJobInOneLine(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for _, email := range []string{"a@example.com", "b@example.com", "c@example.com"} {
+		f.place(email, "Sales")
+	}
+	a := f.send(http.MethodPost, suspendAll, cookie, url.Values{"return": {"/users?department=Sales"}, "idempotency-key": {"key"}})
+	job, _, _ := strings.Cut(a.Header.Get("Location"), "?")
+	f.runJob()
+	page := strings.Join(strings.Fields(f.get("/console/acme/events", cookie).body), " ")
+	line, shown := `3 changes of the job <a href="`+job+`">Suspend users</a>`, "User suspended</span>"
+	if strings.Count(page, line) != 1 || strings.Count(page, "event-run") != 1 || strings.Count(page, shown) != 3 {
+		t.Errorf("the page must have %q once, with three events below it: %s", line, page)
+	}
+	if page := f.get("/console/acme/events?limit=2&type=user.suspended", cookie).body; strings.Contains(page, "event-run") {
+		t.Errorf("two changes are in one line: %s", page)
+	}
+}
+
 func TestTheCallerIsNotCountedAmongTheUsersOfAJob(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)

@@ -65,21 +65,46 @@ func atStart(text string, begins bool) string {
 
 // eventDay has the events of one day.
 type eventDay struct {
-	title  string
+	title string
+	runs  []eventRun
+}
+
+// eventRun has events that follow each other in a list. If job is not nil, the events are changes of
+// this job. Otherwise, there is one event.
+type eventRun struct {
+	job    *rolecall.Job
 	events []rolecall.Event
 }
 
-// byDay splits the events of a page, which are sorted by time, into days.
+// minRun is the number of changes of a job from which a list shows them in one line.
+const minRun = 3
+
+// byDay splits the events of a page, which are sorted by time, into days, and each day into runs.
 func (f frame) byDay(events []rolecall.Event) (days []eventDay) {
-	for i := range events {
-		title := f.dayOf(events[i].OccurredAt)
+	for len(events) > 0 {
+		title := f.dayOf(events[0].OccurredAt)
 		if len(days) == 0 || days[len(days)-1].title != title {
 			days = append(days, eventDay{title: title})
 		}
+		run := eventRun{events: events[:1]}
+		if n := f.changesOfJob(events, title); n >= minRun {
+			run = eventRun{job: f.jobOf(&events[0]), events: events[:n]}
+		}
 		last := &days[len(days)-1]
-		last.events = append(last.events, events[i])
+		last.runs = append(last.runs, run)
+		events = events[len(run.events):]
 	}
 	return days
+}
+
+// changesOfJob returns the number of events at the start of the list that are changes of the same job on
+// the day with the title.
+func (f frame) changesOfJob(events []rolecall.Event, title string) (n int) {
+	job := f.jobOf(&events[0])
+	for job != nil && n < len(events) && !isAboutJob(&events[n]) && f.jobOf(&events[n]) == job && f.dayOf(events[n].OccurredAt) == title {
+		n++
+	}
+	return n
 }
 
 // dayOf returns the words for today or yesterday, or the date of other days.

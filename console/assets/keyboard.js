@@ -6,7 +6,7 @@ const words = JSON.parse(document.body.dataset.messages);
 let prefix = ""; // "g" while a shortcut such as "g u" is typed
 
 function rows() {
-  return [...document.querySelectorAll("[data-rows] [data-row]")];
+  return [...document.querySelectorAll("[data-rows] [data-row]")].filter((row) => row.checkVisibility());
 }
 
 function step(by) {
