@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -24,11 +25,6 @@ const (
 	claimTime = 30 * time.Second
 	mailLimit = 25 * time.Second
 
-	// The first and the longest delay before a failed mail is sent again. The delay doubles with
-	// each attempt.
-	mailRetryFirst = 30 * time.Second
-	mailRetryLast  = time.Hour
-
 	// mailCount is the number at which Waiting stops counting.
 	mailCount = 10_000
 
@@ -38,6 +34,9 @@ const (
 	// lastLimit is the time limit for mails in progress after the context of Run ends.
 	lastLimit = 5 * time.Second
 )
+
+// mailBackoff is the delay before a failed mail is sent again.
+var mailBackoff = queue.Backoff{First: 30 * time.Second, Last: time.Hour}
 
 // Mailer hands mails to a mail server.
 type Mailer interface {
@@ -71,7 +70,8 @@ type Outbox struct {
 	mailer Mailer
 	divert func(rolecall.Mail)
 
-	wake    chan struct{} // signals new mail to Run
+	check   CheckLink
+	sender  *queue.Worker[rolecall.OutboxMail]
 	sent    atomic.Int64
 	failed  atomic.Int64
 	dropped atomic.Int64
@@ -81,20 +81,18 @@ type Outbox struct {
 
 // New returns an outbox.
 func New(o Options) *Outbox {
-	return &Outbox{
-		store: o.Store, keys: o.Keys, now: o.Clock, log: o.Logger, mailer: o.Mailer, divert: o.Divert,
-		wake: make(chan struct{}, 1),
-	}
+	box := &Outbox{store: o.Store, keys: o.Keys, now: o.Clock, log: o.Logger, mailer: o.Mailer, divert: o.Divert}
+	box.sender = queue.New(queue.Worker[rolecall.OutboxMail]{
+		AtOnce: mailsAtOnce, Batch: 1, Interval: mailInterval, Claim: box.claimMail, Do: box.sendClaimed, Failed: func(ctx context.Context, err error) {
+			box.log.WarnContext(ctx, "cannot read waiting mail; will retry", "error", err)
+		},
+	})
+	return box
 }
 
 // Wake makes Run look for new mail immediately. Call it after the transaction with the mail has
 // committed.
-func (o *Outbox) Wake() {
-	select {
-	case o.wake <- struct{}{}:
-	default: // a signal is already pending
-	}
-}
+func (o *Outbox) Wake() { o.sender.Wake() }
 
 // Enqueue stores the mail in the outbox, in the transaction tx. It encrypts the recipient and the
 // content with the keys of the instance. If Divert is set, it passes the mail to Divert instead. A

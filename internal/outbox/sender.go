@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -18,45 +17,21 @@ func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	if o.mailer == nil {
 		return
 	}
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	tick := time.NewTicker(mailInterval)
-	defer tick.Stop()
-	slots := make(chan struct{}, mailsAtOnce)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case slots <- struct{}{}:
-		}
-		m, err := o.claimMail(ctx)
-		if err == nil {
-			sending.Go(func() {
-				defer func() { <-slots }()
-				o.sendClaimed(ctx, check, m)
-			})
-			continue
-		}
-		<-slots
-		if !errors.Is(err, rolecall.ErrNotFound) && ctx.Err() == nil {
-			o.log.WarnContext(ctx, "cannot read waiting mail; will retry", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-o.wake:
-		case <-tick.C:
-		}
-	}
+	o.check = check
+	o.sender.Run(ctx)
 }
 
 // claimMail reserves a due mail for claimTime. It returns ErrNotFound if no mail is due.
-func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
-	err = o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+func (o *Outbox) claimMail(ctx context.Context, _ int) ([]rolecall.OutboxMail, error) {
+	var m rolecall.OutboxMail
+	err := o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		m, err = tx.ClaimMail(o.now(), o.now().Add(claimTime))
 		return err
 	})
-	return m, err
+	if err != nil {
+		return nil, err
+	}
+	return []rolecall.OutboxMail{m}, nil
 }
 
 // The reasons why a mail is not handed to the mail server.
@@ -67,12 +42,12 @@ var (
 
 // sendClaimed sends a claimed mail. Depending on the result, it then removes the mail, postpones it
 // or gives it up.
-func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) {
+func (o *Outbox) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
 	defer stop()
-	sent, err := o.send(sending, check, claimed)
+	sent, err := o.send(sending, o.check, claimed)
 	o.noteMail(ctx, claimed, sent, err)
 
 	ctx, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
@@ -95,7 +70,7 @@ func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, do
 			_, err := tx.DeleteMail(claimed.ID)
 			return err
 		}
-		tx.PostponeMail(claimed.ID, claimed.Attempts, min(o.now().Add(mailPause(claimed.Attempts)), claimed.ExpiresAt))
+		tx.PostponeMail(claimed.ID, claimed.Attempts, min(o.now().Add(mailBackoff.Pause(claimed.Attempts)), claimed.ExpiresAt))
 		return nil
 	})
 }
@@ -162,11 +137,6 @@ func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool,
 			o.log.InfoContext(ctx, "sending mail works again")
 		}
 	}
-}
-
-// mailPause returns the delay before the next attempt, after the given number of attempts.
-func mailPause(attempts int) time.Duration {
-	return min(mailRetryFirst<<min(attempts-1, 10), mailRetryLast)
 }
 
 // GiveUp removes expired mail from the outbox and records it in events.
