@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
@@ -100,16 +99,13 @@ type eventActor struct {
 	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request. It is also null if another user, service account or operator caused the event, unless the caller may read all events."`
 }
 
-type eventSubject struct {
-	Type rolecall.SubjectType `json:"type" doc:"Kind of subject, such as user, role or tenant. Later versions may add values."`
-	ID   rolecall.AnyID       `json:"id" doc:"ID of the subject."`
-}
+type eventSubject = feed.ItemSubject
 
 func newEventBody(e *rolecall.Event) eventBody {
 	body := eventBody{
 		ID: e.ID, Type: e.Type, OccurredAt: e.OccurredAt,
 		Actor:   eventActor{e.Actor.Type, e.Actor.ID, e.Actor.Via, e.Actor.Token},
-		Subject: eventSubject{e.Subject.Type, e.Subject.ID},
+		Subject: eventSubject(e.Subject),
 		Members: e.Members, RequestID: optionalText(e.RequestID), SessionID: e.SessionID,
 		Source: optionalText(e.Source), Reason: optionalText(e.Reason),
 	}
@@ -120,15 +116,7 @@ func newEventBody(e *rolecall.Event) eventBody {
 }
 
 // optionalText is a text. If it is empty, its JSON is null.
-type optionalText string
-
-// AppendJSON appends the text, or null if it is empty.
-func (t optionalText) AppendJSON(b []byte) []byte {
-	if t == "" {
-		return append(b, "null"...)
-	}
-	return wire.AppendText(b, t)
-}
+type optionalText = wire.OptionalText
 
 const (
 	longestWait = 30 // seconds
@@ -255,74 +243,14 @@ func (s *Server) changesOf(c access.Caller, in *listChangesRequest, page *feed.P
 	key := binary.BigEndian.AppendUint64(nil, uint64(page.Next.Number))
 	next := rolecall.Position{ID: rolecall.AnyID(page.Next.Event), Key: string(key) + rightsOf(c)}
 	body := changesBody{NextCursor: web.SealCursor(s.access.Keys, &next, changesDigest(c, in)), UpToDate: page.UpToDate}
-	source := s.site.Public + "/tenants/" + c.Tenant.Name
-	body.Items = operation.Bodies(page.Changes, func(change *rolecall.Change) changeBody { return newChangeBody(change, source, c.Tenant.Name) })
+	source := feed.SourceOf(s.site.Public, c.Tenant.Name)
+	body.Items = operation.Bodies(page.Changes, func(change *rolecall.Change) feed.Item { return feed.NewItem(&change.Event, source, c.Tenant.Name) })
 	return operation.Response[changesBody]{Body: body}
 }
 
 // changesBody is a part of the change feed.
 type changesBody struct {
-	Items      []changeBody `json:"items" doc:"The changes, the oldest first."`
-	NextCursor string       `json:"nextCursor" doc:"The cursor after these changes. It is never null. Use it as after in the next request."`
-	UpToDate   bool         `json:"upToDate" doc:"Whether there were no further changes."`
-}
-
-// changeBody is an event as a CloudEvent.
-type changeBody struct {
-	SpecVersion string             `json:"specversion" doc:"1.0, the version of CloudEvents."`
-	ID          rolecall.EventID   `json:"id" doc:"ID of the event, as in GET /events."`
-	Source      string             `json:"source" doc:"The public URL of the service, and the tenant. Together with id, it identifies the event everywhere."`
-	Type        rolecall.EventType `json:"type" doc:"Type of the event, as in GET /events. Later versions may add values."`
-	Time        rolecall.Time      `json:"time" doc:"When it happened. Times can be out of order."`
-	Subject     string             `json:"subject" doc:"Kind of subject and its ID, such as user/019d83e6-1ef1-7004-a1b2-3c4d5e6f7a44."`
-	ContentType string             `json:"datacontenttype" doc:"application/json, the format of data."`
-	Data        changeData         `json:"data" doc:"The change."`
-}
-
-type changeData struct {
-	Tenant    string         `json:"tenant" doc:"Name of the tenant."`
-	Subject   eventSubject   `json:"subject" doc:"What the event is about."`
-	Members   []string       `json:"members" doc:"Names of the members that changed."`
-	Actor     changeActor    `json:"actor" doc:"Who caused the event."`
-	RequestID optionalText   `json:"requestId" nullable:"true" doc:"ID of the request."`
-	Reason    optionalText   `json:"reason" nullable:"true" doc:"The reason for the change or for the refusal."`
-	ExpiresAt rolecall.Time  `json:"expiresAt" nullable:"true" doc:"When the assigned role expires. No event follows when it expires. It is null if it does not expire, in other events, and if the caller may not read assignments."`
-	Before    jsontext.Value `json:"before,omitzero" doc:"The changed members before the change, as in GET /events."`
-	After     jsontext.Value `json:"after,omitzero" doc:"The changed members after the change, as in GET /events."`
-}
-
-type changeActor struct {
-	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. Later versions may add values."`
-	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
-	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. Later versions may add values."`
-	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request."`
-}
-
-func newChangeBody(c *rolecall.Change, source, tenant string) changeBody {
-	body := changeBody{
-		SpecVersion: "1.0", ID: c.ID, Source: source, Type: c.Type, Time: c.OccurredAt, ContentType: "application/json",
-		Subject: string(c.Subject.Type) + "/" + c.Subject.ID.String(),
-		Data: changeData{
-			Tenant: tenant, Subject: eventSubject(c.Subject), Members: c.Members, Actor: changeActor(c.Actor),
-			RequestID: optionalText(c.RequestID), Reason: optionalText(c.Reason),
-		},
-	}
-	if c.Values != nil {
-		body.Data.Before, body.Data.After = c.Values.Before, c.Values.After
-		if c.Type == rolecall.EventRoleAssigned {
-			body.Data.ExpiresAt = expiryIn(c.Values.After)
-		}
-	}
-	return body
-}
-
-// expiryIn returns the expiresAt of an assignment in JSON, or zero if it has none.
-func expiryIn(assignment []byte) rolecall.Time {
-	var expiry struct {
-		ExpiresAt rolecall.Time `json:"expiresAt"`
-	}
-	if len(assignment) == 0 || json.Unmarshal(assignment, &expiry) != nil {
-		return 0
-	}
-	return expiry.ExpiresAt
+	Items      []feed.Item `json:"items" doc:"The changes, the oldest first."`
+	NextCursor string      `json:"nextCursor" doc:"The cursor after these changes. It is never null. Use it as after in the next request."`
+	UpToDate   bool        `json:"upToDate" doc:"Whether there were no further changes."`
 }

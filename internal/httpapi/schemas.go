@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/operation"
 )
 
@@ -83,9 +84,9 @@ var types = &operation.Types{
 		reflect.TypeFor[eventSubject]():                              {"EventSubject", "The user, role or other object that an event is about."},
 		reflect.TypeFor[operation.Page[eventBody]]():                 {"EventPage", "A page of events."},
 		reflect.TypeFor[changesBody]():                               {"Changes", "A part of the change feed."},
-		reflect.TypeFor[changeBody]():                                {"Change", "An event as a CloudEvent 1.0. The page on events describes each type."},
-		reflect.TypeFor[changeData]():                                {"ChangeData", "The content of a change."},
-		reflect.TypeFor[changeActor]():                               {"ChangeActor", "Who caused a change."},
+		reflect.TypeFor[feed.Item]():                                 {"Change", "An event as a CloudEvent 1.0. The page on events describes each type."},
+		reflect.TypeFor[feed.ItemData]():                             {"ChangeData", "The content of a change."},
+		reflect.TypeFor[feed.ItemActor]():                            {"ChangeActor", "Who caused a change."},
 		reflect.TypeFor[invitationBody]():                            {"Invitation", "An invitation to set a password and sign in. Only the mail to the user has the link."},
 		reflect.TypeFor[openInvitation]():                            {"OpenInvitation", "An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."},
 		reflect.TypeFor[invitationPage]():                            {"InvitationPage", "A page of invitations."},

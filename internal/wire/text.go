@@ -50,3 +50,14 @@ func appendEscape(b []byte, c byte) []byte {
 		return hex.AppendEncode(append(b, `\u00`...), []byte{c})
 	}
 }
+
+// OptionalText is a text. If it is empty, its JSON is null.
+type OptionalText string
+
+// AppendJSON appends the text, or null if it is empty.
+func (t OptionalText) AppendJSON(b []byte) []byte {
+	if t == "" {
+		return append(b, "null"...)
+	}
+	return AppendText(b, t)
+}
