@@ -21,7 +21,8 @@ const (
 type OperatorKey struct {
 	ID         OperatorKeyID
 	Name       string
-	Tenants    []string // names of the tenants that the key can access, sorted; nil: all tenants
+	Tenants    []string        // names of the tenants that the key can access, sorted; nil: all tenants
+	Scopes     []OperatorScope // sorted; nil: all operations
 	CreatedAt  Time
 	ExpiresAt  Time
 	LastUsedAt Time // zero: the key was never used
@@ -35,10 +36,33 @@ func (k *OperatorKey) IsFor(tenant string) bool {
 	return k.Tenants == nil || slices.Contains(k.Tenants, tenant)
 }
 
+// Has reports whether the key can be used for the scope.
+func (k *OperatorKey) Has(scope OperatorScope) bool {
+	return k.Scopes == nil || slices.Contains(k.Scopes, scope)
+}
+
+// OperatorScope is a group of operations that an operator key can be used for.
+type OperatorScope string
+
+// The scopes of operator keys. A key with ScopeAll can be used for everything, also for all
+// operations inside of tenants.
+const (
+	ScopeTenants OperatorScope = "tenants" // to manage tenants
+	ScopeChanges OperatorScope = "changes" // to read change feeds
+	ScopeLookup  OperatorScope = "lookup"  // to find the tenants of an email address
+	ScopeAll     OperatorScope = "all"
+)
+
+// OperatorScopes returns all scopes.
+func OperatorScopes() []OperatorScope {
+	return []OperatorScope{ScopeTenants, ScopeChanges, ScopeLookup, ScopeAll}
+}
+
 // OperatorKeyDraft describes an operator key to create.
 type OperatorKeyDraft struct {
 	Name     string
-	Tenants  []string // names of the tenants that the key can access; empty: all tenants
+	Tenants  []string        // names of the tenants that the key can access; empty: all tenants
+	Scopes   []OperatorScope // empty: ScopeAll
 	Lifetime time.Duration
 }
 
@@ -54,6 +78,11 @@ func (d *OperatorKeyDraft) Check() FieldErrors {
 			faults.Add("/tenants/"+strconv.Itoa(i), "format", tenantNameFormat)
 		}
 	}
+	for i, scope := range d.Scopes {
+		if !slices.Contains(OperatorScopes(), scope) {
+			faults.Add("/scopes/"+strconv.Itoa(i), "enum", "must be tenants, changes, lookup or all")
+		}
+	}
 	if d.Lifetime <= 0 || d.Lifetime > OperatorKeyLifetimeMax {
 		faults.Add("/expires", "range", "must be longer than zero and at most 366 days")
 	}
@@ -66,6 +95,9 @@ func (d *OperatorKeyDraft) OperatorKey(now Time) OperatorKey {
 	k := OperatorKey{ID: NewID[OperatorKey](now), Name: d.Name, CreatedAt: now, ExpiresAt: now.Add(d.Lifetime)}
 	if len(d.Tenants) > 0 {
 		k.Tenants = slices.Compact(slices.Sorted(slices.Values(d.Tenants)))
+	}
+	if len(d.Scopes) > 0 && !slices.Contains(d.Scopes, ScopeAll) {
+		k.Scopes = slices.Compact(slices.Sorted(slices.Values(d.Scopes)))
 	}
 	return k
 }

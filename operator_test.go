@@ -22,6 +22,8 @@ func TestDraftOfAnOperatorKey(t *testing.T) {
 		{rolecall.OperatorKeyDraft{Name: "ab", Tenants: []string{"acme", "Acme", ""}}, []string{"/name", "/tenants/1", "/tenants/2", "/expires"}},
 		{rolecall.OperatorKeyDraft{Name: "a\x00b", Lifetime: -1}, []string{"/name", "/expires"}},
 		{rolecall.OperatorKeyDraft{Name: "Sign-ups", Lifetime: long, Tenants: slices.Repeat([]string{"acme"}, 101)}, []string{"/tenants"}},
+		{rolecall.OperatorKeyDraft{Name: "Follower", Lifetime: long, Scopes: rolecall.OperatorScopes()}, nil},
+		{rolecall.OperatorKeyDraft{Name: "Follower", Lifetime: long, Scopes: []rolecall.OperatorScope{"changes", "everything", ""}}, []string{"/scopes/1", "/scopes/2"}},
 	} {
 		var wrong []string
 		for _, fault := range test.draft.Check() {
@@ -45,5 +47,25 @@ func TestAnOperatorKeyIsForItsTenants(t *testing.T) {
 	end := aMoment.Add(time.Hour)
 	if some.ExpiresAt != end || !some.Live(end-1) || some.Live(end) {
 		t.Errorf("a key for an hour ends at %v", some.ExpiresAt)
+	}
+}
+
+func TestAnOperatorKeyHasItsScopes(t *testing.T) {
+	const tenants, changes, lookup, all = rolecall.ScopeTenants, rolecall.ScopeChanges, rolecall.ScopeLookup, rolecall.ScopeAll
+	for _, test := range []struct{ draft, stored, has []rolecall.OperatorScope }{
+		{nil, nil, []rolecall.OperatorScope{tenants, changes, lookup, all}},
+		{[]rolecall.OperatorScope{changes, all}, nil, []rolecall.OperatorScope{tenants, changes, lookup, all}},
+		{[]rolecall.OperatorScope{changes}, []rolecall.OperatorScope{changes}, []rolecall.OperatorScope{changes}},
+		{[]rolecall.OperatorScope{tenants, lookup, tenants}, []rolecall.OperatorScope{lookup, tenants}, []rolecall.OperatorScope{tenants, lookup}},
+	} {
+		key := (&rolecall.OperatorKeyDraft{Name: "Scoped", Scopes: test.draft, Lifetime: time.Hour}).OperatorKey(aMoment)
+		if !slices.Equal(key.Scopes, test.stored) {
+			t.Errorf("%q: the scopes are %q", test.draft, key.Scopes)
+		}
+		for _, scope := range rolecall.OperatorScopes() {
+			if want := slices.Contains(test.has, scope); key.Has(scope) != want {
+				t.Errorf("%q: has %s is %v", test.draft, scope, !want)
+			}
+		}
 	}
 }

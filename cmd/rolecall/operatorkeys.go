@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,24 +20,29 @@ type operatorKeyCommands struct {
 }
 
 type operatorKeyCreate struct {
-	Name    string   `arg:"" help:"Purpose of the key, such as \"Sign-up form\"."`
-	Expires days     `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
-	Tenant  []string `placeholder:"NAME" help:"Limit the key to this tenant. Repeatable. A limited key cannot create tenants. Default: all tenants"`
+	Name    string                   `arg:"" help:"Purpose of the key, such as \"Sign-up form\"."`
+	Expires days                     `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
+	Scope   []rolecall.OperatorScope `enum:"tenants,changes,lookup,all" placeholder:"SCOPE" help:"What the key is for: tenants (manage tenants), changes (follow changes), lookup (find the tenants of an address) or all. Repeatable. Default: all"`
+	Tenant  []string                 `placeholder:"NAME" help:"Limit the key to this tenant. Repeatable. A limited key cannot create tenants. Default: all tenants"`
 }
 
 // operatorKeyRow is the output for an operator key.
 type operatorKeyRow struct {
-	ID         rolecall.OperatorKeyID `json:"id"`
-	Name       string                 `json:"name"`
-	Tenants    []string               `json:"tenants"` // null: all tenants
-	CreatedAt  rolecall.Time          `json:"createdAt"`
-	ExpiresAt  rolecall.Time          `json:"expiresAt"`
-	LastUsedAt *rolecall.Time         `json:"lastUsedAt"` // null: never
-	Key        secret.Token           `json:"key,omitempty"`
+	ID         rolecall.OperatorKeyID   `json:"id"`
+	Name       string                   `json:"name"`
+	Tenants    []string                 `json:"tenants"` // null: all tenants
+	Scopes     []rolecall.OperatorScope `json:"scopes"`
+	CreatedAt  rolecall.Time            `json:"createdAt"`
+	ExpiresAt  rolecall.Time            `json:"expiresAt"`
+	LastUsedAt *rolecall.Time           `json:"lastUsedAt"` // null: never
+	Key        secret.Token             `json:"key,omitempty"`
 }
 
 func newOperatorKeyRow(k rolecall.OperatorKey) operatorKeyRow {
-	row := operatorKeyRow{ID: k.ID, Name: k.Name, Tenants: k.Tenants, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt}
+	row := operatorKeyRow{ID: k.ID, Name: k.Name, Tenants: k.Tenants, Scopes: k.Scopes, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt}
+	if k.Scopes == nil {
+		row.Scopes = []rolecall.OperatorScope{rolecall.ScopeAll}
+	}
 	if k.LastUsedAt != 0 {
 		row.LastUsedAt = &k.LastUsedAt
 	}
@@ -56,13 +62,21 @@ func (r *operatorKeyRow) line() string {
 	if r.ExpiresAt <= now() {
 		until = "expired"
 	}
-	return fmt.Sprintf("%s  %-24s %s %s  %s  %s", r.ID, r.Name, until, r.ExpiresAt, used, tenants)
+	line := fmt.Sprintf("%s  %-24s %s %s  %s  %s", r.ID, r.Name, until, r.ExpiresAt, used, tenants)
+	if slices.Contains(r.Scopes, rolecall.ScopeAll) {
+		return line
+	}
+	line += "  only"
+	for _, scope := range r.Scopes {
+		line += " " + string(scope)
+	}
+	return line
 }
 
 // Run creates the key.
 func (c *operatorKeyCreate) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(n *node.Node) error {
-		draft := rolecall.OperatorKeyDraft{Name: c.Name, Tenants: c.Tenant, Lifetime: time.Duration(c.Expires)}
+		draft := rolecall.OperatorKeyDraft{Name: c.Name, Tenants: c.Tenant, Scopes: c.Scope, Lifetime: time.Duration(c.Expires)}
 		key, token, err := n.Directory.CreateOperatorKey(ctx, draft)
 		if err != nil {
 			return err

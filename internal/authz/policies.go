@@ -64,7 +64,7 @@ var (
 	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true, needs: "`service-accounts:update` in the whole tenant. API tokens are refused"}
 	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 
-	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true}
+	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
 	ReadSummary  = &Policy{Effect: NoEffect, instead: readsSomeSummary, needs: "in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read"}
 	ReadTenant   = &Policy{Effect: NoEffect, permission: rolecall.TenantRead, tenantWide: true}
@@ -88,11 +88,11 @@ var (
 
 // The policies for operators with a key.
 var (
-	ReadTenants   = &Policy{Effect: NoEffect, Operators: true, anyone: true}
-	CreateTenant  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
-	ChangeTenant  = &Policy{Effect: Grants, Operators: true, anyone: true}
-	SuspendTenant = &Policy{Effect: Ends, Operators: true, anyone: true}
-	DeleteTenant  = &Policy{Effect: Removes, Operators: true, anyone: true}
+	ReadTenants   = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
+	CreateTenant  = &Policy{Effect: Grants, Operators: true, scope: rolecall.ScopeTenants, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	ChangeTenant  = &Policy{Effect: Grants, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
+	SuspendTenant = &Policy{Effect: Ends, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
+	DeleteTenant  = &Policy{Effect: Removes, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
 )
 
 // action is an operation on a user or a service account that can be listed in

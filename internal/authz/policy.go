@@ -44,6 +44,8 @@ type Policy struct {
 	Operators   bool // only callers with an operator key, for operations that are not inside a tenant
 	SessionOnly bool // only callers with a session, not with an API token or an operator key
 
+	scope rolecall.OperatorScope // that an operator key needs, if it does not have ScopeAll; empty: it must have ScopeAll
+
 	anyone     bool                // every caller is allowed
 	permission rolecall.Permission // the permission that the caller needs
 	tenantWide bool                // the caller needs the permission in the whole tenant, because the object is not a user
@@ -99,6 +101,8 @@ func (o *Policy) Requirements() string {
 		}
 	}
 	add(needs != "", "Needs "+needs+".")
+	add(o.scope != "" && o.Operators, fmt.Sprintf("The operator key needs the scope `%s` or `all`.", o.scope))
+	add(o.scope != "" && !o.Operators, fmt.Sprintf("An operator key needs the scope `%s` or `all`.", o.scope))
 	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")
 	add(o.ownInSession, "For their own account, users need a session: an API token is refused.")
 	add(o.notSuspended, "The user must not be suspended.")
@@ -128,7 +132,7 @@ func RequireRecent(p *Principal, now rolecall.Time) error {
 }
 
 // Authorize checks whether the principal may perform an operation that is not about one
-// user. It returns ErrPermissionDenied or ErrSessionRequired if not.
+// user. It returns ErrPermissionDenied, ErrScopeMissing or ErrSessionRequired if not.
 func (o *Policy) Authorize(p *Principal) error { return o.AuthorizeFor(p, rolecall.UserID{}) }
 
 // AuthorizeFor is like Authorize, for an operation on the user with the id subject. The
@@ -137,6 +141,9 @@ func (o *Policy) Authorize(p *Principal) error { return o.AuthorizeFor(p, roleca
 // user. If the policy sets self, users with a session need no permission for operations on
 // themselves.
 func (o *Policy) AuthorizeFor(p *Principal, subject rolecall.UserID) error {
+	if err := o.authorizeScope(p); err != nil {
+		return err
+	}
 	if err := o.authorizeOperation(p, subject); err != nil {
 		return err
 	}
@@ -144,6 +151,18 @@ func (o *Policy) AuthorizeFor(p *Principal, subject rolecall.UserID) error {
 		return rolecall.ErrSessionRequired
 	}
 	return nil
+}
+
+// authorizeScope returns ErrScopeMissing if the principal has an operator key that lacks the scope.
+func (o *Policy) authorizeScope(p *Principal) error {
+	if p.Operator == nil || p.Operator.Has(rolecall.ScopeAll) || o.scope != "" && p.Operator.Has(o.scope) {
+		return nil
+	}
+	need := rolecall.ScopeAll
+	if o.scope != "" {
+		need = o.scope
+	}
+	return rolecall.ErrScopeMissing.With(fmt.Sprintf("This operation needs the scope %s, which this operator key does not have. Use a key that has it. The command rolecall operator-key create NAME --scope %s creates one.", need, need))
 }
 
 func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error {

@@ -3,6 +3,7 @@ package authz_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -50,7 +51,8 @@ func TestRequirementsDescribeThePolicy(t *testing.T) {
 		{authz.ListInvitations, "Needs `users:invite`."},
 		{authz.ReadTenant, "Needs `tenant:read` in the whole tenant."},
 		{authz.ReadSessions, "Needs `sessions:read`. Users with a session need no permission for their own account."},
-		{authz.CreateTenant, "Needs an operator key for all tenants."},
+		{authz.CreateTenant, "Needs an operator key for all tenants. The operator key needs the scope `tenants` or `all`."},
+		{authz.ReadChanges, "Needs `changes:read` in the whole tenant. An operator key needs the scope `changes` or `all`."},
 		{authz.ReadOwnFactors, "Needs a session: API tokens and operator keys are refused."},
 		{authz.CreateRole, "Needs `roles:create`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."},
 		{authz.ResumeUser, "Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."},
@@ -60,6 +62,25 @@ func TestRequirementsDescribeThePolicy(t *testing.T) {
 	} {
 		if got := c.policy.Requirements(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestAnOperatorKeyNeedsTheScopeOfTheOperation(t *testing.T) {
+	for _, test := range []struct {
+		policy *authz.Policy
+		scope  rolecall.OperatorScope
+	}{
+		{authz.ReadTenants, rolecall.ScopeTenants}, {authz.CreateTenant, rolecall.ScopeTenants}, {authz.ChangeTenant, rolecall.ScopeTenants},
+		{authz.SuspendTenant, rolecall.ScopeTenants}, {authz.DeleteTenant, rolecall.ScopeTenants}, {authz.ReadChanges, rolecall.ScopeChanges},
+		{authz.UpdateTenant, rolecall.ScopeAll}, {authz.CreateUser, rolecall.ScopeAll}, {authz.ReadSession, rolecall.ScopeAll}, {authz.ReadUser, rolecall.ScopeAll},
+	} {
+		for _, scope := range rolecall.OperatorScopes() {
+			key := (&rolecall.OperatorKeyDraft{Name: "Scoped", Scopes: []rolecall.OperatorScope{scope}, Lifetime: time.Hour}).OperatorKey(aMoment)
+			err := test.policy.Authorize(authz.NewOperatorPrincipal(rolecall.Tenant{}, &key, aMoment))
+			if allowed := scope == test.scope || scope == rolecall.ScopeAll; allowed && err != nil || !allowed && !errors.Is(err, rolecall.ErrScopeMissing) {
+				t.Errorf("an operation with the scope %s by a key with the scope %s: %v", test.scope, scope, err)
+			}
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 		return nil
 	})
 	if err == nil {
-		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "expires", key.ExpiresAt)
+		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "scopes", key.Scopes, "expires", key.ExpiresAt)
 	}
 	return key, token, err
 }

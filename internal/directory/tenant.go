@@ -27,6 +27,10 @@ func (s *Service) UpdateTenant(ctx context.Context, c access.Caller, patch rolec
 	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
 		return tenant, err
 	}
+	return s.updateTenant(ctx, c, patch, match)
+}
+
+func (s *Service) updateTenant(ctx context.Context, c access.Caller, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (tenant rolecall.Tenant, err error) {
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
 		tenant, event, err = s.patchTenant(tx, c, c.Tenant.Name, patch, match)
 		return event, err

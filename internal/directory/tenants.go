@@ -164,7 +164,7 @@ func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, nam
 	if err != nil {
 		return rolecall.Tenant{}, err
 	}
-	return s.UpdateTenant(ctx, c, patch, match)
+	return s.updateTenant(ctx, c, patch, match)
 }
 
 // operated returns the caller with the tenant of that name as its tenant, so that an

@@ -194,6 +194,9 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
 		{caller: m.operator(t), name: "an operator", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: []string{m.name}},
 		{caller: p.operator.of(m.world), name: "an operator of all tenants", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: everyTenant},
+		{caller: p.operatorKey(t, "--scope", "tenants").of(m.world), name: "an operator for tenants", program: true, operates: everyTenant, scope: "tenants"},
+		{caller: p.operatorKey(t, "--scope", "changes").of(m.world), name: "an operator for changes", program: true, operates: everyTenant, scope: "changes"},
+		{caller: p.operatorKey(t, "--scope", "lookup").of(m.world), name: "an operator for lookups", program: true, operates: everyTenant, scope: "lookup"},
 		m.machine(t),
 		m.delegate(t, everywhere(administrates...)),
 		m.revokedToken(t),
@@ -258,11 +261,12 @@ func (p *principal) self() *subject {
 }
 
 // compare sends a request and compares the response with the expectation wanted. If the
-// principal's credentials are not valid in the tenant, compare expects 401 instead.
+// principal's credentials are not valid in the tenant, compare expects 401 instead, or 403 for an
+// operator key that lacks the scope.
 func (p *principal) compare(t *testing.T, what, line, body string, wanted expectation, header ...string) *answer {
 	t.Helper()
 	if !p.live {
-		wanted = mustSignIn
+		wanted = first(mustSignIn, check{p.scope == "", outOfScope})
 	}
 	a := p.do(t, line, body, header...)
 	switch {

@@ -54,6 +54,7 @@ func testOperators(t *testing.T, p *program) {
 	t.Run("deletion", func(t *testing.T) { testDeletedTenant(t, newWorld(t, p)) })
 	t.Run("one key, one tenant", func(t *testing.T) { testTenantIsMadeOnce(t, newWorld(t, p)) })
 	t.Run("keys", func(t *testing.T) { testOperatorKeys(t, newWorld(t, p)) })
+	t.Run("scopes", func(t *testing.T) { testOperatorScopes(t, newWorld(t, p)) })
 	t.Run("list", func(t *testing.T) { testTenantsArePaged(t, newWorld(t, p)) })
 	t.Run("guessing", func(t *testing.T) { testGuessingKeys(t, newWorld(t, p)) })
 }
@@ -304,6 +305,60 @@ func testOperatorKeys(t *testing.T, w *world) {
 	awaitStatus(t, revoked, "GET /operator/tenants", 401)
 	if list := w.program.run(t, "", "operator-key", "list"); strings.Contains(list, "rco_") || !strings.Contains(list, own.id) || strings.Contains(list, revoked.id) {
 		t.Errorf("the keys are listed as %s", list)
+	}
+}
+
+func testOperatorScopes(t *testing.T, w *world) {
+	line := "/operator/tenants/" + w.name
+	key := func(flags ...string) *caller { return w.program.operatorKey(t, flags...).of(w) }
+	tenants, lookup := key("--scope", "tenants"), key("--scope", "lookup")
+	changes, several := key("--scope", "changes", "--tenant", w.name), key("--scope", "changes", "--scope", "tenants", "--tenant", w.name)
+	refusal := func(name string, as *caller, send string) scenario {
+		return scenario{name: name, as: as, send: send, status: 403, code: "scope-missing", headers: map[string]string{"Www-Authenticate": `Bearer error="insufficient_scope"`}}
+	}
+	play(t, []scenario{
+		{name: "tenants: list", as: tenants, send: "GET /operator/tenants", status: 200},
+		{name: "tenants: read", as: tenants, send: "GET " + line, status: 200},
+		{name: "tenants: change", as: tenants, send: "PATCH " + line, body: `{"displayName":"By scope"}`, status: 200, has: map[string]any{"/displayName": "By scope"}},
+		{name: "tenants: create", as: tenants, send: "POST /operator/tenants", body: newTenant(w.name + "-scoped"), status: 201},
+		refusal("tenants: inside of a tenant", tenants, "GET /users"),
+		refusal("tenants: the same tenant inside of it", tenants, "GET /tenant"),
+		refusal("tenants: changes", tenants, "GET /changes"),
+		refusal("tenants: what only a person can do", tenants, "GET /auths/factors"),
+		refusal("tenants: a check", tenants, "GET /auths/check?permission=users:read"),
+		{name: "changes: the feed of a tenant", as: changes, send: "GET /changes?type=tenant.updated", status: 200, has: map[string]any{"/items/0/data/after/displayName": "By scope", "/items/0/data/actor/id": tenants.id}},
+		{name: "changes: another tenant", as: changes.in(w.name + "-scoped"), send: "GET /changes", status: 401, code: "unauthenticated"},
+		refusal("changes: events", changes, "GET /events"),
+		refusal("changes: tenants", changes, "GET /operator/tenants"),
+		refusal("changes: one's session", changes, "GET /auths/session"),
+		refusal("lookup: tenants", lookup, "GET /operator/tenants"),
+		refusal("lookup: changes", lookup, "GET /changes"),
+		{name: "several: changes", as: several, send: "GET /changes", status: 200},
+		{name: "several: tenants", as: several, send: "GET " + line, status: 200},
+		refusal("several: users", several, "POST /users"),
+	})
+	detail := tenants.do(t, "GET /changes", "").text("/detail")
+	if !strings.Contains(detail, "scope changes") || !strings.Contains(detail, "rolecall operator-key create NAME --scope changes") {
+		t.Errorf("the detail is %q", detail)
+	}
+	list := w.program.run(t, "", "operator-key", "list", "--json")
+	var rows []struct {
+		ID              string
+		Tenants, Scopes []string
+	}
+	if err := json.Unmarshal([]byte(list), &rows); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	for _, row := range rows {
+		shown[row.ID] = fmt.Sprint(row.Scopes, row.Tenants)
+	}
+	for key, want := range map[*caller]string{
+		tenants: "[tenants] []", changes: fmt.Sprintf("[changes] [%s]", w.name), several: fmt.Sprintf("[changes tenants] [%s]", w.name), w.program.operator: "[all] []",
+	} {
+		if shown[key.id] != want {
+			t.Errorf("the key %s is listed with %s, not %s", key.id, shown[key.id], want)
+		}
 	}
 }
 

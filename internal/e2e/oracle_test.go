@@ -22,6 +22,7 @@ type principal struct {
 	live       bool      // has a session, key or token that is valid in the tenant
 	program    bool      // is not a user with a session
 	operates   []string  // names of the tenants of its operator key; everyTenant means all
+	scope      string    // of its operator key; empty: all
 	byToken    bool      // is a program with a token
 	holder     []holding // for the token of a user: all permissions of the user, which include holds
 }
@@ -183,6 +184,7 @@ func done(status int, members string) expectation {
 var (
 	mustSignIn   = expectation{status: 401, code: "unauthenticated"}
 	needsSession = expectation{status: 403, code: "session-required"}
+	outOfScope   = expectation{status: 403, code: "scope-missing"}
 	mayNot       = expectation{status: 403, code: "permission-denied"}
 	beyondOwn    = expectation{status: 403, code: "beyond-own-permissions"}
 	outsideReach = expectation{status: 403, code: "outside-reach"}

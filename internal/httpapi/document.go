@@ -63,7 +63,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
 	rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrPasskeyRefused,
 	rolecall.ErrPasswordResetInvalid, rolecall.ErrEmailChangeInvalid,
-	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
+	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrScopeMissing, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
 	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, web.ErrCrossOrigin, web.ErrCrossSite,
 	rolecall.ErrNotFound, web.ErrUnknownPath,
 	web.ErrMethodNotAllowed, web.ErrNotAcceptable,

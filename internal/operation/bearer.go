@@ -101,7 +101,7 @@ func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.E
 // beyondToken has the codes of the problems that mean that a token lacks permissions. For these
 // problems, the WWW-Authenticate header has the error insufficient_scope (RFC 6750, 3.1).
 var beyondToken = []string{
-	rolecall.ErrPermissionDenied.Code, rolecall.ErrFieldNotReadable.Code, rolecall.ErrOutsideReach.Code, rolecall.ErrBeyondOwnPermissions.Code,
+	rolecall.ErrPermissionDenied.Code, rolecall.ErrScopeMissing.Code, rolecall.ErrFieldNotReadable.Code, rolecall.ErrOutsideReach.Code, rolecall.ErrBeyondOwnPermissions.Code,
 }
 
 func badAuthorization(code, detail string) error {

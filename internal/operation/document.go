@@ -295,9 +295,9 @@ func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rol
 	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
 	switch {
 	case o.Policy.Operators:
-		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, web.ErrUnknownPath)
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrScopeMissing, rolecall.ErrTooManyAttempts, web.ErrUnknownPath)
 	case !o.Policy.Public:
-		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrScopeMissing, rolecall.ErrTooManyAttempts)
 	}
 	if o.Policy.SessionOnly {
 		all = append(all, rolecall.ErrSessionRequired)

@@ -150,10 +150,12 @@ func (t *Tx) PurgeAttempts(now rolecall.Time, limit int) (int, error) {
 }
 
 const (
-	operatorKeyColumns = `id, name, tenants, created_at, expires_at, last_used_at`
+	// The column tenants of a key with scopes is an empty list, so that older programs, which do not
+	// know scopes, do not accept the key for any tenant.
+	operatorKeyColumns = `id, name, case when scopes is null then tenants else limited_to end, scopes, created_at, expires_at, last_used_at`
 
-	insertOperatorKey = `insert into operator_keys (id, hash, name, tenants, created_at, expires_at, last_used_at)
-		values ($1, $2, $3, $4, $5, $6, $7)`
+	insertOperatorKey = `insert into operator_keys (id, hash, name, tenants, limited_to, scopes, created_at, expires_at, last_used_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 	selectOperatorKey = `select ` + operatorKeyColumns + ` from operator_keys where hash = $1`
 
@@ -168,7 +170,12 @@ const (
 
 // InsertOperatorKey inserts an operator key with the hash of its token.
 func (t *Tx) InsertOperatorKey(k rolecall.OperatorKey, hash []byte) {
-	t.q.Exec(insertOperatorKey, k.ID, hash, k.Name, namesOrNull{&k.Tenants}, k.CreatedAt, k.ExpiresAt, k.LastUsedAt)
+	tenants, limitedTo := k.Tenants, []string(nil)
+	if k.Scopes != nil {
+		tenants, limitedTo = []string{}, k.Tenants
+	}
+	t.q.Exec(insertOperatorKey, k.ID, hash, k.Name, listOrNull[string]{&tenants}, listOrNull[string]{&limitedTo}, listOrNull[rolecall.OperatorScope]{&k.Scopes},
+		k.CreatedAt, k.ExpiresAt, k.LastUsedAt)
 }
 
 // OperatorKeyByToken returns the operator key whose token has this hash, or ErrNotFound.
@@ -209,25 +216,25 @@ func (t *Tx) DeleteOperatorKey(id rolecall.OperatorKeyID) (bool, error) {
 }
 
 func operatorKeyDest(k *rolecall.OperatorKey) []any {
-	return []any{&k.ID, &k.Name, namesOrNull{&k.Tenants}, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt}
+	return []any{&k.ID, &k.Name, listOrNull[string]{&k.Tenants}, listOrNull[rolecall.OperatorScope]{&k.Scopes}, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt}
 }
 
-// namesOrNull stores a list of names as a JSON array, and a nil list as NULL.
-type namesOrNull struct{ names *[]string }
+// listOrNull stores a list as a JSON array, and a nil list as NULL.
+type listOrNull[T ~string] struct{ list *[]T }
 
 // Value returns the JSON text or nil (driver.Valuer).
-func (n namesOrNull) Value() (driver.Value, error) {
-	if *n.names == nil {
+func (l listOrNull[T]) Value() (driver.Value, error) {
+	if *l.list == nil {
 		return nil, nil
 	}
-	return asJSON(n.names).Value()
+	return asJSON(l.list).Value()
 }
 
 // Scan reads the JSON text or NULL (sql.Scanner).
-func (n namesOrNull) Scan(src any) error {
+func (l listOrNull[T]) Scan(src any) error {
 	if src == nil {
-		*n.names = nil
+		*l.list = nil
 		return nil
 	}
-	return asJSON(n.names).Scan(src)
+	return asJSON(l.list).Scan(src)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -324,4 +325,29 @@ func sqliteStrings(t *testing.T, db *sql.DB, query string) []string {
 		t.Fatal(err)
 	}
 	return list
+}
+
+func TestOlderProgramsFindNoTenantInAKeyWithScopes(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := store.New(open(t, url, postgres.Options{}), nil)
+	err := s.Update(t.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
+		for name, tenants := range map[string][]string{"all tenants": nil, "one tenant": {"acme"}} {
+			for _, scopes := range [][]rolecall.OperatorScope{nil, {rolecall.ScopeChanges}} {
+				draft := rolecall.OperatorKeyDraft{Name: fmt.Sprint(name, scopes), Tenants: tenants, Scopes: scopes, Lifetime: time.Hour}
+				tx.InsertOperatorKey(draft.OperatorKey(now), []byte(draft.Name))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := connect(t, url).Query(t.Context(), "select name || ': ' || coalesce(tenants, 'all') from operator_keys order by name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if want := []string{`all tenants[]: all`, `all tenants[changes]: []`, `one tenant[]: ["acme"]`, `one tenant[changes]: []`}; err != nil || !slices.Equal(read, want) {
+		t.Errorf("an older program reads %q (error %v), want %q", read, err, want)
+	}
 }

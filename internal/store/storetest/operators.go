@@ -9,7 +9,10 @@ var operatorCases = []testCase{
 	{"An operator's key reads back in every member, in every tenant's transaction", func(f *fixture) {
 		all, some := anOperatorKey(), anOperatorKey()
 		some.Tenants, some.LastUsedAt = []string{"acme", "other"}, start+second
-		for _, k := range []rolecall.OperatorKey{all, some} {
+		follower, support := anOperatorKey(), anOperatorKey()
+		follower.Scopes = []rolecall.OperatorScope{rolecall.ScopeChanges}
+		support.Scopes, support.Tenants = []rolecall.OperatorScope{rolecall.ScopeLookup, rolecall.ScopeTenants}, []string{"acme"}
+		for _, k := range []rolecall.OperatorKey{all, some, follower, support} {
 			hash := f.putOperatorKey(k)
 			same(f, f.operatorKey(hash), k)
 			same(f, read(f, func(tx *store.Tx) (rolecall.OperatorKey, error) { return tx.OperatorKeyByID(k.ID) }), k)
