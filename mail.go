@@ -2,6 +2,7 @@ package rolecall
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -54,6 +55,25 @@ const (
 	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
 	MailNothing            MailKind = "nothing"             // never sent; stored for an address without a user, so that the request does the same work
 )
+
+// MailLinks has, for each kind of mail with a link, the address of the page that the link leads to. An
+// address has {token} in its fragment, which browsers do not send to servers. It can have {tenant}.
+type MailLinks map[MailKind]string
+
+// ConsoleLinks returns the addresses of the pages of the console. public is the URL of the service,
+// without a slash at the end.
+func ConsoleLinks(public string) MailLinks {
+	links := MailLinks{}
+	for _, kind := range []MailKind{MailInvitation, MailPasswordReset, MailEmailChange} {
+		links[kind] = public + "/console/{tenant}/" + string(kind) + "#{token}"
+	}
+	return links
+}
+
+// Link returns the link with the token for a user of the tenant.
+func (l MailLinks) Link(kind MailKind, tenant, token string) string {
+	return strings.NewReplacer("{tenant}", tenant, "{token}", token).Replace(l[kind])
+}
 
 // OutboxMail is a mail in the outbox, as it is stored.
 type OutboxMail struct {

@@ -32,10 +32,10 @@ type TokenPurpose string
 
 // The purposes of one-time tokens.
 const (
-	TokenPasswordReset TokenPurpose = "password-reset"
-	TokenEmailChange   TokenPurpose = "email-change" // Data: the new address
-	TokenSignIn        TokenPurpose = "sign-in"      // the user has sent the correct password, and must now send a second factor
-	TokenPasskey       TokenPurpose = "passkey"      // a WebAuthn challenge that was used
+	TokenPasswordReset TokenPurpose = "password-reset" // Data: the address of the user, and the service account that got the link
+	TokenEmailChange   TokenPurpose = "email-change"   // Data: the new address
+	TokenSignIn        TokenPurpose = "sign-in"        // the user has sent the correct password, and must now send a second factor
+	TokenPasskey       TokenPurpose = "passkey"        // a WebAuthn challenge that was used
 )
 
 // InvitationKept is how long an expired invitation is stored. Administrators can then see
@@ -55,6 +55,15 @@ type Invitation struct {
 
 // Live reports whether the invitation is unexpired at the time now.
 func (i *Invitation) Live(now Time) bool { return now < i.ExpiresAt }
+
+// Delivery says how the token of an invitation or a password reset reaches the user.
+type Delivery string
+
+// The kinds of delivery.
+const (
+	DeliverByMail     Delivery = ""
+	DeliverInResponse Delivery = "return" // the caller gets the token, and no mail is sent
+)
 
 // Invited is an unexpired invitation with its user.
 type Invited struct {

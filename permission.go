@@ -195,6 +195,7 @@ var (
 	UsersDelete    = mustPermission("users:delete")
 	UsersSuspend   = mustPermission("users:suspend")
 	UsersInvite    = mustPermission("users:invite")
+	UsersLinks     = mustPermission("users:issue-links")
 	UsersRestore   = mustPermission("users:restore")
 	UsersErase     = mustPermission("users:erase")
 	UsersEmail     = mustPermission("users.email:update") // change the address with a confirmation by mail; PATCH cannot change the address
@@ -233,6 +234,7 @@ var opens = []struct {
 	{UsersDelete, "delete users"},
 	{UsersSuspend, "suspend and resume users"},
 	{UsersInvite, "invite users, and send them password reset links"},
+	{UsersLinks, "get the links of invitations and password resets instead of having them mailed; only for service accounts, and together with users:invite"},
 	{UsersRestore, "list and restore deleted users"},
 	{UsersErase, "erase users and their personal data permanently"},
 	{UsersFactors, "reset the second factors of users"},

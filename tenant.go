@@ -67,6 +67,7 @@ type TenantDraft struct {
 	Name        string
 	DisplayName *string // nil: the display name is Name
 	Owner       UserDraft
+	Delivery    Delivery // of the owner's invitation
 }
 
 // Check validates the draft. It returns nil if the draft is valid.

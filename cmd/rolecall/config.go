@@ -52,30 +52,33 @@ type globals struct {
 
 // serveCommand has the flags of rolecall serve.
 type serveCommand struct {
-	Listen         string        `group:"Addresses and TLS:" default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on, such as :8080, or fd:3 for a socket passed as file descriptor 3. Default: ${default}"`
-	PublicURL      string        `group:"Addresses and TLS:" name:"public-url" placeholder:"URL" help:"URL that clients use, such as https://id.example.com. A path in it is the base path of all routes. Default: none"`
-	HSTSSubdomains bool          `group:"Addresses and TLS:" name:"hsts-include-subdomains" help:"Add includeSubDomains to Strict-Transport-Security. Browsers then refuse plain http for every subdomain of the public host."`
-	TLSCert        string        `group:"Addresses and TLS:" name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this PEM certificate chain. A changed file is reloaded. Default: plain http"`
-	TLSKey         string        `group:"Addresses and TLS:" name:"tls-key" placeholder:"FILE" help:"PEM private key of --tls-cert. A changed file is reloaded."`
-	TrustedProxies []string      `group:"Addresses and TLS:" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For and X-Request-Id are accepted, such as 10.0.0.0/8,192.0.2.1. Default: none"`
-	OperatorListen string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Accept operator keys and serve /operator on this address only, such as 10.0.0.5:8081. Default: --listen"`
-	MetricsListen  string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Serve Prometheus metrics on this address, such as 127.0.0.1:9090. Default: no metrics"`
-	AllowOrigin    []string      `group:"Browsers:" placeholder:"ORIGIN" help:"Web origin whose pages may call the API, such as https://app.example.com. Repeatable. Default: only the origin of --public-url"`
-	CookieDomain   string        `group:"Browsers:" placeholder:"DOMAIN" help:"Send the session cookie to all hosts under this parent domain of the public host. Less secure. Default: only the public host"`
-	HostPrefix     bool          `group:"Browsers:" name:"host-cookie-prefix" help:"Name the session cookie __Host-session, so that no other host can set it. Requires an https --public-url and excludes --cookie-domain. All users must sign in again."`
-	PasskeyDomain  string        `group:"Browsers:" placeholder:"DOMAIN" help:"Domain of passkeys: the host of --public-url or of an --allow-origin, or a parent domain of one. If you change it, all passkeys stop working. Default: the public host"`
-	SecurityURI    string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
-	SMTP           string        `group:"Mail:" name:"smtp" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
-	MailFrom       string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
-	MailTemplates  string        `group:"Mail:" placeholder:"FOLDER" help:"Folder with your own mail templates, each replacing the built-in one of the same name. Preview them with rolecall mail preview. Default: built-in templates"`
-	Mailbox        string        `group:"Mail:" placeholder:"FOLDER" help:"For development: write mail to this folder and print it, instead of sending it."`
-	MailLimit      mailLimit     `group:"Mail:" default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant can mail to other people per hour. Default: ${default}"`
-	Attempts       attemptFlags  `embed:"" group:"Limits:" prefix:"attempts-per-"`
-	Resets         resetFlags    `embed:"" group:"Limits:" prefix:"resets-per-"`
-	NoMigrate      bool          `group:"Operation:" help:"Do not update the schema at the start. Fail if it is too old."`
-	Drain          time.Duration `group:"Operation:" default:"0s" placeholder:"DURATION" help:"How long to keep serving after SIGTERM while /readyz answers 503, such as 10s. Default: ${default}"`
-	LogFormat      string        `group:"Operation:" default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
-	Demo           bool          `group:"Operation:" help:"Serve a tenant with sample data, on a loopback address only."`
+	Listen           string        `group:"Addresses and TLS:" default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on, such as :8080, or fd:3 for a socket passed as file descriptor 3. Default: ${default}"`
+	PublicURL        string        `group:"Addresses and TLS:" name:"public-url" placeholder:"URL" help:"URL that clients use, such as https://id.example.com. A path in it is the base path of all routes. Default: none"`
+	HSTSSubdomains   bool          `group:"Addresses and TLS:" name:"hsts-include-subdomains" help:"Add includeSubDomains to Strict-Transport-Security. Browsers then refuse plain http for every subdomain of the public host."`
+	TLSCert          string        `group:"Addresses and TLS:" name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this PEM certificate chain. A changed file is reloaded. Default: plain http"`
+	TLSKey           string        `group:"Addresses and TLS:" name:"tls-key" placeholder:"FILE" help:"PEM private key of --tls-cert. A changed file is reloaded."`
+	TrustedProxies   []string      `group:"Addresses and TLS:" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For and X-Request-Id are accepted, such as 10.0.0.0/8,192.0.2.1. Default: none"`
+	OperatorListen   string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Accept operator keys and serve /operator on this address only, such as 10.0.0.5:8081. Default: --listen"`
+	MetricsListen    string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Serve Prometheus metrics on this address, such as 127.0.0.1:9090. Default: no metrics"`
+	AllowOrigin      []string      `group:"Browsers:" placeholder:"ORIGIN" help:"Web origin whose pages may call the API, such as https://app.example.com. Repeatable. Default: only the origin of --public-url"`
+	CookieDomain     string        `group:"Browsers:" placeholder:"DOMAIN" help:"Send the session cookie to all hosts under this parent domain of the public host. Less secure. Default: only the public host"`
+	HostPrefix       bool          `group:"Browsers:" name:"host-cookie-prefix" help:"Name the session cookie __Host-session, so that no other host can set it. Requires an https --public-url and excludes --cookie-domain. All users must sign in again."`
+	PasskeyDomain    string        `group:"Browsers:" placeholder:"DOMAIN" help:"Domain of passkeys: the host of --public-url or of an --allow-origin, or a parent domain of one. If you change it, all passkeys stop working. Default: the public host"`
+	SecurityURI      string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
+	SMTP             string        `group:"Mail:" name:"smtp" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
+	MailFrom         string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
+	MailTemplates    string        `group:"Mail:" placeholder:"FOLDER" help:"Folder with your own mail templates, each replacing the built-in one of the same name. Preview them with rolecall mail preview. Default: built-in templates"`
+	Mailbox          string        `group:"Mail:" placeholder:"FOLDER" help:"For development: write mail to this folder and print it, instead of sending it."`
+	InvitationURL    string        `group:"Mail:" name:"invitation-url" placeholder:"URL" help:"Your own page for invitations, such as https://{tenant}.example.com/welcome#{token}. The token must be after the #. Default: the page of the console"`
+	PasswordResetURL string        `group:"Mail:" name:"password-reset-url" placeholder:"URL" help:"Your own page for new passwords, in the same form. Default: the page of the console"`
+	EmailChangeURL   string        `group:"Mail:" name:"email-change-url" placeholder:"URL" help:"Your own page that confirms a new email address, in the same form. Default: the page of the console"`
+	MailLimit        mailLimit     `group:"Mail:" default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant can mail to other people per hour. Default: ${default}"`
+	Attempts         attemptFlags  `embed:"" group:"Limits:" prefix:"attempts-per-"`
+	Resets           resetFlags    `embed:"" group:"Limits:" prefix:"resets-per-"`
+	NoMigrate        bool          `group:"Operation:" help:"Do not update the schema at the start. Fail if it is too old."`
+	Drain            time.Duration `group:"Operation:" default:"0s" placeholder:"DURATION" help:"How long to keep serving after SIGTERM while /readyz answers 503, such as 10s. Default: ${default}"`
+	LogFormat        string        `group:"Operation:" default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
+	Demo             bool          `group:"Operation:" help:"Serve a tenant with sample data, on a loopback address only."`
 }
 
 // attemptFlags limit failed sign-ins.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"net/url"
 	"strings"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail"
 	"github.com/rolecall/rolecall/internal/outbox"
 )
@@ -53,6 +56,48 @@ func (s *settings) readSMTP() (err error) {
 	return nil
 }
 
+// readMailLinks reads the addresses of an application's own pages.
+func (s *settings) readMailLinks() error {
+	s.mailLinks = rolecall.MailLinks{}
+	for _, own := range []struct {
+		flag, address string
+		kind          rolecall.MailKind
+	}{
+		{"--invitation-url", s.InvitationURL, rolecall.MailInvitation},
+		{"--password-reset-url", s.PasswordResetURL, rolecall.MailPasswordReset},
+		{"--email-change-url", s.EmailChangeURL, rolecall.MailEmailChange},
+	} {
+		if own.address == "" {
+			continue
+		}
+		if err := checkMailLink(own.address); err != nil {
+			return fmt.Errorf("%s %w", own.flag, err)
+		}
+		if strings.HasPrefix(own.address, "http:") {
+			s.warn(own.flag + " uses plain http: the network can read the pages on which users set their password; use an https URL")
+		}
+		s.mailLinks[own.kind] = own.address
+	}
+	return nil
+}
+
+// checkMailLink returns an error unless the address is an http or https URL with {token} once, in its
+// fragment. Its other parts can have {tenant}.
+func checkMailLink(address string) error {
+	const tenant, token = "a-tenant", "a-token"
+	u, err := url.Parse(strings.NewReplacer("{tenant}", tenant, "{token}", token).Replace(address))
+	before, fragment, _ := strings.Cut(address, "#")
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil:
+		return errors.New("must be an https URL, such as https://app.example.com/{tenant}/welcome#{token}")
+	case strings.Contains(before, "{token}") || strings.Count(fragment, "{token}") != 1:
+		return errors.New("must have {token} once, after the #: a fragment is in no log of a server")
+	case strings.ContainsAny(strings.NewReplacer("{tenant}", "", "{token}", "").Replace(address), "{} \t"):
+		return errors.New("can have only the placeholders {tenant} and {token}, and no spaces")
+	}
+	return nil
+}
+
 // mailer returns the mailer that the settings describe. It returns nil if neither a mail server nor
 // a mailbox folder is set. Mail that goes to a mailbox folder is also printed to out. If no public
 // URL is set, the links in mail begin with the address of the listener.
@@ -64,9 +109,11 @@ func (s *settings) mailer(out io.Writer, address net.Addr) (outbox.Mailer, error
 	if s.publicURL != nil {
 		public = strings.TrimRight(s.publicURL.String(), "/")
 	}
+	links := rolecall.ConsoleLinks(public)
+	maps.Copy(links, s.mailLinks)
 	switch {
 	case s.smtp != nil:
-		return mail.NewMailer(s.templates, public, s.smtp), nil
+		return mail.NewMailer(s.templates, links, s.smtp), nil
 	case s.Mailbox == "":
 		return nil, nil
 	}
@@ -74,5 +121,5 @@ func (s *settings) mailer(out io.Writer, address net.Addr) (outbox.Mailer, error
 	if err != nil {
 		return nil, fmt.Errorf("--mailbox: %w", err)
 	}
-	return mail.NewMailer(s.templates, public, box), nil
+	return mail.NewMailer(s.templates, links, box), nil
 }

@@ -36,6 +36,16 @@ func TestMailSettings(t *testing.T) {
 		{serveCommand{SMTP: "smtps://mail.example.com", Mailbox: folder, MailFrom: from, PublicURL: public}, "cannot be used with --mailbox", ""},
 		{serveCommand{SMTP: "smtps://mail.example.com", Demo: true, Listen: "127.0.0.1:0", MailFrom: from, PublicURL: public}, "cannot be used with --mailbox", ""},
 		{serveCommand{Mailbox: "mail"}, "", "for development only"},
+		{serveCommand{InvitationURL: "https://{tenant}.example.com/welcome?from={tenant}#token={token}"}, "", ""},
+		{serveCommand{PasswordResetURL: "http://localhost:3000/#{token}"}, "", "--password-reset-url uses plain http"},
+		{serveCommand{InvitationURL: "https://example.com/welcome"}, "--invitation-url must have {token} once", ""},
+		{serveCommand{InvitationURL: "https://example.com/{token}"}, "--invitation-url must have {token} once", ""},
+		{serveCommand{InvitationURL: "https://example.com/#{token}{token}"}, "--invitation-url must have {token} once", ""},
+		{serveCommand{EmailChangeURL: "javascript:alert(1)#{token}"}, "--email-change-url must be an https URL", ""},
+		{serveCommand{EmailChangeURL: "https://ada:secret@example.com/#{token}"}, "--email-change-url must be an https URL", ""},
+		{serveCommand{EmailChangeURL: "/welcome#{token}"}, "--email-change-url must be an https URL", ""},
+		{serveCommand{EmailChangeURL: "https://example.com/{user}#{token}"}, "only the placeholders", ""},
+		{serveCommand{EmailChangeURL: "https://example.com/a b#{token}"}, "no spaces", ""},
 		{serveCommand{MailTemplates: folder}, "--mail-templates: invitation.txt", ""},
 		{serveCommand{MailTemplates: filepath.Join(folder, "nowhere")}, "--mail-templates", ""},
 	} {
@@ -60,6 +70,8 @@ func TestLinksLeadToThePublicURL(t *testing.T) {
 		{serveCommand{}, "http://127.0.0.1:8080/console/acme/invitation#token"},
 		{serveCommand{PublicURL: "https://id.example.com"}, "https://id.example.com/console/acme/invitation#token"},
 		{serveCommand{PublicURL: "https://id.example.com/people/"}, "https://id.example.com/people/console/acme/invitation#token"},
+		{serveCommand{PublicURL: "https://id.example.com", InvitationURL: "https://{tenant}.example.com/welcome#{token}"}, "https://acme.example.com/welcome#token"},
+		{serveCommand{PublicURL: "https://id.example.com", PasswordResetURL: "https://app.example.com/#{token}"}, "https://id.example.com/console/acme/invitation#token"},
 	} {
 		test.command.Mailbox = t.TempDir()
 		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})

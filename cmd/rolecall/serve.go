@@ -100,6 +100,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	n := node.New(db, options)
 	site := web.New(web.Options{
 		PublicURL:      settings.publicURL,
+		MailLinks:      settings.mailLinks,
 		InsecureCookie: settings.insecureCookie,
 		HSTSSubdomains: settings.HSTSSubdomains,
 		CookieDomain:   settings.CookieDomain,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail"
 	"github.com/rolecall/rolecall/internal/passkey"
 )
@@ -23,14 +24,15 @@ type settings struct {
 	passkeys       *passkey.RelyingParty // nil: no domain, so no passkeys
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
-	smtp           *mail.SMTP // nil: no mail server
-	warnings       []string   // messages about settings that are less secure than they could be
+	mailLinks      rolecall.MailLinks // the pages of an application; empty: the pages of the console
+	smtp           *mail.SMTP         // nil: no mail server
+	warnings       []string           // messages about settings that are less secure than they could be
 }
 
 // settings parses and checks the flags.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail} {
+	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail, s.readMailLinks} {
 		if err := read(); err != nil {
 			return s, err
 		}

@@ -20,6 +20,15 @@ func (s *Service) RequestLink(tx *store.Tx, c Caller) error {
 	return s.Limiter.CountIn(tx, bucket, rolecall.ErrTooManyMails)
 }
 
+// RequestDelivery is RequestLink for a mailed link. For a link in a response, it only locks the
+// credential of the caller.
+func (s *Service) RequestDelivery(tx *store.Tx, c Caller, by rolecall.Delivery) error {
+	if by == rolecall.DeliverInResponse {
+		return LockCredential(tx, c)
+	}
+	return s.RequestLink(tx, c)
+}
+
 // VoidLinks deletes the mailed links that were requested with the revoked sessions or API
 // tokens.
 func VoidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {

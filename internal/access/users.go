@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
@@ -43,6 +44,25 @@ func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, i
 		}
 	}
 	return user, assignments, policy.AuthorizeUser(c.Principal, &user, assignments, s.Now())
+}
+
+// AuthorizeOnUser returns the user with the id if each policy allows the caller to perform the
+// operation on this user. It returns the errors of Policy.AuthorizeFor and AuthorizedUser.
+func (s *Service) AuthorizeOnUser(ctx context.Context, c Caller, id rolecall.UserID, policies ...*authz.Policy) (user rolecall.User, err error) {
+	for _, policy := range policies {
+		if err := policy.AuthorizeFor(c.Principal, id); err != nil {
+			return user, err
+		}
+	}
+	err = s.View(ctx, c, func(tx *store.Tx) (err error) {
+		for _, policy := range policies {
+			if user, _, err = s.AuthorizedUser(tx, c, policy, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return user, err
 }
 
 // UserEvent returns the event of a change of a user from old to changed. The event has the

@@ -1,6 +1,10 @@
 package authz
 
-import "github.com/rolecall/rolecall"
+import (
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
 
 // The policies for users.
 var (
@@ -19,6 +23,7 @@ var (
 	WithdrawInvitation = &Policy{Effect: Ends, permission: rolecall.UsersInvite, outranks: true}
 	ListInvitations    = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite}
 	SendPasswordReset  = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true, object: isNotPending}
+	ReturnLink         = &Policy{Effect: NoEffect, permission: rolecall.UsersLinks, also: isProgram, takesOver: true, object: isNoOwner}
 	ChangeEmail        = &Policy{Effect: Grants, permission: rolecall.UsersEmail, self: true, ownInSession: true, notSuspended: true, takesOver: true}
 	ReadFactors        = &Policy{Effect: NoEffect, permission: rolecall.UsersFactors, self: true}
 	ResetFactors       = &Policy{Effect: Removes, permission: rolecall.UsersFactors, ownInSession: true, takesOver: true, object: keepsDemandedFactor}
@@ -205,6 +210,26 @@ func isOwnToken(p *Principal, subject rolecall.UserID) error {
 func isNotToken(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
 		return rolecall.ErrSessionRequired.With("API tokens cannot create API tokens. Use an operator key or the session of a user.")
+	}
+	return nil
+}
+
+// isProgram returns ErrPermissionDenied if the principal is a user, with a session or an API token.
+func isProgram(p *Principal, _ rolecall.UserID) error {
+	if p.Kind == PrincipalUser {
+		return rolecall.ErrPermissionDenied.With("Users cannot get the link of an invitation or a password reset. Use an operator key or a service account, or let Rolecall mail the link.")
+	}
+	return nil
+}
+
+// isNoOwner returns ErrPermissionDenied if the user has the role Owner and the principal is not an
+// operator.
+func isNoOwner(p *Principal, _ *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
+	isOwner := func(a rolecall.Assignment) bool {
+		return a.Live(now) && a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey
+	}
+	if p.Kind != PrincipalOperator && slices.ContainsFunc(assignments, isOwner) {
+		return rolecall.ErrPermissionDenied.With("Only an operator key can get the link of an owner. Use one, or let Rolecall mail the link.")
 	}
 	return nil
 }

@@ -12,45 +12,58 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
+// IssuedInvitation is a new invitation.
+type IssuedInvitation struct {
+	rolecall.Invitation
+	Delivery rolecall.Delivery `json:"delivery,omitempty"` // empty: by mail
+	Token    secret.Token      `json:"-"`                  // set only by IssueInvitation, and not in a replay
+}
+
 // InviteUser creates an invitation of the user and mails it, once for each idempotency key.
 // The new invitation replaces an older one. The reader of the mail can sign in as the user.
 // Therefore, the caller must be able to assign all roles of the user. InviteUser can fail
 // with ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
 // ErrTooManyMails, ErrKeyReused, ErrKeyInProgress or ErrTooManyKeys. It returns
 // ErrUnauthenticated if the caller's session or token was revoked during the request.
-func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
-	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
+func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (idempotency.Created[IssuedInvitation], error) {
+	return s.invite(ctx, c, key, id, rolecall.DeliverByMail, authz.InviteUser)
+}
+
+// IssueInvitation is like InviteUser, but returns the token of the invitation instead of mailing
+// it. The caller must be an operator, or a service account with the permission
+// users:issue-links. Only an operator gets the token of an owner.
+func (s *Service) IssueInvitation(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (idempotency.Created[IssuedInvitation], error) {
+	return s.invite(ctx, c, key, id, rolecall.DeliverInResponse, authz.InviteUser, authz.ReturnLink)
+}
+
+func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID, by rolecall.Delivery, policies ...*authz.Policy) (created idempotency.Created[IssuedInvitation], err error) {
+	if _, err := s.access.AuthorizeOnUser(ctx, c, id, policies...); err != nil {
 		return created, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		_, _, err := s.access.AuthorizedUser(tx, c, authz.InviteUser, id)
-		return err
-	})
-	if err != nil {
-		return created, err
-	}
-	invitation := s.newInvitation(c, id)
+	issued, token := IssuedInvitation{Invitation: s.newInvitation(c, id), Delivery: by}, secret.NewToken()
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "inviteUser", Location: "/users/" + id.String() + "/invitations", ID: rolecall.AnyID(id), Value: invitation,
+		Operation: "inviteUser", Location: "/users/" + id.String() + "/invitations", ID: rolecall.AnyID(id), Value: issued,
 		Event: s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
-			if err := s.access.RequestLink(tx, c); err != nil {
+			if err := s.access.RequestDelivery(tx, c, by); err != nil {
 				return err
 			}
-			token := secret.NewToken()
-			tx.UpsertInvitation(invitation, token.Hash())
+			tx.UpsertInvitation(issued.Invitation, token.Hash())
 			user, err := tx.UserByID(id) // if the address changes concurrently, this read sees the new one, or the change deletes the invitation
-			if err != nil {
+			if err != nil || by == rolecall.DeliverInResponse {
 				return err
 			}
-			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
+			return s.mailInvitation(tx, c.Tenant.ID, &user, token, issued.ExpiresAt)
 		},
 	})
 	if err != nil {
 		return created, err
 	}
-	return idempotency.Recreated(first, invitation, func(id rolecall.AnyID) rolecall.Invitation {
-		return rolecall.Invitation{UserID: rolecall.UserID(id)}
+	if by == rolecall.DeliverInResponse {
+		issued.Token = token
+	}
+	return idempotency.Recreated(first, issued, func(id rolecall.AnyID) IssuedInvitation {
+		return IssuedInvitation{Invitation: rolecall.Invitation{UserID: rolecall.UserID(id)}}
 	})
 }
 

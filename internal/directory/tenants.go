@@ -34,10 +34,12 @@ type keptTenant struct {
 	OwnerID     rolecall.UserID   `json:"ownerId"`
 	CreatedAt   rolecall.Time     `json:"createdAt"`
 	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
+	Delivery    rolecall.Delivery `json:"delivery,omitempty"` // of the invitation; empty: by mail
 }
 
 // CreateTenant creates a tenant in one transaction, once for each idempotency key. The
-// tenant has the built-in roles and an owner, who is invited by mail. If the key was used
+// tenant has the built-in roles and an owner, who is invited by mail unless draft.Delivery is
+// DeliverInResponse. If the key was used
 // before, the result has no token. CreateTenant can fail with ErrPermissionDenied,
 // ErrValidation, ErrTenantExists, ErrKeyReused, ErrKeyInProgress or ErrTooManyKeys.
 func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[CreatedTenant], err error) {
@@ -50,7 +52,7 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	now, token := s.now(), secret.NewToken()
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
-	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
+	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt, draft.Delivery}
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
 		Event: s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), Tenant: tenant.ID,
@@ -60,6 +62,9 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 			}
 			tx.UpsertInvitation(invitation, token.Hash())
 			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(owner.ID)))
+			if draft.Delivery == rolecall.DeliverInResponse {
+				return nil
+			}
 			return s.mailInvitation(tx, tenant.ID, &owner, token, invitation.ExpiresAt)
 		},
 	})

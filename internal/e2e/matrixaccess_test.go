@@ -14,6 +14,10 @@ func inviteCells(t *testing.T, m *matrix, p *principal) {
 		line := "POST /users/" + s.id + "/invitations"
 		p.compare(t, s.name, line, "", first(done(201, "userId createdAt expiresAt"),
 			check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}))
+		p.compare(t, s.name+", with the link in the response", line, `{"delivery":"return"}`, first(done(201, "userId createdAt expiresAt token link"),
+			check{p.mayAnywhere("users:invite") && p.mayAnywhere("users:issue-links") && p.program && p.holder == nil, mayNot},
+			check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}, check{p.may("users:issue-links", s.department), mayNot},
+			check{p.operates != nil || !slices.Contains(s.holds, holding{"*:*", ""}), mayNot}))
 		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 			p.compare(t, s.name+", suspended", line, "", first(expectation{status: 403, code: "user-suspended"},

@@ -26,6 +26,9 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	c := m.member(t, fmt.Sprintf("forgetful-%d", m.fresh), "Sales")
 	s := &subject{name: "a user with a password", id: c.id, department: "Sales", exists: true}
+	p.compare(t, s.name+", with the link in the response", "POST /users/"+s.id+"/password-resets", `{"delivery":"return"}`, first(done(201, "userId expiresAt token link"),
+		check{p.mayAnywhere("users:invite") && p.mayAnywhere("users:issue-links") && p.program && p.holder == nil, mayNot},
+		check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}, check{p.may("users:issue-links", s.department), mayNot}))
 	a := p.compare(t, s.name, "POST /users/"+s.id+"/password-resets", "", first(done(201, "userId expiresAt"),
 		check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))
 	if a.status == 201 {

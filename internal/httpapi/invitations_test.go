@@ -2,12 +2,15 @@ package httpapi
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // mailed returns the token in the waiting mail. Exactly one waiting mail must have a token.
@@ -83,6 +86,40 @@ func TestInvitationFromItsLinkToASession(t *testing.T) {
 		}
 	}
 	s.signIn("eve@example.com", ownerPassword)
+}
+
+func TestALinkInAResponse(t *testing.T) {
+	links := rolecall.MailLinks{rolecall.MailInvitation: "https://{tenant}.example.com/welcome#{token}"}
+	s := newTestServerWith(t, web.Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}, MailLinks: links})
+	_, key, err := s.node.Directory.CreateOperatorKey(t.Context(), rolecall.OperatorKeyDraft{Name: "Provisioning", Lifetime: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := s.as(s.owner, "POST", "/users", `{"email":"eve@example.com","name":"Eve Adams"}`, "Idempotency-Key", "k")
+	ask := func(path, body, key, credential string) reply {
+		return s.request("POST", path, body, "Idempotency-Key", key, "Authorization", credential)
+	}
+	operator := "Bearer " + string(key)
+	for path, prefix := range map[string]string{
+		"/users/" + created.id(t) + "/invitations": "https://" + tenantName + ".example.com/welcome#",
+		"/users/" + s.ownerID + "/password-resets": "https://id.example.com/console/" + tenantName + "/password-reset#",
+	} {
+		r := ask(path, `{"delivery":"return"}`, "k", operator)
+		d := r.document(t)
+		token, _ := d["token"].(string)
+		if _, ok := secret.ParseToken(token); r.StatusCode != 201 || !ok || d["link"] != prefix+token {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
+		again := ask(path, `{"delivery":"return"}`, "k", operator)
+		if again.StatusCode != 201 || again.document(t)["secretWithheld"] != true || strings.Contains(again.body, token) || strings.Contains(again.body, "link") {
+			t.Errorf("the repeat: %d %s", again.StatusCode, again.body)
+		}
+		expectProblem(t, ask(path, `{"delivery":"mail"}`, "k", operator), 422, "idempotency-key-reused")
+		if bad := ask(path, `{"delivery":"post"}`, "k2", operator); bad.StatusCode != 422 || bad.faults(t) != "/delivery unknown-value" {
+			t.Errorf("%d %s", bad.StatusCode, bad.body)
+		}
+		expectProblem(t, s.as(s.owner, "POST", path, `{"delivery":"return"}`, "Idempotency-Key", "k3"), 403, "permission-denied")
+	}
 }
 
 func TestWhatInvitationsAskFor(t *testing.T) {

@@ -3,11 +3,14 @@ package httpapi
 import (
 	"context"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type emailBody struct {
@@ -47,16 +50,62 @@ func (s *Server) resetPassword(ctx context.Context, _ access.Caller, in *resetPa
 	return operation.Response[operation.NoContent]{}, s.signin.ResetPassword(ctx, in.Anonymous, token, in.Body.Password)
 }
 
-func (s *Server) sendPasswordReset(ctx context.Context, c access.Caller, in *inviteUserRequest) (operation.Response[passwordResetBody], error) {
-	created, err := s.signin.SendPasswordReset(ctx, c, in.Key, in.ID)
-	return operation.Response[passwordResetBody]{Body: passwordResetBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
+// deliveryBody selects how a link reaches the user.
+type deliveryBody struct {
+	Delivery linkDelivery `json:"delivery" enum:"mail,return" default:"mail" doc:"How the link reaches the user. With mail, Rolecall mails it. With return, the response has it once, and no mail is sent."`
 }
 
-// passwordResetBody confirms that the user was mailed a link to choose a new password. If the user
-// was erased, the response to a repeated request has only the id.
+// linkDelivery is a delivery by mail or in the response.
+type linkDelivery rolecall.Delivery
+
+// UnmarshalWire reads the delivery.
+func (l *linkDelivery) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	switch text, ok := d.Text(pointer, value); {
+	case !ok || text == "mail":
+	case text == string(rolecall.DeliverInResponse):
+		*l = linkDelivery(rolecall.DeliverInResponse)
+	default:
+		d.FieldErrors.Add(pointer, "unknown-value", "must be mail or return")
+	}
+}
+
+// returnedLink has the members of a response to a request with the delivery return.
+type returnedLink struct {
+	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the token and the link are therefore not shown again. To replace a lost link, send the request with a new idempotency key. Absent otherwise."`
+	Token          string `json:"token,omitzero" doc:"The token in the link. Only with the delivery return."`
+	Link           string `json:"link,omitzero" doc:"The link that the user opens to set a password. Only with the delivery return."`
+}
+
+// returnedLink returns the members for a token that was issued. They are empty if the link is mailed.
+func (s *Server) returnedLink(kind rolecall.MailKind, c access.Caller, by rolecall.Delivery, token secret.Token, replayed bool) (link returnedLink) {
+	switch {
+	case by == rolecall.DeliverByMail:
+	case replayed:
+		link.SecretWithheld = true
+	default:
+		link.Token, link.Link = string(token), s.site.Links.Link(kind, c.Tenant.Name, string(token))
+	}
+	return link
+}
+
+func (s *Server) sendPasswordReset(ctx context.Context, c access.Caller, in *inviteUserRequest) (operation.Response[passwordResetBody], error) {
+	issue := s.signin.SendPasswordReset
+	if rolecall.Delivery(in.Body.Delivery) == rolecall.DeliverInResponse {
+		issue = s.signin.IssuePasswordReset
+	}
+	created, err := issue(ctx, c, in.Key, in.ID)
+	reset := &created.Value
+	return operation.Response[passwordResetBody]{Replayed: created.Replayed, Body: passwordResetBody{
+		reset.UserID, reset.ExpiresAt, s.returnedLink(rolecall.MailPasswordReset, c, reset.Delivery, reset.Token, created.Replayed),
+	}}, err
+}
+
+// passwordResetBody is a link to choose a new password, which was mailed to the user or is returned.
+// If the user was erased, the response to a repeated request has only the id.
 type passwordResetBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
+	returnedLink
 }
 
 type requestEmailChangeRequest struct {
@@ -112,11 +161,18 @@ func parseToken(text string, invalid error) (secret.Token, error) {
 type inviteUserRequest struct {
 	userPath
 	operation.IdempotencyHeader
+	Body deliveryBody `optional:"true"`
 }
 
 func (s *Server) inviteUser(ctx context.Context, c access.Caller, in *inviteUserRequest) (operation.Response[invitationBody], error) {
-	created, err := s.directory.InviteUser(ctx, c, in.Key, in.ID)
-	return operation.Response[invitationBody]{Body: newInvitationBody(&created.Value), Replayed: created.Replayed}, err
+	issue := s.directory.InviteUser
+	if rolecall.Delivery(in.Body.Delivery) == rolecall.DeliverInResponse {
+		issue = s.directory.IssueInvitation
+	}
+	created, err := issue(ctx, c, in.Key, in.ID)
+	body := newInvitationBody(&created.Value.Invitation)
+	body.returnedLink = s.returnedLink(rolecall.MailInvitation, c, created.Value.Delivery, created.Value.Token, created.Replayed)
+	return operation.Response[invitationBody]{Body: body, Replayed: created.Replayed}, err
 }
 
 func (s *Server) listInvitations(ctx context.Context, c access.Caller, in *operation.PageRequest) (operation.Response[invitationPage], error) {
@@ -139,10 +195,11 @@ type invitationBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	CreatedAt rolecall.Time   `json:"createdAt,omitzero" doc:"When the invitation was created."`
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the invitation expires."`
+	returnedLink
 }
 
 func newInvitationBody(i *rolecall.Invitation) invitationBody {
-	return invitationBody{i.UserID, i.CreatedAt, i.ExpiresAt}
+	return invitationBody{UserID: i.UserID, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
 }
 
 // openInvitation is an invitation that has not expired, with those members of its user that the

@@ -23,7 +23,7 @@ var operatorOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/operator/tenants", ID: "OperatorController_createTenant", Summary: "Create a tenant",
-		Description: "Creates a tenant with the built-in roles, and mails an invitation to its first owner. The answer also has the link of the invitation. It is returned only once.",
+		Description: "Creates a tenant with the built-in roles, and mails an invitation to its first owner, unless `delivery` is `return`. The answer also has the link of the invitation. It is returned only once.",
 		Policy:      authz.CreateTenant,
 		Answers:     operation.Answers{{http.StatusCreated, "The new tenant, its first owner and the invitation.", []string{"Location", "Idempotent-Replayed"}}},
 		Problems:    problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
@@ -119,6 +119,7 @@ type tenantDraft struct {
 	Name        string     `json:"name" required:"true" pattern:"^[a-z0-9][a-z0-9_-]{0,62}$" doc:"Name of the tenant. Requests send it in the header x-tenant-schema. It never changes."`
 	DisplayName *string    `json:"displayName" minLength:"1" maxLength:"255" doc:"Display name of the tenant. Without it, the name is used."`
 	Owner       ownerDraft `json:"owner" required:"true" doc:"The first owner, who is invited."`
+	deliveryBody
 }
 
 // ownerDraft is the first owner of a tenant.
@@ -128,7 +129,7 @@ type ownerDraft struct {
 }
 
 func (d *tenantDraft) draft() rolecall.TenantDraft {
-	return rolecall.TenantDraft{Name: d.Name, DisplayName: d.DisplayName, Owner: rolecall.UserDraft{Email: d.Owner.Email, Name: d.Owner.Name}}
+	return rolecall.TenantDraft{Name: d.Name, DisplayName: d.DisplayName, Owner: rolecall.UserDraft{Email: d.Owner.Email, Name: d.Owner.Name}, Delivery: rolecall.Delivery(d.Delivery)}
 }
 
 // Check returns the field errors of the draft.
@@ -138,7 +139,7 @@ func (d *tenantDraft) Check() rolecall.FieldErrors {
 }
 
 // createdTenant is a new tenant, its owner and the invitation of the owner. You can send the
-// invitation link to the owner if no mail server is configured. The response to a repeated
+// invitation link to the owner yourself. The response to a repeated
 // request does not have the link.
 type createdTenant struct {
 	Tenant     tenantBody      `json:"tenant" doc:"The new tenant."`
@@ -169,7 +170,7 @@ func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTe
 		body.Invitation.SecretWithheld = true
 	} else {
 		body.Invitation.Token = string(value.Token)
-		body.Invitation.Link = s.site.Public + "/console/" + value.Tenant.Name + "/invitation#" + string(value.Token)
+		body.Invitation.Link = s.site.Links.Link(rolecall.MailInvitation, value.Tenant.Name, string(value.Token))
 	}
 	return operation.Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
 }

@@ -20,6 +20,7 @@ var types = &operation.Types{
 		reflect.TypeFor[rolecall.UserDraft]():           {"CreateUser", "A new user."},
 		reflect.TypeFor[updateUserBody]():               {"UpdateUser", "A merge patch (RFC 7396). Absent members do not change. Null clears a member."},
 		reflect.TypeFor[reasonBody]():                   {"EventReason", "The reason to record with the event."},
+		reflect.TypeFor[deliveryBody]():                 {"LinkDelivery", "How a link reaches the user. Without a body, Rolecall mails it."},
 		reflect.TypeFor[rolecall.RoleDraft]():           {"CreateRole", "A new role."},
 		reflect.TypeFor[updateRoleBody]():               {"UpdateRole", "A merge patch (RFC 7396). Absent members do not change. A list replaces the whole old list. Null clears a member."},
 		reflect.TypeFor[assignmentDraft]():              {"AssignRole", "The reach and expiry of the assignment. Without a body, it applies to the whole tenant and does not expire."},

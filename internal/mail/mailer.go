@@ -18,22 +18,25 @@ type Transport interface {
 // Mailer renders mails and passes them to a transport.
 type Mailer struct {
 	templates *Templates
-	public    string
+	links     rolecall.MailLinks
 	transport Transport
 }
 
-// NewMailer returns a mailer with the templates and the transport. public is the URL that links in
-// mail begin with, without a slash at the end.
-func NewMailer(templates *Templates, public string, transport Transport) *Mailer {
-	return &Mailer{templates, public, transport}
+// NewMailer returns a mailer with the templates, the addresses of the links, and the transport.
+func NewMailer(templates *Templates, links rolecall.MailLinks, transport Transport) *Mailer {
+	return &Mailer{templates, links, transport}
 }
 
 // Send renders the mail and passes it to the transport. The tenant is the sender that the recipient
 // sees.
 func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error {
 	sender := plain(tenant.DisplayName, tenant.Name)
+	link := ""
+	if m.Token != "" {
+		link = s.links.Link(m.Kind, tenant.Name, m.Token)
+	}
 	subject, text, page, err := s.templates.write(m.Kind, Letter{
-		Name: plain(m.Name, ""), Tenant: sender, Link: s.link(tenant, m),
+		Name: plain(m.Name, ""), Tenant: sender, Link: link,
 		Expires: moment(m.ExpiresAt), At: moment(m.CreatedAt), What: m.What,
 		NewEmail: m.NewEmail, Client: plain(m.Client, ""), Source: m.Source, ByAdministrator: m.ByAdministrator,
 	})
@@ -46,16 +49,6 @@ func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Ma
 	return s.transport.Send(ctx, Message{
 		ID: m.ID.String(), Date: m.CreatedAt.Std(), To: m.To, FromName: sender, Subject: subject, Text: text, HTML: page,
 	})
-}
-
-// link returns the link with the token of the mail, or an empty text if the mail has no token. The
-// token is in the fragment of the URL. Browsers do not send fragments to servers, so the token is
-// in no server log.
-func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
-	if m.Token == "" {
-		return ""
-	}
-	return s.public + "/console/" + tenant.Name + "/" + string(m.Kind) + "#" + m.Token
 }
 
 // notPlain matches texts that mail programs turn into a link or an address, such as example.com. It

@@ -43,7 +43,7 @@ func arrived(t *testing.T, kind rolecall.MailKind, person, tenant string) mailte
 	if kinds[kind] {
 		m.Token = "aB-_09"
 	}
-	mailer := NewMailer(templates, "https://id.example.com", through(t, server))
+	mailer := NewMailer(templates, rolecall.ConsoleLinks("https://id.example.com"), through(t, server))
 	if err := mailer.Send(t.Context(), rolecall.Tenant{Name: "acme", DisplayName: tenant}, m); err != nil {
 		t.Fatalf("%s of %q: %v", kind, tenant, err)
 	}

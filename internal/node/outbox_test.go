@@ -28,7 +28,7 @@ func (f *fixture) sender(server *mailtest.Server) (peer *node.Node, stop func())
 	f.ok(err)
 	peer = node.New(f.open(), access.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler),
-		Mailer: mail.NewMailer(templates, "https://id.example.com", smtp),
+		Mailer: mail.NewMailer(templates, rolecall.ConsoleLinks("https://id.example.com"), smtp),
 	})
 	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)

@@ -15,6 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -407,7 +408,7 @@ func TestAResetRequestRequiresAValidAddress(t *testing.T) {
 func TestAnAdministratorDoesNotSeeTheResetLink(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, key := f.member("ada"), newKey()
-		var first, again idempotency.Created[rolecall.PasswordReset]
+		var first, again idempotency.Created[signin.IssuedReset]
 		var err error
 		f.expectMailed(func() {
 			first, err = f.SignIn.SendPasswordReset(f.Context(), f.owner, key, ada.ID)
@@ -416,7 +417,7 @@ func TestAnAdministratorDoesNotSeeTheResetLink(t *testing.T) {
 			again, err = f.node().SignIn.SendPasswordReset(f.Context(), f.owner, key, ada.ID)
 			f.ok(err)
 		}, "password-reset ada")
-		want := rolecall.PasswordReset{UserID: ada.ID, ExpiresAt: f.clock.Now().Add(59 * time.Minute)}
+		want := signin.IssuedReset{PasswordReset: rolecall.PasswordReset{UserID: ada.ID, ExpiresAt: f.clock.Now().Add(59 * time.Minute)}}
 		if first.Value != want || again.Value != want || first.Replayed || !again.Replayed {
 			t.Errorf("the answers are %+v and %+v", first, again)
 		}

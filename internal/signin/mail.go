@@ -16,7 +16,7 @@ func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Ma
 	case rolecall.MailInvitation:
 		_, err = s.invited(tx, tenant, token)
 	case rolecall.MailPasswordReset:
-		_, err = s.resetting(tx, token)
+		_, err = s.resetting(tx, tenant, token)
 	case rolecall.MailEmailChange:
 		_, _, err = s.changing(tx, tenant, token)
 	default:

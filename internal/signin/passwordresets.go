@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -96,12 +97,7 @@ func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 // invalid if the user's address changes, or if the credential that origin names is
 // revoked.
 func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token, origin rolecall.Origin) error {
-	now := s.now()
-	until := now.Add(t.Settings.PasswordResetLifetime())
-	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset)
-	tx.InsertOneTimeToken(rolecall.OneTimeToken{
-		Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.EmailKey(), CreatedAt: now, ExpiresAt: until, Origin: origin,
-	}, token.Hash())
+	until := s.insertReset(tx, t, u, rolecall.UserID{}, token, origin)
 	if u.ID.IsZero() {
 		return s.outbox.Enqueue(tx, t.ID, rolecall.Mail{Kind: rolecall.MailNothing, ExpiresAt: until})
 	}
@@ -110,32 +106,69 @@ func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, 
 	})
 }
 
+// insertReset stores the token of a link for a new password, and makes earlier links invalid. It
+// returns the time at which the token expires. by is the service account that gets the link. It is
+// zero if the link is mailed, or if an operator gets it.
+func (s *Service) insertReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, by rolecall.UserID, token secret.Token, origin rolecall.Origin) (until rolecall.Time) {
+	now := s.now()
+	until = now.Add(t.Settings.PasswordResetLifetime())
+	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset)
+	tx.InsertOneTimeToken(rolecall.OneTimeToken{
+		Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: resetData(u, by), CreatedAt: now, ExpiresAt: until, Origin: origin,
+	}, token.Hash())
+	return until
+}
+
+// resetData returns the data of a token: the address of the user, and the service account that gets
+// the link. No address has a line break.
+func resetData(u *rolecall.User, by rolecall.UserID) string {
+	if by.IsZero() {
+		return u.EmailKey()
+	}
+	return u.EmailKey() + "\n" + by.String()
+}
+
+// IssuedReset is a new link for a new password.
+type IssuedReset struct {
+	rolecall.PasswordReset
+	Delivery rolecall.Delivery `json:"delivery,omitempty"` // empty: by mail
+	Token    secret.Token      `json:"-"`                  // set only by IssuePasswordReset, and not in a replay
+}
+
 // SendPasswordReset mails the user a link for a new password, once for each idempotency
 // key. The caller does not see the link. Even so, the caller must hold all permissions of
 // this user, as for an invitation. SendPasswordReset returns ErrNotFound,
 // ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, and
 // the errors of idempotency keys. It returns ErrUserPending if the user has not set a
 // password yet.
-func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.PasswordReset], err error) {
-	if err := authz.SendPasswordReset.AuthorizeFor(c.Principal, id); err != nil {
-		return created, err
-	}
-	var user rolecall.User
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		user, _, err = s.access.AuthorizedUser(tx, c, authz.SendPasswordReset, id)
-		return err
-	})
+func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (idempotency.Created[IssuedReset], error) {
+	return s.issueReset(ctx, c, key, id, rolecall.DeliverByMail, authz.SendPasswordReset)
+}
+
+// IssuePasswordReset is like SendPasswordReset, but returns the token instead of mailing it. The
+// caller must be an operator, or a service account with the permission users:issue-links. Only
+// an operator gets the token of an owner.
+func (s *Service) IssuePasswordReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (idempotency.Created[IssuedReset], error) {
+	return s.issueReset(ctx, c, key, id, rolecall.DeliverInResponse, authz.SendPasswordReset, authz.ReturnLink)
+}
+
+func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID, by rolecall.Delivery, policies ...*authz.Policy) (created idempotency.Created[IssuedReset], err error) {
+	user, err := s.access.AuthorizeOnUser(ctx, c, id, policies...)
 	if err != nil {
 		return created, err
 	}
 	reset := rolecall.PasswordReset{UserID: id, ExpiresAt: s.now().Add(c.Tenant.Settings.PasswordResetLifetime())}
-	token := secret.NewToken()
+	issued, token := IssuedReset{PasswordReset: reset, Delivery: by}, secret.NewToken()
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "sendPasswordReset", Location: "/users/" + id.String() + "/password-resets", ID: rolecall.AnyID(id), Value: reset,
+		Operation: "sendPasswordReset", Location: "/users/" + id.String() + "/password-resets", ID: rolecall.AnyID(id), Value: issued,
 		Event: s.access.Event(c, rolecall.EventResetRequested, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
-			if err := s.access.RequestLink(tx, c); err != nil {
+			if err := s.access.RequestDelivery(tx, c, by); err != nil {
 				return err
+			}
+			if by == rolecall.DeliverInResponse {
+				s.insertReset(tx, &c.Tenant, &user, c.Grantor(), token, c.Origin())
+				return nil
 			}
 			return s.mailReset(tx, &c.Tenant, &user, token, c.Origin())
 		},
@@ -143,8 +176,11 @@ func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key id
 	if err != nil {
 		return created, err
 	}
-	return idempotency.Recreated(first, reset, func(id rolecall.AnyID) rolecall.PasswordReset {
-		return rolecall.PasswordReset{UserID: rolecall.UserID(id)}
+	if by == rolecall.DeliverInResponse {
+		issued.Token = token
+	}
+	return idempotency.Recreated(first, issued, func(id rolecall.AnyID) IssuedReset {
+		return IssuedReset{PasswordReset: rolecall.PasswordReset{UserID: rolecall.UserID(id)}}
 	})
 }
 
@@ -158,7 +194,7 @@ func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key id
 func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token secret.Token, password string) error {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, err = s.resetting(tx, token)
+		user, err = s.resetting(tx, a.Tenant, token)
 		return err
 	})
 	switch {
@@ -180,7 +216,7 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 		if err != nil {
 			return nil, err
 		}
-		user, err := s.resetting(tx, token)
+		user, err := s.resetting(tx, a.Tenant, token)
 		if err != nil {
 			return nil, err
 		}
@@ -202,21 +238,33 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 // ErrPasswordResetInvalid if the token is unknown or expired, or if the address to which
 // it was mailed is no longer the user's address. It returns ErrUserSuspended if the user
 // is suspended.
-func (s *Service) resetting(tx *store.Tx, token secret.Token) (rolecall.User, error) {
+func (s *Service) resetting(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	reset, err := tx.OneTimeToken(token.Hash(), rolecall.TokenPasswordReset)
 	if ok, err := access.Found(err); err != nil {
 		return rolecall.User{}, err
 	} else if !ok || !reset.Live(s.now()) {
 		return rolecall.User{}, rolecall.ErrPasswordResetInvalid
 	}
+	email, maker, returned := strings.Cut(reset.Data, "\n")
 	user, err := tx.UserByID(reset.UserID)
 	switch ok, err := access.Found(err); {
 	case err != nil:
 		return user, err
-	case !ok || user.EmailKey() != reset.Data || user.Status == rolecall.UserPending:
+	case !ok || user.EmailKey() != email || user.Status == rolecall.UserPending:
 		return user, rolecall.ErrPasswordResetInvalid
 	case user.Status == rolecall.UserSuspended:
 		return user, rolecall.ErrUserSuspended
 	}
-	return user, nil
+	if !returned {
+		return user, nil
+	}
+	by, err := rolecall.ParseID[rolecall.User](maker)
+	if err != nil {
+		return user, err
+	}
+	may, err := s.access.IsStillAuthorized(tx, tenant, authz.ReturnLink, by, user.ID)
+	if err == nil && !may {
+		err = rolecall.ErrPasswordResetInvalid
+	}
+	return user, err
 }

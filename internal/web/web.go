@@ -8,6 +8,7 @@ import (
 	"context"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rolecall/rolecall"
 )
 
 // The limits of a request.
@@ -38,6 +41,9 @@ type Options struct {
 	// is the base of every route, Location and Link. With https every response
 	// carries Strict-Transport-Security.
 	PublicURL *url.URL
+	// MailLinks replace the addresses that links in mail lead to, by kind of mail. The other links
+	// lead to the console.
+	MailLinks rolecall.MailLinks
 	// HSTSSubdomains extends Strict-Transport-Security to all subdomains of the public host.
 	HSTSSubdomains bool
 	// InsecureCookie omits the attribute Secure from the cookies. Use it only for plain HTTP on a
@@ -74,6 +80,8 @@ type Site struct {
 	// Public is the public URL without a trailing slash. It is empty if no public URL is
 	// configured.
 	Public string
+	// Links has the addresses that links in mail lead to.
+	Links rolecall.MailLinks
 
 	cookies  cookies
 	hsts     []string // Strict-Transport-Security; nil if it is not sent
@@ -112,6 +120,8 @@ func New(o Options) *Site {
 			s.hsts = hstsHeader(o.HSTSSubdomains)
 		}
 	}
+	s.Links = rolecall.ConsoleLinks(s.Public)
+	maps.Copy(s.Links, o.MailLinks)
 	if s.deadline == 0 {
 		s.deadline = DefaultDeadline
 	}
