@@ -168,7 +168,8 @@ type Caller struct {
 type Anonymous struct {
 	Tenant     rolecall.Tenant
 	TenantName string
-	Presented  []secret.Token // session cookies
+	Presented  []secret.Token // tokens of sessions, from cookies or from the Authorization header
+	ForHeader  bool           // a new session gets a token for the Authorization header
 	Devices    []string       // known-device tokens
 	RequestID  string
 	Source     string // the client's address

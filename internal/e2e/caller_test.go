@@ -41,6 +41,28 @@ func (c *caller) with(token string) *caller {
 	return &caller{world: c.world, tenant: c.tenant, token: token, id: c.id, email: c.email}
 }
 
+// byHeader returns a caller for the same user with a new session, whose token it sends in the
+// Authorization header.
+func (c *caller) byHeader(t testing.TB) *caller {
+	t.Helper()
+	body := `{"email":` + quoted(c.email) + `,"password":` + quoted(password) + `,"transport":"bearer"}`
+	a := c.anonymous().do(t, "POST /auths/login", body).expect(t, 200)
+	return &caller{world: c.world, tenant: c.tenant, bearer: a.text("/token"), id: c.id, email: c.email}
+}
+
+// sendsSession reports whether the caller sends the token of a session in the Authorization header.
+func (c *caller) sendsSession() bool { return strings.HasPrefix(c.bearer, "rs_") }
+
+// signInAgain gives the caller a new session, whose token it sends in the same way.
+func (c *caller) signInAgain(t testing.TB) {
+	t.Helper()
+	if c.sendsSession() {
+		c.bearer = c.byHeader(t).bearer
+	} else {
+		c.token = c.world.signIn(t, c.email).token
+	}
+}
+
 // in returns a copy of the caller that sends its requests to another tenant.
 func (c *caller) in(tenant string) *caller {
 	there := *c

@@ -185,7 +185,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 	m.principals = []*principal{
 		{caller: owner, name: "an owner", holds: everywhere("*:*", "*/*:*"), live: true},
 		{caller: administrator, name: "an administrator", department: "Sales", holds: everywhere(administrates...), grants: everywhere(append(administrates, "*/*:*")...), live: true},
-		{caller: viewer, name: "a viewer", department: "Ops", holds: everywhere("users:read", "roles:read"), live: true},
+		{caller: viewer.byHeader(t), name: "a viewer with the session in a header", department: "Ops", holds: everywhere("users:read", "roles:read"), live: true},
 		{caller: m.holder(t, "emails", "", "", "users.email:read"), name: "a reader of addresses", holds: everywhere("users.email:read"), live: true},
 		{caller: m.holder(t, "renames", "Sales", "", "users.name:update"), name: "a changer of names", department: "Sales", holds: everywhere("users.name:update"), live: true},
 		{caller: m.holder(t, "manager", "Board", "Sales", manages...), name: "a manager of Sales", department: "Board", holds: held("Sales", manages...), live: true},
@@ -370,7 +370,7 @@ func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 		p.compare(t, s.name, "POST /users/"+s.id+"/suspend", "", wanted)
 		if p.is(s) && p.live && wanted.status == http.StatusOK {
 			m.owner.do(t, "POST /users/"+s.id+"/resume", "").expect(t, 200)
-			p.token = m.signIn(t, p.email).token
+			p.signInAgain(t)
 		}
 	}
 }

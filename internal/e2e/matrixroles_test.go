@@ -207,7 +207,14 @@ func (p *principal) ofNoScope() *principal {
 }
 
 func refreshCells(t *testing.T, _ *matrix, p *principal) {
-	p.ofNoScope().compare(t, "refresh", "POST /auths/refresh", "", first(done(200, "user session"), check{!p.program, mustSignIn}))
+	members := "user session"
+	if p.sendsSession() {
+		members += " expiresAt token"
+	}
+	a := p.ofNoScope().compare(t, "refresh", "POST /auths/refresh", "", first(done(200, members), check{!p.program, mustSignIn}))
+	if p.sendsSession() {
+		p.bearer = a.text("/token")
+	}
 }
 
 func logoutCells(t *testing.T, m *matrix, p *principal) {

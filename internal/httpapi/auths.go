@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -17,6 +19,7 @@ import (
 type loginBody struct {
 	Email    string `json:"email" required:"true" doc:"Email address of the user."`
 	Password string `json:"password" required:"true" format:"password" doc:"Password of the user."`
+	transportBody
 }
 
 type loginRequest struct {
@@ -24,7 +27,51 @@ type loginRequest struct {
 	Body      loginBody
 }
 
+// ReturnsToken reports whether the response has the token of the session.
+func (in *loginRequest) ReturnsToken() bool { return in.Body.Transport == byBearer }
+
+// transportBody has the members of a request that begins a sign-in.
+type transportBody struct {
+	Transport transport `json:"transport" enum:"cookie,bearer" default:"cookie" doc:"How the client gets the session. With cookie, the response sets cookies. With bearer, the response has the tokens in the body and sets no cookie. Mobile apps, and pages on another site, use bearer."`
+	deviceBody
+}
+
+// deviceBody has the known-device token of a client without cookies.
+type deviceBody struct {
+	DeviceToken string `json:"deviceToken" doc:"The deviceToken of an earlier sign-in of the user on this device. Sign-ins from known devices have separate limits, so that guesses from elsewhere do not lock the user out. Send it only with the transport bearer."`
+}
+
+// transport says how the client gets the session.
+type transport string
+
+// byBearer is the transport in the Authorization header.
+const byBearer transport = "bearer"
+
+// UnmarshalWire reads the transport.
+func (t *transport) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	switch text, ok := d.Text(pointer, value); {
+	case !ok:
+	case text == "cookie" || text == string(byBearer):
+		*t = transport(text)
+	default:
+		d.FieldErrors.Add(pointer, "unknown-value", "must be cookie or bearer")
+	}
+}
+
+// apply sets the transport of the request.
+func (b *transportBody) apply(a *access.Anonymous) {
+	a.ForHeader = b.Transport == byBearer
+	b.deviceBody.apply(a)
+}
+
+func (b *deviceBody) apply(a *access.Anonymous) {
+	if b.DeviceToken != "" {
+		a.Devices = append(a.Devices, b.DeviceToken)
+	}
+}
+
 func (s *Server) login(ctx context.Context, _ access.Caller, in *loginRequest) (operation.Response[signInBody], error) {
+	in.Body.apply(&in.Anonymous)
 	signIn, err := s.signin.Login(ctx, in.Anonymous, in.Body.Email, in.Body.Password)
 	return s.signedIn(&signIn), err
 }
@@ -120,6 +167,22 @@ type signInBody struct {
 	User          userBody              `json:"user" doc:"The user who is signed in."`
 	Session       sessionBody           `json:"session" doc:"The session."`
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. Absent unless the sign-in enrolled a second factor. They are not returned again."`
+	ExpiresAt     rolecall.Time         `json:"expiresAt,omitzero" doc:"When the token expires. Only with the transport bearer."`
+	headerTokens
+}
+
+// headerTokens are the tokens in the response to a client without cookies.
+type headerTokens struct {
+	Token       secret.Token `json:"token,omitzero" doc:"The token of the session. Send it as Authorization: Bearer rs_…. Only with the transport bearer."`
+	DeviceToken string       `json:"deviceToken,omitzero" doc:"Shows at the next sign-in that the user has signed in on this device before. Only with the transport bearer. Absent after a refresh."`
+}
+
+// headerTokensOf returns the tokens of the sign-in. They are empty if the session is in a cookie.
+func headerTokensOf(signIn *signin.SignIn) headerTokens {
+	if !signIn.Token.IsForHeader() {
+		return headerTokens{}
+	}
+	return headerTokens{signIn.Token, signIn.Device}
 }
 
 // signedIn returns the response to a sign-in. A sign-in without a principal needs a second
@@ -129,19 +192,28 @@ func (s *Server) signedIn(signIn *signin.SignIn) operation.Response[signInBody] 
 	if signIn.Principal == nil {
 		return operation.Response[signInBody]{Problem: challengeProblem(signIn.Challenge)}
 	}
-	return operation.Response[signInBody]{Cookies: s.sessionCookies(signIn), Body: signInBody{
+	body := signInBody{
 		User:          userBody{user: &signIn.Principal.User, readable: rolecall.AllUserMembers},
 		Session:       newSessionBody(signIn.Principal),
 		RecoveryCodes: signIn.RecoveryCodes,
-	}}
+		headerTokens:  headerTokensOf(signIn),
+	}
+	if body.Token != "" {
+		body.ExpiresAt = body.Session.ExpiresAt
+	}
+	return operation.Response[signInBody]{Cookies: s.sessionCookies(signIn), Body: body}
 }
 
 // sessionCookies returns a function that sets the session cookie and the known-device cookie of the
-// sign-in. The session cookie is the last one, because some clients keep only the last cookie.
+// sign-in. The session cookie is the last one, because some clients keep only the last cookie. If the
+// session is not in a cookie, the function sets none.
 func (s *Server) sessionCookies(signIn *signin.SignIn) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := signIn.Principal
 		web.RequestOf(r).Principal = p
+		if signIn.Token.IsForHeader() {
+			return
+		}
 		s.setDevice(w, r, p.Tenant.ID, signIn.Device)
 		s.site.SetSession(w, signIn.Token, p.Session.EndsAt(p.Settings()).Sub(s.access.Now()))
 	}
@@ -149,13 +221,18 @@ func (s *Server) sessionCookies(signIn *signin.SignIn) func(w http.ResponseWrite
 
 // setDevice sets the cookie that makes the browser a known device of the account.
 func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant rolecall.TenantID, token string) {
-	if token != "" {
+	if token != "" && !operation.HasHeaderSession(r) {
 		s.site.SetDevices(w, r, s.signin.KeptDevices(tenant, token, web.Devices(r)), signin.DeviceLifetime)
 	}
 }
 
-// clearSession tells the browser to delete the session cookie.
-func (s *Server) clearSession(w http.ResponseWriter, _ *http.Request) { s.site.ClearSession(w) }
+// clearSession tells the browser to delete the session cookie, unless the session of the request is
+// not in a cookie.
+func (s *Server) clearSession(w http.ResponseWriter, r *http.Request) {
+	if !operation.HasHeaderSession(r) {
+		s.site.ClearSession(w)
+	}
+}
 
 // challengeProblem returns the problem with the challenge. It returns nil if the challenge is nil.
 func challengeProblem(c *signin.Challenge) *operation.Problem {
@@ -205,19 +282,26 @@ type confirmBody struct {
 }
 
 type confirmRequest struct {
-	Sessions []secret.Token // the session cookies of the request
+	Sessions []secret.Token // the tokens of the request's sessions
 	Body     confirmBody
 }
 
-func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[sessionBody], error) {
+// confirmedSession is the session after a re-authentication.
+type confirmedSession struct {
+	sessionBody
+	Token secret.Token `json:"token,omitzero" doc:"The new token of the session. Only if the request has the token in the Authorization header."`
+}
+
+func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[confirmedSession], error) {
 	if in.Body.count() > 1 {
-		return operation.Response[sessionBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must have at most one of code, recoveryCode and passkey"}}.Err()
+		return operation.Response[confirmedSession]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must have at most one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.signin.Reauthenticate(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
 	if err != nil || signIn.Challenge != nil {
-		return operation.Response[sessionBody]{Problem: challengeProblem(signIn.Challenge)}, err
+		return operation.Response[confirmedSession]{Problem: challengeProblem(signIn.Challenge)}, err
 	}
-	return operation.Response[sessionBody]{Body: newSessionBody(signIn.Principal), Cookies: s.sessionCookies(&signIn)}, nil
+	body := confirmedSession{newSessionBody(signIn.Principal), headerTokensOf(&signIn).Token}
+	return operation.Response[confirmedSession]{Body: body, Cookies: s.sessionCookies(&signIn)}, nil
 }
 
 type changePasswordRequest struct{ Body changePasswordBody }

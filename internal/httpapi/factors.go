@@ -39,12 +39,17 @@ func (b *proofBody) count() (n int) {
 type completeLoginBody struct {
 	beginEnrolmentBody
 	proofBody
+	deviceBody
 }
 
 type completeLoginRequest struct {
 	Anonymous access.Anonymous
 	Body      completeLoginBody
 }
+
+// ReturnsToken returns true, because the challenge decides. A page on another site has no challenge
+// of a sign-in with cookies.
+func (*completeLoginRequest) ReturnsToken() bool { return true }
 
 func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *completeLoginRequest) (operation.Response[signInBody], error) {
 	challenge, err := parseToken(in.Body.Challenge, rolecall.ErrChallengeInvalid)
@@ -54,6 +59,7 @@ func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *complet
 	if in.Body.count() != 1 {
 		return operation.Response[signInBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must have exactly one of code, recoveryCode and passkey"}}.Err()
 	}
+	in.Body.deviceBody.apply(&in.Anonymous)
 	signIn, err := s.signin.CompleteSignIn(ctx, in.Anonymous, challenge, in.Body.proof())
 	return s.signedIn(&signIn), err
 }
@@ -177,6 +183,7 @@ func (c *credential) UnmarshalWire(d *wire.Decoding, pointer string, value jsont
 
 type signInByPasskeyBody struct {
 	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
+	transportBody
 }
 
 type signInByPasskeyRequest struct {
@@ -184,7 +191,11 @@ type signInByPasskeyRequest struct {
 	Body      signInByPasskeyBody
 }
 
+// ReturnsToken reports whether the response has the token of the session.
+func (in *signInByPasskeyRequest) ReturnsToken() bool { return in.Body.Transport == byBearer }
+
 func (s *Server) signInByPasskey(ctx context.Context, _ access.Caller, in *signInByPasskeyRequest) (operation.Response[signInBody], error) {
+	in.Body.apply(&in.Anonymous)
 	signIn, err := s.signin.PasskeySignIn(ctx, in.Anonymous, in.Body.Passkey)
 	return s.signedIn(&signIn), err
 }

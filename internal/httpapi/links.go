@@ -222,18 +222,25 @@ func (p *invitationPage) HiddenMembers() string {
 	return names(rolecall.AllUserMembers &^ readable)
 }
 
-type acceptInvitationBody struct{ newPasswordBody }
+type acceptInvitationBody struct {
+	newPasswordBody
+	transportBody
+}
 
 type acceptInvitationRequest struct {
 	Anonymous access.Anonymous
 	Body      acceptInvitationBody
 }
 
+// ReturnsToken reports whether the response has the token of the session.
+func (in *acceptInvitationRequest) ReturnsToken() bool { return in.Body.Transport == byBearer }
+
 func (s *Server) acceptInvitation(ctx context.Context, _ access.Caller, in *acceptInvitationRequest) (operation.Response[signInBody], error) {
 	token, err := parseToken(in.Body.Token, rolecall.ErrInvitationInvalid)
 	if err != nil {
 		return operation.Response[signInBody]{}, err
 	}
+	in.Body.apply(&in.Anonymous)
 	signIn, err := s.signin.AcceptInvitation(ctx, in.Anonymous, token, in.Body.Password)
 	return s.signedIn(&signIn), err
 }

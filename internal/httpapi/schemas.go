@@ -111,6 +111,7 @@ var types = &operation.Types{
 		reflect.TypeFor[passwordResetBody]():                         {"PasswordReset", "The mail with a link to set a new password."},
 		reflect.TypeFor[emailChangeBody]():                           {"EmailChange", "The mail with a link to confirm a new address."},
 		reflect.TypeFor[acceptedBody]():                              {"Accepted", "The effect of the request."},
+		reflect.TypeFor[confirmedSession]():                          {"ConfirmedSession", "A session after a re-authentication."},
 		reflect.TypeFor[sessionBody]():                               {"Session", "A session."},
 		reflect.TypeFor[userSessionBody]():                           {"UserSession", "A live session of a user."},
 		reflect.TypeFor[operation.Page[userSessionBody]]():           {"UserSessionPage", "A page of sessions."},

@@ -31,20 +31,42 @@ func isFromProgram(h http.Header) bool {
 	return ok
 }
 
+// HasHeaderSession reports whether the request has the token of a session in the Authorization header.
+// The response to such a request sets and removes no cookie.
+func HasHeaderSession(r *http.Request) bool {
+	_, ok := headerSession(r.Header["Authorization"])
+	return ok
+}
+
+func headerSession(lines []string) (secret.Token, bool) {
+	token, ok := bearerOf(lines)
+	if !ok {
+		return "", false
+	}
+	return secret.ParseHeaderSession(token)
+}
+
 // credentials are the credentials of a request.
 type credentials struct {
-	sessions []secret.Token // well-formed session cookies
+	sessions []secret.Token // tokens of well-formed session cookies, or the session token in the Authorization header
 	bearer   string         // API token or operator key; empty if the request has none
 }
 
 // credentialsOf returns the credentials of the request. It appends the session tokens to buffer.
-// It ignores an Authorization header of a public operation, and one with a scheme other than
-// Bearer. If the request has several Authorization headers, or a bearer token together with a
+// It ignores an Authorization header of a public operation unless it has a session, and one
+// with a scheme other than Bearer. If the request has several Authorization headers, or a bearer token together with a
 // session cookie, the caller is ambiguous and credentialsOf returns ErrMalformed. It returns
 // ErrUnauthenticated for an operator key if the listener does not serve operators.
 func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.Token) (credentials, error) {
 	sent := credentials{sessions: s.Site.AppendSessions(buffer, r)}
 	lines := r.Header["Authorization"]
+	if session, ok := headerSession(lines); ok {
+		if len(sent.sessions) > 0 {
+			return sent, badAuthorization("ambiguous", ambiguousDetail)
+		}
+		sent.sessions = append(sent.sessions, session)
+		return sent, nil
+	}
 	if len(lines) == 0 || op.Policy.Public {
 		return sent, nil
 	}
@@ -53,7 +75,7 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	}
 	token, ok := bearerOf(lines)
 	if ok && len(sent.sessions) > 0 {
-		return sent, badAuthorization("ambiguous", "must not be sent together with a session cookie")
+		return sent, badAuthorization("ambiguous", ambiguousDetail)
 	}
 	if !ok {
 		return sent, nil
@@ -64,6 +86,8 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	}
 	return sent, nil
 }
+
+const ambiguousDetail = "must not be sent together with a session cookie"
 
 // unauthenticated returns the error (401) for a request without valid credentials.
 func unauthenticated(op *Operation) error {

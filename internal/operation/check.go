@@ -23,7 +23,7 @@ import (
 // last.
 func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, b *buffers) error {
 	q, takes := web.RequestOf(r), op.Input()
-	if err := s.checkFraming(op, r); err != nil {
+	if err := s.checkFraming(op, r, in); err != nil {
 		return err
 	}
 	faults := takes.readParameters(in, r)
@@ -64,7 +64,10 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if takes.file != nil {
 		*fieldOf[File](in, takes.Body.Index) = File{MediaType: mediaTypeOf(r.Header.Get("Content-Type")), Content: bytes.Clone(b.body)}
 	} else if takes.Body != nil {
-		if err := takes.DecodeBody(in, b.body, c, s.Access.Now()); err != nil {
+		err := takes.DecodeBody(in, b.body, c, s.Access.Now())
+		if t, ok := in.Addr().Interface().(tokenReturning); ok && !t.ReturnsToken() && dropsSession(op, r) {
+			return web.ErrCrossSite
+		} else if err != nil {
 			return err
 		}
 	}
@@ -89,7 +92,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 }
 
 // checkFraming runs the checks that need only the URL and the headers of the request.
-func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
+func (s *Runner) checkFraming(op *Operation, r *http.Request, in reflect.Value) error {
 	if takes := op.Input(); r.ContentLength > takes.maxBody() {
 		return takes.tooLarge()
 	}
@@ -103,7 +106,7 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if err := s.Site.CheckOrigin(r); err != nil && !isFromProgram(r.Header) {
 		return web.ErrCrossOrigin
 	}
-	if op.SetsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+	if _, chooses := in.Addr().Interface().(tokenReturning); !chooses && dropsSession(op, r) {
 		return web.ErrCrossSite
 	}
 	if answers := op.Endpoint.mediaTypes(); answers != nil && !slices.ContainsFunc(answers, func(answer string) bool { return accepts(r.Header["Accept"], answer) }) {
@@ -113,6 +116,12 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 		return nil
 	}
 	return checkContent(op.Input(), r)
+}
+
+// dropsSession reports whether a browser would drop the session cookie in the response, because the
+// page is on another site.
+func dropsSession(op *Operation, r *http.Request) bool {
+	return op.SetsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !HasHeaderSession(r)
 }
 
 // notAcceptable returns the error for an Accept header that does not allow the media type of

@@ -20,6 +20,9 @@ import (
 // apiToken is the name of the security scheme of API tokens.
 const apiToken = "apiToken"
 
+// sessionToken is the name of the security scheme of session tokens in the Authorization header.
+const sessionToken = "sessionToken"
+
 // operatorKey is the name of the security scheme of operators.
 const operatorKey = "operatorKey"
 
@@ -51,6 +54,7 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
+				sessionToken:      {Type: "http", Scheme: "bearer", BearerFormat: "rs_…", Description: "The token of a session without a cookie. It is in the response to a sign-in with the transport bearer."},
 				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. A request may do what both the token and its user or service account may do."},
 				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "The key of a program that acts as an operator. Create one with `rolecall operator-key create`."},
 			},
@@ -263,9 +267,9 @@ func (o *Operation) security() []string {
 	case o.Policy.Operators:
 		return []string{operatorKey}
 	case o.Policy.SessionOnly:
-		return []string{web.SessionCookie}
+		return []string{web.SessionCookie, sessionToken}
 	}
-	return []string{web.SessionCookie, apiToken, operatorKey}
+	return []string{web.SessionCookie, sessionToken, apiToken, operatorKey}
 }
 
 func tenantParameter() *huma.Param {

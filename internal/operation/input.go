@@ -211,6 +211,13 @@ type timedBody interface {
 	Check(now rolecall.Time) rolecall.FieldErrors
 }
 
+// tokenReturning is implemented by the requests that can choose to get the token of a session in the
+// response instead of a cookie.
+type tokenReturning interface {
+	// ReturnsToken reports whether the response has the token.
+	ReturnsToken() bool
+}
+
 // restricted is an input whose body has members that only some callers may set. MayDecode returns
 // an error if the caller may not set the member to the value.
 type restricted interface {

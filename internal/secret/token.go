@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"strings"
 )
 
 const tokenBytes = 32
@@ -29,6 +30,35 @@ func ParseToken(s string) (Token, bool) {
 	}
 	n, err := text.Decode(buffer[:], []byte(s))
 	return Token(s), err == nil && n == tokenBytes
+}
+
+// bearerPrefix begins the token of a session that clients send in the Authorization header. Other
+// session tokens are in a cookie. The hash includes the prefix, so neither is accepted in place
+// of the other.
+const bearerPrefix = "rs_"
+
+// ForHeader returns the token in the form for the Authorization header.
+func (t Token) ForHeader() Token { return bearerPrefix + t }
+
+// IsForHeader reports whether the token has the form that ForHeader returns.
+func (t Token) IsForHeader() bool { return strings.HasPrefix(string(t), bearerPrefix) }
+
+// NextSession returns a new session token in the form of t.
+func (t Token) NextSession() Token {
+	if t.IsForHeader() {
+		return NewToken().ForHeader()
+	}
+	return NewToken()
+}
+
+// ParseHeaderSession returns s as a session token for the Authorization header. It returns false if
+// s does not have the form that ForHeader returns.
+func ParseHeaderSession(s string) (Token, bool) {
+	rest, found := strings.CutPrefix(s, bearerPrefix)
+	if _, ok := ParseToken(rest); !found || !ok {
+		return "", false
+	}
+	return Token(s), true
 }
 
 // Hash returns the SHA-256 of the token. The store contains only this hash. A slow hash

@@ -115,8 +115,8 @@ type entry struct {
 }
 
 // startSession creates a session for the user and a known-device token for the browser.
-// In one transaction, it runs e.prepare, ends the sessions whose tokens the request
-// contains, and inserts the new session. If the user would then have more sessions than
+// In one transaction, it runs e.prepare, ends the sessions of the same kind whose tokens the
+// request contains, and inserts the new session. If the user would then have more sessions than
 // the tenant allows, startSession also ends the oldest ones. If the user needs a second
 // factor and e.secondFactor is false, startSession creates no session. It then commits
 // the changes of e.prepare and returns a challenge.
@@ -126,7 +126,11 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 		ID: rolecall.NewID[rolecall.Session](now), UserID: e.user, SecondFactor: e.secondFactor,
 		AuthenticatedAt: now, LastUsedAt: now, Source: a.Source, Client: a.Client,
 	}
-	token := secret.NewToken()
+	challenge := secret.NewToken()
+	token := challenge
+	if a.ForHeader {
+		token = token.ForHeader()
+	}
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
 	var email string
 	var pending *pendingSignIn
@@ -142,11 +146,14 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 		}
 		session.ExpiresAt = now.Add(settings.AbsoluteLifetime())
 		if !e.secondFactor {
-			if pending, err = s.createChallenge(tx, settings, &user, token, e.counted); pending != nil || err != nil {
+			if pending, err = s.createChallenge(tx, settings, &user, challenge, challengeData{Counted: e.counted, ForHeader: a.ForHeader}); pending != nil || err != nil {
 				return nil, err
 			}
 		}
 		for _, presented := range a.Presented {
+			if presented.IsForHeader() != a.ForHeader {
+				continue
+			}
 			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
 				return nil, err
 			}
@@ -171,8 +178,8 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 		return SignIn{}, err
 	}
 	if pending != nil {
-		challenge, err := s.challengeOf(pending, &a.Tenant, token)
-		return SignIn{Challenge: challenge}, err
+		unsolved, err := s.challengeOf(pending, &a.Tenant, challenge)
+		return SignIn{Challenge: unsolved}, err
 	}
 	live, err := s.lookUp(ctx, a.Tenant, token)
 	if ok, err := access.Found(err); err != nil {
@@ -246,7 +253,7 @@ func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 		if state.Token.Sealed != nil {
 			return token.Open(state.Token.Sealed)
 		}
-		next := secret.NewToken()
+		next := token.NextSession()
 		ok, err := tx.SealSuccessor(state.Session.ID, state.Token, next.Hash(), token.Seal(next))
 		if ok || err != nil {
 			return next, err

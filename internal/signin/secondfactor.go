@@ -46,17 +46,20 @@ type pendingSignIn struct {
 type challengeData struct {
 	Enrol   bool               `json:"enrol,omitempty"`   // the user has no second factor, and the tenant requires one
 	Counted []rolecall.Counted `json:"counted,omitempty"` // counters of the password attempt, for entry.counted
+
+	ForHeader bool `json:"forHeader,omitempty"` // see access.Anonymous
 }
 
 // createChallenge stores a challenge for the user under the hash of the token. It returns
 // nil if the user needs no second factor. Each change of the password deletes the
-// challenge. The argument counted has the counters of the password attempt.
-func (s *Service) createChallenge(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*pendingSignIn, error) {
+// challenge. The argument stored has the data of the attempt to store.
+func (s *Service) createChallenge(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, stored challengeData) (*pendingSignIn, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
 		return nil, err
 	}
-	q := pendingSignIn{user: *user, factors: factors, challengeData: challengeData{factors.Methods() == nil, counted}}
+	stored.Enrol = factors.Methods() == nil
+	q := pendingSignIn{user: *user, factors: factors, challengeData: stored}
 	if q.Enrol && !settings.RequireFactor() {
 		return nil, nil
 	}
@@ -159,6 +162,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 	if err != nil {
 		return SignIn{}, err
 	}
+	a.ForHeader = q.ForHeader
 	device := s.currentDevice(&a, q.user.Email, q.hash)
 	counted, err := s.limiter.Count(ctx, s.challengeBuckets(&q.user, device, challenge))
 	if err != nil {

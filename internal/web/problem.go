@@ -24,7 +24,7 @@ var (
 	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8. PATCH also accepts application/merge-patch+json."}
 	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed. Send it without Content-Encoding.")
 	ErrCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from an origin that is not trusted. The operator can trust it with --allow-origin."}
-	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
+	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, let your back end hold the session, or sign in with the transport bearer."}
 )
 
 // statuses maps each kind of error to its HTTP status.
