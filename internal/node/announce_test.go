@@ -99,6 +99,10 @@ var mutations = []struct {
 			return errorOf(f.Directory.InviteUser(f.Context(), f.owner, newKey(), s.user.ID))
 		}
 	}},
+	{"IssueInvitation", "", false, func(f *fixture, s subject) func() error {
+		c := f.operatorInside()
+		return func() error { return errorOf(f.Directory.IssueInvitation(f.Context(), c, newKey(), s.user.ID)) }
+	}},
 	{"AcceptInvitation", "", true, func(f *fixture, s subject) func() error {
 		token := f.invite(s.user.ID)
 		return func() error {
@@ -122,6 +126,10 @@ var mutations = []struct {
 		return func() error {
 			return errorOf(f.SignIn.SendPasswordReset(f.Context(), f.owner, newKey(), s.user.ID))
 		}
+	}},
+	{"IssuePasswordReset", "", false, func(f *fixture, s subject) func() error {
+		c := f.operatorInside()
+		return func() error { return errorOf(f.SignIn.IssuePasswordReset(f.Context(), c, newKey(), s.user.ID)) }
 	}},
 	{"ResetPassword", "", true, func(f *fixture, s subject) func() error {
 		token := f.resetLink(s.name)

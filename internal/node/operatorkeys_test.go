@@ -31,6 +31,15 @@ func (f *fixture) operator(node *node.Node, token secret.Token) (access.Caller, 
 	return access.Caller{Principal: p, RequestID: "request", Source: "192.0.2.1"}, err
 }
 
+// operatorInside returns a request with a new operator key in the fixture's tenant.
+func (f *fixture) operatorInside() access.Caller {
+	f.Helper()
+	_, key := f.operatorKey("Provisioning")
+	c, err := f.operator(f.Node, key)
+	f.ok(err)
+	return c
+}
+
 // operates returns a request about tenants with a new operator key.
 func (f *fixture) operates(name string, tenants ...string) access.Caller {
 	f.Helper()

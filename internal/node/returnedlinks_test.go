@@ -37,9 +37,7 @@ func TestOnlyProgramsGetLinks(t *testing.T) {
 		pending, active, owner := f.user("pending"), f.member("active"), f.member("owner-too")
 		f.assign(owner.ID, f.ownerRole(), rolecall.AssignmentDraft{})
 		f.assign(active.ID, f.role("Shop", "shop/tills:close").ID, rolecall.AssignmentDraft{})
-		_, key := f.operatorKey("Provisioning")
-		operator, err := f.operator(f.Node, key)
-		f.ok(err)
+		operator := f.operatorInside()
 		of := func(permissions ...string) access.Caller {
 			_, token := f.issuer(permissions...)
 			return f.ofProgram(token)
