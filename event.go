@@ -62,6 +62,34 @@ type FeedPosition struct {
 	Event  EventID
 }
 
+// FeedOfTenants is the state of the change feed of all tenants. The feed gives the numbers of the feeds
+// of tenants the places 1, 2, 3 and so on. A place has consecutive numbers of one tenant. It is given
+// after the transaction of its numbers was committed, so no number ever appears at or before Last.
+type FeedOfTenants struct {
+	Last  int64       // the last place that was given; 0: none
+	Begin TenantsMark // the events after this position are kept
+}
+
+// FeedPlace is a place in the feed of all tenants.
+type FeedPlace struct {
+	Place       int64
+	Tenant      TenantID
+	First, Last int64 // numbers of the tenant
+	Mark        AnyID // another place with the same value of Place, after a failover that has lost commits, has another mark
+}
+
+// TenantsMark is a position in the feed of all tenants: after the number of the tenant that the place
+// has. Mark is the mark of the place. The zero position is the beginning of the feed.
+type TenantsMark struct {
+	Place, Number int64
+	Mark          AnyID
+}
+
+// Before reports whether the position is before the other one.
+func (m TenantsMark) Before(other TenantsMark) bool {
+	return m.Place < other.Place || m.Place == other.Place && m.Number < other.Number
+}
+
 // ChangeQuery selects the changes with numbers after After and up to To, at most MaxScan of them. If
 // Type is empty, it selects events of all types.
 type ChangeQuery struct {

@@ -154,6 +154,7 @@ var elsewhere = map[string]string{
 	"AuthsController_checkAll":                "a question of applications",
 	"TenantController_getLogo":                "the page of the settings shows the logo by its public address",
 	"EventsController_listChanges":            "a feed for programs",
+	"OperatorController_listChanges":          "a feed for programs",
 	"JobsController_unassignRole":             "the console removes a role from one user at a time",
 }
 

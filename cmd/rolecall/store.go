@@ -214,7 +214,14 @@ func newPasswords() *secret.Passwords {
 
 // operate opens the database, calls fn with a node that uses it, and closes the database.
 func (p *program) operate(ctx context.Context, fn func(*node.Node) error) error {
-	return p.opened(ctx, func(db store.Database, options access.Options) error { return fn(node.New(db, options)) })
+	return p.opened(ctx, func(db store.Database, options access.Options) error {
+		n := node.New(db, options)
+		err := fn(n)
+		if err := n.Access.Feed.Flush(ctx); err != nil {
+			options.Logger.WarnContext(ctx, "cannot number events for the change feed; a running node does it later", "error", err)
+		}
+		return err
+	})
 }
 
 // opened opens the database, calls fn with it and with the options for a node, and closes the

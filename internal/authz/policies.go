@@ -100,6 +100,9 @@ var (
 	DeleteTenant  = &Policy{Effect: Removes, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
 )
 
+// ReadTenantsChanges is the policy for the change feed of all tenants.
+var ReadTenantsChanges = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, anyone: true}
+
 // action is an operation on a user or a service account that can be listed in
 // allowedActions of the object. The name is its name there.
 type action struct {

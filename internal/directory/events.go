@@ -72,6 +72,34 @@ func (s *Service) ChangesEnd(ctx context.Context, c access.Caller) (feed.Page, e
 	return s.access.Feed.End(ctx, c.Tenant.ID)
 }
 
+// TenantsChanges returns a page of the change feed of all tenants that the caller's operator key can
+// access. It can fail with ErrScopeMissing or ErrChangesExpired.
+func (s *Service) TenantsChanges(ctx context.Context, c access.Caller, q feed.TenantsQuery) (feed.TenantsPage, error) {
+	if err := authz.ReadTenantsChanges.Authorize(c.Principal); err != nil {
+		return feed.TenantsPage{}, err
+	}
+	q.Accepts = c.Operator.IsFor
+	page, err := s.access.Feed.ReadTenants(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	return page, authz.RedactChanges(c.Principal, page.Changes)
+}
+
+// TenantsChangesEnd returns an empty page after all changes of all tenants. It can fail with
+// ErrScopeMissing.
+func (s *Service) TenantsChangesEnd(ctx context.Context, c access.Caller) (feed.TenantsPage, error) {
+	if err := authz.ReadTenantsChanges.Authorize(c.Principal); err != nil {
+		return feed.TenantsPage{}, err
+	}
+	return s.access.Feed.EndOfTenants(ctx)
+}
+
+// AwaitTenantsChanges is like AwaitChanges, for the changes of all tenants.
+func (s *Service) AwaitTenantsChanges() (changed <-chan struct{}, stop func()) {
+	return s.access.Feed.WaitForTenants()
+}
+
 // AwaitChanges returns a channel that is closed when the tenant may have changes after this call.
 // The caller must call stop at the end of its wait.
 func (s *Service) AwaitChanges(c access.Caller) (changed <-chan struct{}, stop func()) {

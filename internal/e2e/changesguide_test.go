@@ -59,7 +59,7 @@ func main() {
 	}()
 	users := map[string]string{}
 	lines := json.NewEncoder(os.Stdout)
-	f := follower{get: get, walk: func() error {
+	f := follower{get: get, feed: os.Getenv("FOLLOWER_FEED"), walk: func() error {
 		clear(users)
 		path := "/users?limit=200"
 		for more := true; more; {
@@ -131,10 +131,10 @@ type copier struct {
 	users   map[string]string // the names by id
 }
 
-// copyOf builds and starts copierProgram with the token.
-func (w *world) copyOf(t *testing.T, token string) *copier {
+// copyOf builds and starts copierProgram with the token, which follows the feed.
+func (w *world) copyOf(t *testing.T, token, feed string) *copier {
 	t.Helper()
-	command, input, output := w.startGuide(t, "changes", copierProgram, strings.NewReplacer(), token)
+	command, input, output := w.startGuide(t, "changes", copierProgram, strings.NewReplacer(), token, "FOLLOWER_FEED="+feed)
 	c := &copier{end: input, ready: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
@@ -224,8 +224,11 @@ func TestTheCopyOfTheGuideEqualsTheLists(t *testing.T) {
 				writers = append(writers, &far)
 			}
 			token := w.owner.do(t, "POST /users/"+w.owner.id+"/tokens", tokenBody("Copier", "changes:read", "users:read")).expect(t, 201).text("/token")
-			c := writers[len(writers)-1].world.copyOf(t, token)
-			<-c.ready
+			last := writers[len(writers)-1].world
+			copiers := []*copier{last.copyOf(t, token, "/changes"), last.copyOf(t, p.operatorKey(t, "--tenant", w.name).bearer, "/operator/changes")}
+			for _, c := range copiers {
+				<-c.ready
+			}
 			shared := []string{w.user(t, "shared-0", ""), w.user(t, "shared-1", "")}
 			var writing sync.WaitGroup
 			for i := range 6 {
@@ -235,8 +238,10 @@ func TestTheCopyOfTheGuideEqualsTheLists(t *testing.T) {
 				holdUpEvents(t, p.Database)
 			}
 			writing.Wait()
-			c.finish(t)
-			compareCopy(t, w, c)
+			for _, c := range copiers {
+				c.finish(t)
+				compareCopy(t, w, c)
+			}
 		})
 	}
 }

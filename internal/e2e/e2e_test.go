@@ -32,6 +32,7 @@ var suites = []suite{
 	{"cancel storm", testCancelStorm},
 	{"events", testEvents},
 	{"changes", testChanges},
+	{"changes of tenants", testTenantsChanges},
 	{"tenant", testTenant},
 	{"user sessions", testUserSessions},
 	{"races", testRaces},

@@ -114,7 +114,7 @@ func (w *world) follow(t *testing.T, overlap, token string) *follower {
 // startGuide builds a program and starts it with the token. The program contains the first Go code of
 // the guide, after the replacements. The caller must close input, read output to its end, and wait for the
 // command.
-func (w *world) startGuide(t *testing.T, guide, program string, replacements *strings.Replacer, token string) (command *exec.Cmd, input io.WriteCloser, output io.Reader) {
+func (w *world) startGuide(t *testing.T, guide, program string, replacements *strings.Replacer, token string, environment ...string) (command *exec.Cmd, input io.WriteCloser, output io.Reader) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/guides/" + guide + ".md")
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *world) startGuide(t *testing.T, guide, program string, replacements *st
 		t.Fatalf("%v: %s", err, output)
 	}
 	command = exec.CommandContext(t.Context(), binary)
-	command.Env = append(os.Environ(), "FOLLOWED=http://"+w.program.Address, "FOLLOWER_TENANT="+w.name, "FOLLOWER_TOKEN="+token)
+	command.Env = append(append(os.Environ(), environment...), "FOLLOWED=http://"+w.program.Address, "FOLLOWER_TENANT="+w.name, "FOLLOWER_TOKEN="+token)
 	command.Stderr = os.Stderr
 	if input, err = command.StdinPipe(); err != nil {
 		t.Fatal(err)

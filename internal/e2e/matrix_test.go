@@ -114,6 +114,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"OperatorController_updateTenant":         operatedCells("PATCH", "", `{"displayName":"Operated"}`),
 	"OperatorController_deleteTenant":         deleteTenantCells,
 	"OperatorController_restoreTenant":        restoreTenantCells,
+	"OperatorController_listChanges":          tenantsChangesCells,
 	"OperatorController_suspendTenant":        operatedCells("POST", "/suspend", `{"reason":"unpaid"}`),
 	"OperatorController_resumeTenant":         operatedCells("POST", "/resume", ""),
 	"UsersController_resetFactors":            resetFactorsCells,

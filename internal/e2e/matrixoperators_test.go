@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"testing"
 )
@@ -105,6 +106,37 @@ func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 		every.do(t, line, "").expect(t, 200)
 	}
 	p.compareOperated(t, "no such tenant", "POST /operator/tenants/no-such-tenant/restore", "", notThere)
+}
+
+func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
+	who := *p
+	who.live = p.hasScope("changes")
+	const path = "GET /operator/changes?type=tenant.created&limit=200"
+	made := map[string]string{"-": m.newTenant(t)}
+	for _, name := range []string{m.name, m.foreign.name} {
+		made[name] = name
+	}
+	if p.operates != nil && !slices.Equal(p.operates, everyTenant) {
+		made["-"] = p.operates[0]
+	}
+	for _, name := range made {
+		m.program.operator.of(m.world).in(name).do(t, "GET /changes?at=now", "").expect(t, 200) // numbers the events
+	}
+	shown := map[string]bool{}
+	for cursor, more := "", true; more; {
+		a := who.compare(t, "changes of all tenants", path+cursor, "", done(200, "items nextCursor upToDate"))
+		for _, name := range a.texts("data/tenant") {
+			shown[name] = true
+		}
+		if more = a.status == http.StatusOK && a.value("/upToDate") != true; more {
+			cursor = "&after=" + url.QueryEscape(a.text("/nextCursor"))
+		}
+	}
+	for _, name := range made {
+		if shown[name] != (who.live && p.operated(name)) {
+			t.Errorf("%s: its creation is shown: %v", name, shown[name])
+		}
+	}
 }
 
 // newTenant returns the body that creates a tenant.

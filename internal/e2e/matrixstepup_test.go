@@ -120,6 +120,7 @@ var effects = map[string]string{
 	"AuthsController_deletePasskey":     removesForGood,
 
 	"OperatorController_listTenants":   changesNothing,
+	"OperatorController_listChanges":   changesNothing,
 	"OperatorController_createTenant":  grantsAccess,
 	"OperatorController_getTenant":     changesNothing,
 	"OperatorController_updateTenant":  grantsAccess,

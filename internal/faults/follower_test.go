@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 // followed is what a client has read of the change feed of a tenant.
@@ -14,7 +15,10 @@ type followed struct {
 
 type followedChange struct {
 	ID, Subject string
-	Data        struct{ Before, After map[string]any }
+	Data        struct {
+		Tenant        string
+		Before, After map[string]any
+	}
 }
 
 // follow reads the next changes. After a request without a response, it continues at the same cursor.
@@ -46,6 +50,56 @@ func (tn *tenant) followOnce(wait string) bool {
 	tn.feed.items = append(tn.feed.items, page.Items...)
 	tn.feed.cursor = page.NextCursor
 	return true
+}
+
+// followTenants reads the next changes of all tenants.
+func (l *load) followTenants(wait string) bool {
+	path := "GET /operator/changes?limit=100" + wait
+	if l.feed.cursor != "" {
+		path += "&after=" + url.QueryEscape(l.feed.cursor)
+	}
+	of := (caller{load: l}).send(path, "", l.operator)
+	switch {
+	case !of.known || of.status == 0:
+		return false
+	case of.status != http.StatusOK:
+		l.t.Errorf("the changes of all tenants answered %d: %s", of.status, of.body)
+		return false
+	}
+	var page struct {
+		Items      []followedChange
+		NextCursor string
+	}
+	of.decode(&page)
+	l.feed.items = append(l.feed.items, page.Items...)
+	l.feed.cursor = page.NextCursor
+	return true
+}
+
+// checkTenantsFeed reads the rest of the changes of all tenants, and compares them with those that the
+// followers of the tenants have read: each tenant has the same changes in the same order.
+func (l *load) checkTenantsFeed() {
+	for before := -1; before != len(l.feed.items); {
+		before = len(l.feed.items)
+		if !l.followTenants("") {
+			l.t.Fatal("no changes of all tenants after all faults")
+		}
+	}
+	read := map[string][]string{}
+	for _, c := range l.feed.items {
+		read[c.Data.Tenant] = append(read[c.Data.Tenant], c.ID)
+	}
+	for _, tn := range l.tenants {
+		var want []string
+		for _, c := range tn.feed.items {
+			want = append(want, c.ID)
+		}
+		if got := read[tn.name]; !slices.Equal(got, want) {
+			l.lost += max(0, len(want)-len(got))
+			l.doubled += max(0, len(got)-len(want))
+			l.t.Errorf("%s: the follower of all tenants has read %d changes, and that of the tenant %d, or in another order", tn.name, len(got), len(want))
+		}
+	}
 }
 
 // checkFeed reads the rest of the changes, and compares them with the list of events. Each event

@@ -26,16 +26,18 @@ const (
 // load is many clients that use a server at once while faults happen. It records their
 // histories and checks them afterwards.
 type load struct {
-	t       *testing.T
-	server  *process.Server
-	url     string // URL that the clients use: of the server, or of a relay in front of it
-	inspect string // the URL of the database for checks; empty: that of the server
-	client  *http.Client
-	tenants []*tenant
-	spread  int  // number of tenants that open creates
-	follows bool // a client of each tenant follows its changes
-	over    chan struct{}
-	running sync.WaitGroup
+	t        *testing.T
+	server   *process.Server
+	url      string // URL that the clients use: of the server, or of a relay in front of it
+	inspect  string // the URL of the database for checks; empty: that of the server
+	client   *http.Client
+	tenants  []*tenant
+	spread   int      // number of tenants that open creates
+	follows  bool     // a client of each tenant follows its changes, and another client those of all tenants
+	feed     followed // of all tenants; used by one client
+	operator string   // the header with the key of this client
+	over     chan struct{}
+	running  sync.WaitGroup
 
 	// stop ends the clients after their current requests. A request without a response delays stop
 	// by up to answerLimit.
@@ -66,6 +68,16 @@ func (l *load) open() {
 		close(l.over)
 		l.running.Wait()
 	})
+	if l.follows {
+		if l.operator == "" {
+			l.operator = newFounder(l, nil).operator
+		}
+		l.feed = followed{}
+		of, _ := (caller{load: l}).insist("GET /operator/changes?at=now", "", l.operator)
+		var page struct{ NextCursor string }
+		of.decode(&page)
+		l.feed.cursor = page.NextCursor
+	}
 	for range l.spread {
 		l.tenants = append(l.tenants, newTenant(l))
 	}
@@ -75,6 +87,15 @@ func (l *load) open() {
 func (l *load) start() {
 	l.t.Helper()
 	l.open()
+	if l.follows {
+		l.running.Go(func() {
+			for !l.isOver() {
+				if !l.followTenants("&wait=1") {
+					l.pause()
+				}
+			}
+		})
+	}
 	for _, tn := range l.tenants {
 		for _, act := range tn.acts() {
 			random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -126,6 +147,9 @@ func (l *load) finish() {
 	l.stop()
 	for _, tn := range l.tenants {
 		tn.check()
+	}
+	if l.follows {
+		l.checkTenantsFeed()
 	}
 	l.checkDatabase()
 	l.tenants = nil

@@ -38,11 +38,13 @@ type Feed struct {
 	log   *slog.Logger
 	wake  chan struct{} // signals new events to Run
 
+	placing sync.Mutex // is held by a reader of all tenants that gives places
+
 	mu      sync.Mutex
 	due     map[rolecall.TenantID]rolecall.Time // tenants with new events, and since when
 	order   []rolecall.TenantID                 // the same tenants, in the order of the times
 	oldest  rolecall.Time                       // the time of the tenant that Run works on; 0: none
-	waiting map[rolecall.TenantID]*waiters
+	waiting map[rolecall.TenantID]*waiters      // the zero id: readers of all tenants
 }
 
 // waiters are the readers that wait for changes of one tenant.
@@ -73,8 +75,8 @@ func (f *Feed) Recorded(tenant rolecall.TenantID) {
 	}
 }
 
-// Changed wakes the readers that wait for changes of the tenant. If the id is zero, it wakes all
-// readers.
+// Changed wakes the readers that wait for changes of the tenant, and those of all tenants. If the id is
+// zero, it wakes all readers.
 func (f *Feed) Changed(tenant rolecall.TenantID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,9 +85,13 @@ func (f *Feed) Changed(tenant rolecall.TenantID) {
 			close(w.changed)
 		}
 		clear(f.waiting)
-	} else if w := f.waiting[tenant]; w != nil {
-		close(w.changed)
-		delete(f.waiting, tenant)
+		return
+	}
+	for _, id := range []rolecall.TenantID{tenant, {}} {
+		if w := f.waiting[id]; w != nil {
+			close(w.changed)
+			delete(f.waiting, id)
+		}
 	}
 }
 

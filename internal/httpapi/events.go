@@ -127,12 +127,44 @@ const (
 )
 
 type listChangesRequest struct {
-	After   changesCursor   `query:"after" doc:"The nextCursor of an earlier response. It is valid for the same tenant and type. Without it, the changes begin with the oldest event that is kept."`
-	At      changesPlace    `query:"at" doc:"With now, the response has no changes, and the cursor after all changes until now."`
-	Type    eventTypeValue  `query:"type" doc:"Only events of this type, such as user.updated. Later versions may add types."`
+	After changesCursor  `query:"after" doc:"The nextCursor of an earlier response. It is valid for the same tenant and type. Without it, the changes begin with the oldest event that is kept."`
+	At    changesPlace   `query:"at" doc:"With now, the response has no changes, and the cursor after all changes until now."`
+	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions may add types."`
+	changesPage
+}
+
+// changesPage is the part of a request for changes that limits the page and the wait.
+type changesPage struct {
 	Limit   operation.Limit `query:"limit" doc:"Maximum number of changes. Values above 200 are treated as 200. A response can have fewer changes, or none, while upToDate is false."`
 	Wait    waitSeconds     `query:"wait" doc:"If there are no changes, how many seconds to wait for one. A principal can have 8 requests that wait on a node."`
 	Waiting operation.Waiting
+}
+
+// await calls read until it returns true, the wait of the request is over, or the process is about to
+// stop. Between the calls, it waits until changed tells of a change.
+func (p *changesPage) await(c access.Caller, changed func(access.Caller) (<-chan struct{}, func()), read func(access.Caller) (done bool, err error)) error {
+	end := time.Now().Add(time.Duration(p.Wait) * time.Second)
+	if p.Wait > 0 {
+		endWait, err := p.Waiting.Begin(time.Until(end))
+		if err != nil {
+			return err
+		}
+		defer endWait()
+	}
+	for more := true; ; {
+		awoken, stop := changed(c)
+		done, err := read(c)
+		rest := time.Until(end)
+		if err != nil || done || rest <= 0 || !more {
+			stop()
+			return err
+		}
+		c, more, err = p.Waiting.Await(awoken, min(rest, waitPart))
+		stop()
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // changesCursor is the text of a cursor of the change feed.
@@ -180,32 +212,20 @@ func (s *Server) listChanges(ctx context.Context, c access.Caller, in *listChang
 		page, err := s.directory.ChangesEnd(ctx, c)
 		return s.changesOf(c, in, &page), err
 	}
-	end := time.Now().Add(time.Duration(in.Wait) * time.Second)
-	if in.Wait > 0 {
-		endWait, err := in.Waiting.Begin(time.Until(end))
-		if err != nil {
-			return operation.Response[changesBody]{}, err
-		}
-		defer endWait()
-	}
-	for more := true; ; {
+	var response operation.Response[changesBody]
+	err = in.await(c, s.directory.AwaitChanges, func(c access.Caller) (done bool, err error) {
 		if rights != "" && rights != rightsOf(c) {
-			return operation.Response[changesBody]{}, rolecall.ErrChangesExpired
+			return true, rolecall.ErrChangesExpired
 		}
-		changed, stop := s.directory.AwaitChanges(c)
 		page, err := s.directory.Changes(ctx, c, q)
-		rest := time.Until(end)
-		if err != nil || len(page.Changes) > 0 || !page.UpToDate || rest <= 0 || !more {
-			stop()
-			return s.changesOf(c, in, &page), err
+		if err != nil {
+			return true, err
 		}
 		q.After = &page.Next
-		c, more, err = in.Waiting.Await(changed, min(rest, waitPart))
-		stop()
-		if err != nil {
-			return operation.Response[changesBody]{}, err
-		}
-	}
+		response = s.changesOf(c, in, &page)
+		return len(page.Changes) > 0 || !page.UpToDate, nil
+	})
+	return response, err
 }
 
 // rightsLength is the number of bytes of a cursor that identify which values the caller may read.
@@ -219,18 +239,27 @@ func rightsOf(c access.Caller) string {
 // openChangesCursor sets q.After to the position in the cursor of the request. It returns the rights
 // that the cursor was issued for, or an empty string if the request has no cursor.
 func (s *Server) openChangesCursor(c access.Caller, in *listChangesRequest, q *feed.Query) (rights string, err error) {
-	switch {
-	case in.After == "":
+	if in.After == "" {
 		return "", nil
-	case in.At != "":
-		return "", rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "at", Code: "ambiguous", Detail: "must not be given together with after"})
 	}
-	at, ok := web.OpenCursor(s.access.Keys, string(in.After), changesDigest(c, in))
-	if !ok || len(at.Key) != 8+rightsLength {
-		return "", rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "after", Code: "cursor", Detail: changesCursorDetail})
+	at, err := s.openFeedCursor(in.After, in.At, changesDigest(c, in), 8+rightsLength)
+	if err != nil {
+		return "", err
 	}
 	q.After = &rolecall.FeedPosition{Number: int64(binary.BigEndian.Uint64([]byte(at.Key[:8]))), Event: rolecall.EventID(at.ID)}
 	return at.Key[8:], nil
+}
+
+// openFeedCursor returns the content of a cursor, whose key must have the given length.
+func (s *Server) openFeedCursor(cursor changesCursor, at changesPlace, digest []byte, length int) (*rolecall.Position, error) {
+	if at != "" {
+		return nil, rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "at", Code: "ambiguous", Detail: "must not be given together with after"})
+	}
+	content, ok := web.OpenCursor(s.access.Keys, string(cursor), digest)
+	if !ok || len(content.Key) != length {
+		return nil, rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "after", Code: "cursor", Detail: changesCursorDetail})
+	}
+	return content, nil
 }
 
 // changesDigest identifies the changes of a tenant with a type. A cursor is valid only for them.

@@ -383,12 +383,12 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 
 // harmless are the methods that change no cached data.
 var harmless = []string{
-	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "BeginEnrolment", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
+	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginEnrolment", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
 	"Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
-	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
+	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "TenantsChanges", "TenantsChangesEnd", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
 	"Users",
 }
 

@@ -32,6 +32,7 @@ func (n *Node) Run(ctx context.Context) error {
 	background.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
 	background.Go(func() { n.Directory.RunJobs(ctx) })
 	background.Go(func() { n.Access.Feed.Run(ctx) })
+	background.Go(func() { n.numberRest(ctx) })
 	background.Go(func() { n.finishDeletions(ctx) })
 	background.Go(func() { n.purgeRepeatedly(ctx) })
 	defer background.Wait()
@@ -44,6 +45,27 @@ func (n *Node) Run(ctx context.Context) error {
 		case <-flush.C:
 			if err := n.recordRefusals(ctx); err != nil && ctx.Err() == nil {
 				n.Access.Log.WarnContext(ctx, "cannot record refused requests; will retry", "error", err)
+			}
+		}
+	}
+}
+
+// numberRest numbers the events that other processes have left without a number, such as a process that
+// was killed. The readers of the changes of all tenants do not know of them. After an error, the next
+// purge does it.
+func (n *Node) numberRest(ctx context.Context) {
+	for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} {
+		for after := ""; ctx.Err() == nil; {
+			tenants, err := n.Directory.Tenants(ctx, status, after, purgePage)
+			for _, tenant := range tenants {
+				err = errors.Join(err, n.Access.Feed.Number(ctx, tenant.ID))
+				after = tenant.Name
+			}
+			if err != nil && ctx.Err() == nil {
+				n.Access.Log.WarnContext(ctx, "cannot number events of other processes for the change feed; the next purge does it", "error", err)
+			}
+			if err != nil || len(tenants) < purgePage {
+				break
 			}
 		}
 	}
@@ -105,6 +127,7 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 // roles and tenants. If it fails for one tenant, it still purges the others.
 func (n *Node) Purge(ctx context.Context) error {
 	failures := []error{
+		n.Access.Feed.Purge(ctx, access.BatchSize),
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeRequests(n.Access.Now(), access.BatchSize) }),
 		n.purgeAll(ctx, access.UnknownTenant, func(tx *store.Tx) (int, error) {

@@ -167,7 +167,7 @@ func TestAnInterruptedRoleDeletionIsFinishedByThePurge(t *testing.T) {
 		if event.Actor != deletion.Actor || event.RequestID != deletion.RequestID || event.SessionID != deletion.SessionID || event.Source != deletion.Source {
 			t.Errorf("the event is %+v after %+v", event, deletion)
 		}
-		if asked := f.db.during(func() { f.ok(f.Node.Purge(f.Context())) }); len(asked) > 8 {
+		if asked := f.db.during(func() { f.ok(f.Node.Purge(f.Context())) }); len(asked) > 9 {
 			t.Errorf("with nothing to do the store was asked %q", asked)
 		}
 	})

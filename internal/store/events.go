@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -133,7 +134,7 @@ const (
 
 	// lockFeed changes nothing. It makes other transactions wait that give numbers.
 	lockFeed = `insert into feeds (tenant_id, last) values ($1, 0)
-		on conflict (tenant_id) do update set last = feeds.last returning last`
+		on conflict (tenant_id) do update set last = feeds.last returning last, published`
 
 	// numberEvents gives numbers to the oldest events without one. The events that are not in the
 	// queue are older than the migration, or were written by an older program.
@@ -153,7 +154,14 @@ const (
 	forgetArrivals = `update events set arrival = null where tenant_id = $1 and arrival is not null
 		and id in (select event_id from changes where tenant_id = $1 and number > $2 and number <= $3)`
 
-	updateFeed = `update feeds set last = $1 where tenant_id = $2`
+	updateFeed = `update feeds set last = $1, published = $2 where tenant_id = $3`
+
+	selectUnpublished = `select last from feeds where tenant_id = $1 and published < last`
+
+	// insertNews does nothing for events without a tenant, such as those of requests with an unknown
+	// name of a tenant.
+	insertNews = `insert into feed_news (tenant, first_number, last_number)
+		select id, cast($1 as bigint), cast($2 as bigint) from tenants where id = $3 and status <> 'purged'`
 
 	selectUnnumbered = `select e.occurred_at from (select n, event_id from event_queue where tenant_id = $1 order by n limit 1) q
 			join events e on e.tenant_id = $1 and e.id = q.event_id
@@ -167,6 +175,32 @@ const (
 	// selectPurgedChange returns the newest number whose event was deleted, of the oldest numbers.
 	selectPurgedChange = `select coalesce(max(c.number), 0) from (select number, event_id from changes where tenant_id = $1 order by number limit $2) c
 		where not exists (select 1 from events e where e.tenant_id = $1 and e.id = c.event_id)`
+
+	// lockPlaces changes nothing. It makes other transactions wait that give places.
+	lockPlaces = `insert into feed_of_tenants (id, last, begin_place, begin_number) values (1, 0, 0, 0)
+		on conflict (id) do update set last = feed_of_tenants.last returning last`
+
+	takeNews = `delete from feed_news where n in (select n from feed_news where n > 0 order by n limit ` + numbersAtOnce + `)
+		returning n, tenant, first_number, last_number`
+
+	insertPlaces = `insert into feed_places (place, tenant, first_number, last_number, mark) values `
+
+	updatePlaces = `update feed_of_tenants set last = $1 where id = 1`
+
+	selectNews = `select n from feed_news where n > 0 order by n limit 1`
+
+	selectFeedOfTenants = `select last, begin_place, begin_number from feed_of_tenants where id = 1`
+
+	selectPlaces = `select place, tenant, first_number, last_number, mark from feed_places where place >= $1 and place <= $2 order by place limit $3`
+
+	selectPlaceOf = `select place, last_number from feed_places where tenant = $1 and first_number <= $2 order by first_number desc limit 1`
+
+	beginAfter = `update feed_of_tenants set begin_place = $1, begin_number = $2
+		where id = 1 and (begin_place < $1 or begin_place = $1 and begin_number < $2)`
+
+	purgePlaces = `delete from feed_places where place in (
+			select place from feed_places where place < (select begin_place from feed_of_tenants where id = 1) order by place limit $1)
+		returning place`
 
 	deleteChanges = `delete from changes where tenant_id = $1 and number <= $2 returning number`
 )
@@ -196,15 +230,18 @@ func (t *Tx) queueEvents() {
 // to NumbersAtOnce. It returns how many events got one. Until the end of the transaction, other
 // transactions cannot give numbers in this tenant.
 func (t *Tx) NumberEvents() (int, error) {
-	var last int64
-	if err := t.row(lockFeed, []any{t.tenant}, &last); err != nil {
+	var last, published int64
+	if err := t.row(lockFeed, []any{t.tenant}, &last, &published); err != nil {
 		return 0, err
 	}
 	numbered, err := t.returned(numberEvents, last, t.tenant)
-	if err != nil || numbered == 0 {
+	if err != nil || numbered == 0 && published == last {
 		return 0, err
 	}
 	newest := last + int64(numbered)
+	if err := t.publish(published, last, newest); err != nil || numbered == 0 {
+		return 0, err
+	}
 	queued, err := t.returned(dequeueEvents, t.tenant, last, newest)
 	if err != nil {
 		return 0, err
@@ -212,12 +249,126 @@ func (t *Tx) NumberEvents() (int, error) {
 	if queued < numbered {
 		t.q.Exec(forgetArrivals, t.tenant, last, newest)
 	}
-	t.q.Exec(updateFeed, newest, t.tenant)
+	return numbered, nil
+}
+
+// publish stores that the feed of the tenant has the numbers up to newest, and that they need places in
+// the feed of all tenants. The numbers up to published have been there before. If published is less than
+// last, an older program has given numbers, and some of their events may have been deleted.
+func (t *Tx) publish(published, last, newest int64) error {
+	first := published + 1
+	if published < last {
+		feed, err := t.Feed(0)
+		if err != nil {
+			return err
+		}
+		first = max(first, feed.First)
+	}
+	if first <= newest {
+		t.q.Exec(insertNews, first, newest, t.tenant)
+	}
+	t.q.Exec(updateFeed, newest, newest, t.tenant)
 	t.q.AnnounceChanges(t.tenant)
 	if t.effects != nil {
 		t.effects.Numbered = true
 	}
-	return numbered, nil
+	return nil
+}
+
+// IsPublished reports whether all numbers of the tenant have a place in the feed of all tenants, or wait
+// for one. After an older program has given numbers, it is false until the next NumberEvents.
+func (t *Tx) IsPublished() (bool, error) {
+	n, err := t.returned(selectUnpublished, t.tenant)
+	return n == 0, err
+}
+
+// GivePlaces gives the next places in the feed of all tenants to numbers without one, those of at most
+// NumbersAtOnce batches. It returns of how many batches. Until the end of the transaction, other
+// transactions cannot give places.
+func (t *Tx) GivePlaces() (int, error) {
+	var last int64
+	if err := t.row(lockPlaces, nil, &last); err != nil {
+		return 0, err
+	}
+	type batch struct {
+		n int64
+		rolecall.FeedPlace
+	}
+	var batches []batch
+	taken, err := t.q.Query(takeNews, nil, into(&batches, func(b *batch) []any { return []any{&b.n, &b.Tenant, &b.First, &b.Last} }))
+	if err != nil || taken == 0 {
+		return 0, err
+	}
+	slices.SortFunc(batches, func(a, b batch) int { return cmp.Compare(a.n, b.n) })
+	mark := rolecall.NewID[any](rolecall.TimeOf(time.Now()))
+	var b builder
+	b.write(insertPlaces)
+	of := map[rolecall.TenantID]*rolecall.FeedPlace{}
+	var places []*rolecall.FeedPlace
+	for i := range batches {
+		next := &batches[i].FeedPlace
+		if p := of[next.Tenant]; p != nil && p.Last+1 == next.First {
+			p.Last = next.Last
+			continue
+		}
+		of[next.Tenant], places = next, append(places, next)
+	}
+	for i, p := range places {
+		if i > 0 {
+			b.write(", ")
+		}
+		b.write("(?, ?, ?, ?, ?)", last+1+int64(i), p.Tenant, p.First, p.Last, mark)
+	}
+	b.exec(t.q)
+	t.q.Exec(updatePlaces, last+int64(len(places)))
+	return taken, nil
+}
+
+// HasNews reports whether there are numbers without a place in the feed of all tenants.
+func (t *Tx) HasNews() (bool, error) {
+	n, err := t.returned(selectNews)
+	return n > 0, err
+}
+
+// FeedOfTenants returns the state of the feed of all tenants. The mark of its beginning is zero.
+func (t *Tx) FeedOfTenants() (f rolecall.FeedOfTenants, err error) {
+	err = t.row(selectFeedOfTenants, nil, &f.Last, &f.Begin.Place, &f.Begin.Number)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		err = nil // no number has a place yet
+	}
+	return f, err
+}
+
+// FeedPlaces returns up to limit places in the feed of all tenants, from the place from to the place to.
+func (t *Tx) FeedPlaces(from, to int64, limit int) (places []rolecall.FeedPlace, err error) {
+	_, err = t.q.Query(selectPlaces, []any{from, to, limit}, into(&places, func(p *rolecall.FeedPlace) []any {
+		return []any{&p.Place, &p.Tenant, &p.First, &p.Last, &p.Mark}
+	}))
+	return places, err
+}
+
+// PurgePlaces deletes up to limit places from before the beginning of the feed of all tenants, and
+// returns how many.
+func (t *Tx) PurgePlaces(limit int) (int, error) { return t.returned(purgePlaces, limit) }
+
+// beginAfter stores that the events of the tenant with numbers up to last were deleted. The feed of all
+// tenants begins after them, so that followers who have not read them get ErrChangesExpired.
+func (t *Tx) beginAfter(last int64) error {
+	for given := NumbersAtOnce; given == NumbersAtOnce; {
+		var err error
+		if given, err = t.GivePlaces(); err != nil {
+			return err
+		}
+	}
+	var place, number int64
+	switch err := t.row(selectPlaceOf, []any{t.tenant, last}, &place, &number); {
+	case errors.Is(err, rolecall.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	t.q.Exec(beginAfter, place, min(number, last))
+	return nil
 }
 
 // Unnumbered returns when the oldest event without a number occurred. It returns ErrNotFound if all
@@ -269,19 +420,27 @@ func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
 	return all, err
 }
 
+// numberRest calls NumberEvents if it would have an effect.
+func (t *Tx) numberRest() (int, error) {
+	_, err := t.Unnumbered()
+	switch {
+	case err == nil:
+		return t.NumberEvents()
+	case !errors.Is(err, rolecall.ErrNotFound):
+		return 0, err
+	}
+	if published, err := t.IsPublished(); published || err != nil {
+		return 0, err
+	}
+	return t.NumberEvents()
+}
+
 // purgeEvents deletes up to limit events before the given id. It first gives numbers to events without
 // one, so that the feed has numbers for all deleted events. A follower that has not read a deleted
 // event gets ErrChangesExpired.
 func (t *Tx) purgeEvents(before rolecall.EventID, limit int) (int, error) {
-	switch _, err := t.Unnumbered(); {
-	case errors.Is(err, rolecall.ErrNotFound):
-	case err != nil:
-		return 0, err
-	default:
-		numbered, err := t.NumberEvents()
-		if err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
-			return numbered, err
-		}
+	if numbered, err := t.numberRest(); err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
+		return numbered, err
 	}
 	deleted, err := t.returned(purgeEvents, t.tenant, before, limit)
 	if err != nil {
@@ -292,5 +451,8 @@ func (t *Tx) purgeEvents(before rolecall.EventID, limit int) (int, error) {
 		return deleted, err
 	}
 	cleaned, err := t.returned(deleteChanges, t.tenant, last)
-	return max(deleted, cleaned), err
+	if err != nil {
+		return 0, err
+	}
+	return max(deleted, cleaned), t.beginAfter(last)
 }

@@ -117,6 +117,19 @@ func (t *Tx) BeginPurge(before rolecall.Time) (bool, error) {
 // PurgeTenant deletes up to limit rows of a tenant whose purge has begun. It returns true
 // when no rows are left.
 func (t *Tx) PurgeTenant(limit int) (bool, error) {
+	feed, err := t.Feed(0)
+	if err != nil {
+		return false, err
+	}
+	if feed.Last > 0 { // its events end in the feed of all tenants
+		numbered, err := t.numberRest()
+		if err != nil || numbered == NumbersAtOnce {
+			return false, err
+		}
+		if err := t.beginAfter(feed.Last + int64(numbered)); err != nil {
+			return false, err
+		}
+	}
 	for _, statement := range emptyings {
 		n, err := t.returned(statement, t.tenant, limit)
 		if err != nil {

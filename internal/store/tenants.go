@@ -74,6 +74,26 @@ func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error
 	return tenant, err
 }
 
+// TenantNames returns the names of the tenants with the ids, of which there are at most 250. It includes
+// deleted tenants.
+func (t *Tx) TenantNames(ids []rolecall.TenantID) (map[rolecall.TenantID]string, error) {
+	names := map[rolecall.TenantID]string{}
+	if len(ids) == 0 {
+		return names, nil
+	}
+	var b builder
+	among := oneOf("id", ids)
+	b.write("select id, name from tenants where "+among.sql, among.args...)
+	_, err := b.query(t.q, func(scan func(dest ...any) error) error {
+		var id rolecall.TenantID
+		var name string
+		err := scan(&id, &name)
+		names[id] = name
+		return err
+	})
+	return names, err
+}
+
 // Tenants returns the tenants that q selects, sorted by name.
 func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	var b builder

@@ -47,6 +47,9 @@ var placements = map[string]placement{
 	"tenants":                   managed,    // listed over all tenants, and written together with their rows
 	"outbox":                    managed,    // one sender sends the mail of all tenants
 	"job_queue":                 managed,    // one process runs the jobs of all tenants
+	"feed_news":                 managed,    // written together with the numbers of a tenant
+	"feed_places":               managed,    // read over all tenants
+	"feed_of_tenants":           managed,    // its lock gives places to the numbers of all tenants
 	"operator_requests":         managed,    // written together with the tenant that the request creates
 	"operator_keys":             replicated, // joined by statements about links, and seldom written
 	"attempts":                  unmanaged,  // a count that is wrong by one after a crash does no harm

@@ -1,6 +1,10 @@
 package storetest
 
 import (
+	"errors"
+	"fmt"
+	"sync"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -158,4 +162,222 @@ func (f *fixture) request(k rolecall.IdempotencyKey) rolecall.IdempotencyKey {
 func (f *fixture) tryRequest(k rolecall.IdempotencyKey) error {
 	_, err := tryRead(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
 	return err
+}
+
+var tenantsChangeCases = []testCase{
+	{"The numbers of all tenants get the places 1, 2, 3, and those of a tenant are in their order", func(f *fixture) {
+		other := f.in(f.newTenant("other"))
+		same(f, f.feedOfTenants(), rolecall.FeedOfTenants{})
+		same(f, f.hasNews(), false)
+		f.grow(2)
+		other.grow(1)
+		f.grow(1)
+		same(f, f.hasNews(), true)
+		same(f, f.givePlaces(), 3)
+		same(f, f.hasNews(), false)
+		same(f, f.givePlaces(), 0)
+		other.grow(2)
+		same(f, other.givePlaces(), 1)
+		places := f.feedPlaces(0, 10)
+		same(f, stretches(places), []stretch{{1, f.tenant, 1, 3}, {2, other.tenant, 1, 1}, {3, other.tenant, 2, 3}})
+		same(f, places[0].Mark == places[1].Mark, true)
+		same(f, places[0].Mark == places[2].Mark || places[2].Mark.IsZero(), false)
+		same(f, f.feedPlaces(2, 2), places[1:2])
+		same(f, f.feedOfTenants(), rolecall.FeedOfTenants{Last: 3})
+	}},
+	{"Numbers get no place if their transaction fails, or if no tenant has them", func(f *fixture) {
+		f.record(anEvent(aUser("Ada Lovelace").ID))
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
+			_, err := tx.NumberEvents()
+			return errors.Join(err, errRefused)
+		}), errRefused)
+		f.in(rolecall.TenantID{15: 1}).grow(2)
+		same(f, f.hasNews(), false)
+		f.number()
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
+			_, err := tx.GivePlaces()
+			return errors.Join(err, errRefused)
+		}), errRefused)
+		same(f, f.givePlaces(), 1)
+		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{1, f.tenant, 1, 1}})
+	}},
+	{"Numbers that an older program gave get a place with the next ones, without those of deleted events", func(f *fixture) {
+		published := func() bool { return read(f, func(tx *store.Tx) (bool, error) { return tx.IsPublished() }) }
+		same(f, published(), true)
+		f.grow(3)
+		f.olderNumbers(0)
+		same(f, published(), false)
+		same(f, f.number(), 0)
+		same(f, published(), true)
+		same(f, f.givePlaces(), 1)
+		f.grow(1)
+		f.olderNumbers(3)
+		same(f, f.purge(start, start+minute, 2), 2)
+		same(f, f.feedOfTenants().Begin, rolecall.TenantsMark{Place: 1, Number: 2})
+		f.olderNumbers(0)
+		f.grow(1)
+		same(f, f.givePlaces(), 1)
+		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{1, f.tenant, 1, 3}, {2, f.tenant, 4, 4}, {3, f.tenant, 3, 5}})
+	}},
+	{"A purge begins the feed of all tenants after the newest deleted event", func(f *fixture) {
+		other := f.in(f.newTenant("other"))
+		f.grow(3)
+		f.givePlaces()
+		other.grow(1)
+		f.grow(2)
+		f.givePlaces()
+		other.grow(1)
+		same(f, f.purge(start, start+second, 2), 2)
+		same(f, f.feedOfTenants(), rolecall.FeedOfTenants{Last: 4, Begin: rolecall.TenantsMark{Place: 1, Number: 2}})
+		same(f, f.purge(start, start+second, 2), 2)
+		same(f, f.feedOfTenants().Begin, rolecall.TenantsMark{Place: 3, Number: 4})
+		same(f, other.purge(start, start+second, 1), 1)
+		same(f, f.feedOfTenants().Begin, rolecall.TenantsMark{Place: 3, Number: 4}) // it never goes back
+		f.in(rolecall.TenantID{15: 1}).grow(1)
+		same(f, f.in(rolecall.TenantID{15: 1}).purge(start, start+second, 10), 1)
+		same(f, f.feedOfTenants().Begin, rolecall.TenantsMark{Place: 3, Number: 4})
+		purged := func(limit int) int {
+			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgePlaces(limit) })
+		}
+		same(f, []int{purged(1), purged(10), purged(10)}, []int{1, 1, 0})
+		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{3, f.tenant, 4, 5}, {4, other.tenant, 2, 2}})
+		f.grow(1)
+		same(f, f.purge(start, start+second, 10), 2) // the last two, of which one has no place yet
+		same(f, f.feedOfTenants(), rolecall.FeedOfTenants{Last: 5, Begin: rolecall.TenantsMark{Place: 5, Number: 6}})
+	}},
+	{"The feed of all tenants begins after the events of a tenant that is purged", func(f *fixture) {
+		gone := f.in(f.newTenant("gone"))
+		f.grow(1)
+		gone.grow(2)
+		f.grow(1)
+		f.givePlaces()
+		gone.record(anEvent(aUser("Ada Lovelace").ID))
+		f.is(f.database.Update(f.Context(), gone.tenant, func(q store.Querier) error {
+			q.Exec("update tenants set status = 'deleted' where id = $1", gone.tenant)
+			return nil
+		}), nil)
+		for !change(gone, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(1) }) {
+			same(f, f.feedOfTenants(), rolecall.FeedOfTenants{Last: 3, Begin: rolecall.TenantsMark{Place: 3, Number: 3}})
+		}
+		gone.grow(1)
+		same(f, f.hasNews(), false)
+		f.grow(1)
+		same(f, f.givePlaces(), 1)
+		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{1, f.tenant, 1, 2}, {2, gone.tenant, 1, 2}, {3, gone.tenant, 3, 3}, {4, f.tenant, 3, 3}})
+	}},
+	{"Each number of each tenant has one place while many number and give places", placesOfManyWriters},
+}
+
+// stretch is a place in the feed of all tenants without its mark.
+type stretch struct {
+	place       int64
+	tenant      rolecall.TenantID
+	first, last int64
+}
+
+func stretches(places []rolecall.FeedPlace) []stretch {
+	all := []stretch{}
+	for _, p := range places {
+		all = append(all, stretch{p.Place, p.Tenant, p.First, p.Last})
+	}
+	return all
+}
+
+// grow records n events, each in its own transaction, and numbers them.
+func (f *fixture) grow(n int) {
+	f.Helper()
+	for range n {
+		f.record(anEventAt(aUser("Ada Lovelace").ID, start))
+	}
+	f.number()
+}
+
+// olderNumbers changes the stored state as if an older program had given all numbers after published.
+func (f *fixture) olderNumbers(published int64) {
+	f.Helper()
+	f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {
+		q.Exec("update feeds set published = $1 where tenant_id = $2", published, f.tenant)
+		q.Exec("delete from feed_news where n > 0 and tenant = $1 and last_number > $2", f.tenant, published)
+		return nil
+	}), nil)
+}
+
+func (f *fixture) givePlaces() int {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (int, error) { return tx.GivePlaces() })
+}
+
+func (f *fixture) hasNews() bool {
+	f.Helper()
+	return read(f, func(tx *store.Tx) (bool, error) { return tx.HasNews() })
+}
+
+func (f *fixture) feedOfTenants() rolecall.FeedOfTenants {
+	f.Helper()
+	return read(f, func(tx *store.Tx) (rolecall.FeedOfTenants, error) { return tx.FeedOfTenants() })
+}
+
+func (f *fixture) feedPlaces(from, to int64) []rolecall.FeedPlace {
+	f.Helper()
+	return read(f, func(tx *store.Tx) ([]rolecall.FeedPlace, error) { return tx.FeedPlaces(from, to, 1000) })
+}
+
+// placesOfManyWriters checks that the places are without gaps, and that each tenant has the numbers 1, 2,
+// 3 in the order of the places, while many record events, number them and give places. A follower must
+// read the same places while they are given.
+func placesOfManyWriters(f *fixture) {
+	const tenants, rounds = 4, 15
+	var writing, placing sync.WaitGroup
+	for i := range tenants {
+		of := f.in(f.newTenant(fmt.Sprintf("writer-%d", i)))
+		for range 2 {
+			writing.Go(func() {
+				for range rounds {
+					if err := of.tryWrite(func(tx *store.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) }); err != nil {
+						f.Error(err)
+					}
+					if err := of.tryUpdate(func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err }); err != nil {
+						f.Error(err)
+					}
+				}
+			})
+		}
+	}
+	done := make(chan struct{})
+	var followed []rolecall.FeedPlace
+	for i := range 3 {
+		placing.Go(func() {
+			for ended := false; !ended; {
+				select {
+				case <-done:
+					ended = true // and once more
+				default:
+				}
+				if err := f.tryUpdate(func(tx *store.Tx) error { _, err := tx.GivePlaces(); return err }); err != nil {
+					f.Error(err)
+				}
+				if i == 0 {
+					followed = append(followed, f.feedPlaces(int64(len(followed))+1, rolecall.MaxScan)...)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	placing.Wait()
+	followed = append(followed, f.feedPlaces(int64(len(followed))+1, rolecall.MaxScan)...)
+	same(f, followed, f.feedPlaces(0, rolecall.MaxScan))
+	last := map[rolecall.TenantID]int64{}
+	for i, p := range followed {
+		if p.Place != int64(i)+1 || p.First != last[p.Tenant]+1 || p.Last < p.First {
+			f.Fatalf("the place %d is %+v, after the number %d of its tenant", i+1, p, last[p.Tenant])
+		}
+		last[p.Tenant] = p.Last
+	}
+	for tenant, n := range last {
+		if n != 2*rounds {
+			f.Errorf("%s has %d numbers with a place", tenant, n)
+		}
+	}
+	same(f, len(last), tenants)
 }

@@ -42,6 +42,7 @@ var suite = []struct {
 	{"events", eventCases},
 	{"lists of events", eventListCases},
 	{"changes", changeCases},
+	{"changes of all tenants", tenantsChangeCases},
 	{"tenants", tenantCases},
 	{"summary", summaryCases},
 	{"operators", operatorCases},

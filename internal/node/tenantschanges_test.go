@@ -1,0 +1,180 @@
+package node_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/feed"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// tenantsFollower reads the changes of all tenants.
+type tenantsFollower struct {
+	f    *fixture
+	c    access.Caller
+	at   *rolecall.TenantsMark
+	read []string // the tenant and the type of each change
+}
+
+// try reads all changes after the position of the follower, two at a time.
+func (r *tenantsFollower) try() error {
+	r.read = nil
+	if err := r.f.Access.Feed.Flush(r.f.Context()); err != nil {
+		return err
+	}
+	for {
+		page, err := r.f.Directory.TenantsChanges(r.f.Context(), r.c, feed.TenantsQuery{After: r.at, Limit: 2})
+		if err != nil {
+			return err
+		}
+		for i, change := range page.Changes {
+			r.read = append(r.read, page.Tenants[i]+" "+string(change.Type))
+			if change.Source != "" || !change.SessionID.IsZero() {
+				r.f.Errorf("a change has the source %q and the session %v", change.Source, change.SessionID)
+			}
+		}
+		r.at = &page.Next
+		if page.UpToDate {
+			return nil
+		}
+	}
+}
+
+func (r *tenantsFollower) reads(want ...string) {
+	r.f.Helper()
+	r.f.ok(r.try())
+	if !slices.Equal(r.read, want) {
+		r.f.Errorf("read %q, want %q", r.read, want)
+	}
+}
+
+func (f *fixture) tenantsFollower() *tenantsFollower {
+	f.Helper()
+	c := f.operates("Follower")
+	f.ok(f.Access.Feed.Flush(f.Context()))
+	end, err := f.Directory.TenantsChangesEnd(f.Context(), c)
+	f.ok(err)
+	if !end.UpToDate || len(end.Changes) != 0 {
+		f.Errorf("the end is %+v", end)
+	}
+	return &tenantsFollower{f: f, c: c, at: &end.Next}
+}
+
+func TestFollowersOfAllTenantsSeeADeletionAndLoseNothingSilently(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.newTenant("other")
+		follower := f.tenantsFollower()
+		follower.reads()
+		f.user("ada")
+		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, "other", nil))
+		asleep := *follower
+		follower.reads("acme user.created", "other tenant.deleted")
+		f.ok(errorOf(f.Directory.RestoreTenant(f.Context(), access.Command, "other", "")))
+		follower.reads("other tenant.restored")
+		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, "other", nil))
+		follower.reads("other tenant.deleted")
+
+		f.clock.advance(aDay + time.Minute) // after this, it is purged
+		f.ok(f.Node.Purge(f.Context()))
+		follower.reads()
+		f.user("grace")
+		follower.reads("acme user.created")
+		f.is(asleep.try(), rolecall.ErrChangesExpired)
+		fresh := tenantsFollower{f: f, c: follower.c}
+		fresh.reads("acme user.created")
+		if *fresh.at != *follower.at {
+			f.Errorf("two followers are at %v and %v", *fresh.at, *follower.at)
+		}
+	})
+}
+
+func TestFollowersOfAllTenantsAreToldOfPurgedEvents(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		purge := func() {
+			f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error { // ids can be from after the time of the clock
+				_, err := tx.PurgeExpired(f.clock.Now(), start.Add(100*365*aDay), access.BatchSize)
+				return err
+			}))
+		}
+		follower := f.tenantsFollower()
+		f.user("ada")
+		asleep := *follower
+		follower.reads("acme user.created")
+		purge()
+		f.user("grace")
+		f.is(asleep.try(), rolecall.ErrChangesExpired)
+		follower.reads("acme user.created")
+		fresh := tenantsFollower{f: f, c: follower.c}
+		fresh.reads("acme user.created")
+		f.user("alan")
+		purge() // also the event without a number
+		f.is(follower.try(), rolecall.ErrChangesExpired)
+		f.ok(f.Node.Purge(f.Context()))
+		f.tenantsFollower().reads()
+		fresh = tenantsFollower{f: f, c: follower.c}
+		fresh.reads()
+	})
+}
+
+func TestAPositionThatIsNotInTheFeedOfAllTenantsHasExpired(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.newTenant("other")
+		follower := f.tenantsFollower()
+		f.user("ada")
+		follower.reads("acme user.created")
+		at := *follower.at
+		for name, lost := range map[string]rolecall.TenantsMark{
+			"a place beyond the end":            {Place: at.Place + 1, Number: at.Number, Mark: at.Mark},
+			"a place that was given again":      {Place: at.Place, Number: at.Number, Mark: rolecall.NewID[any](start)},
+			"a number that the place lacks":     {Place: at.Place, Number: at.Number + 1, Mark: at.Mark},
+			"a number from before those of it":  {Place: at.Place, Number: at.Number - 2, Mark: at.Mark},
+			"the beginning with another's mark": {Place: 1, Number: 0, Mark: rolecall.NewID[any](start)},
+		} {
+			follower.at = &lost
+			if err := follower.try(); err == nil || err.Error() != rolecall.ErrChangesExpired.Error() {
+				f.Errorf("%s: %v, read %q", name, err, follower.read)
+			}
+		}
+	})
+}
+
+// The database loses the last commits, and gives their places to other events.
+func TestPlacesThatWereLostAreNotMistakenForNewOnes(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		follower := f.tenantsFollower()
+		f.user("ada")
+		follower.reads("acme user.created")
+		f.ok(f.db.Update(f.Context(), rolecall.TenantID{}, func(q store.Querier) error {
+			q.Exec("delete from feed_places where place = $1", follower.at.Place)
+			q.Exec("update feed_of_tenants set last = last - 1 where id = 1")
+			return nil
+		}))
+		f.is(follower.try(), rolecall.ErrChangesExpired)
+		f.user("grace")
+		f.is(follower.try(), rolecall.ErrChangesExpired)
+		next := f.tenantsFollower()
+		if next.at.Place != follower.at.Place {
+			f.Errorf("the place %d was not given again, but %d", follower.at.Place, next.at.Place)
+		}
+		f.user("alan")
+		next.reads("acme user.created")
+	})
+}
+
+func TestNumbersThatAKilledProcessHasLeftGetPlaces(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		follower := f.tenantsFollower()
+		killed := f.node() // its feed never numbers events
+		_, err := killed.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address("ada"), Name: "Ada Lovelace"})
+		f.ok(err)
+		follower.reads()
+		f.watchingNode() // numbers what is left when it starts
+		f.eventually(func() bool { return follower.try() == nil && len(follower.read) > 0 })
+		if len(follower.read) != 1 || follower.read[0] != "acme user.created" {
+			f.Errorf("read %q", follower.read)
+		}
+	})
+}
