@@ -55,8 +55,9 @@ func New(base, tenant string, h *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h}
 }
 
-// NewWithToken is like New, but the client sends an API token (rc_…) with each request.
-// Such a client needs no sign-in and has no session.
+// NewWithToken is like New, but the client sends an API token (rc_…) or an operator key (rco_…) with each
+// request. Such a client needs no sign-in and has no session. For the changes of all tenants, tenant can
+// be empty.
 func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	c := New(base, tenant, h)
 	c.token = token
@@ -130,12 +131,12 @@ func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("rolecall: %w", err)
+		return nil, &lostError{fmt.Errorf("rolecall: %w", err)}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("rolecall: read the answer of %s %s: %w", call.method, call.path, err)
+		return nil, &lostError{fmt.Errorf("rolecall: read the answer of %s %s: %w", call.method, call.path, err)}
 	}
 	c.keepCookies(answer)
 	if answer.StatusCode >= http.StatusBadRequest {
@@ -148,6 +149,12 @@ func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	}
 	return answer.Header, nil
 }
+
+// lostError is the error of a request that got no complete response.
+type lostError struct{ error }
+
+// Unwrap returns the cause.
+func (e *lostError) Unwrap() error { return e.error }
 
 func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {
 	var body io.Reader
@@ -166,7 +173,9 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	if err != nil {
 		return nil, fmt.Errorf("rolecall: %w", err)
 	}
-	request.Header.Set("X-Tenant-Schema", c.tenant)
+	if c.tenant != "" {
+		request.Header.Set("X-Tenant-Schema", c.tenant)
+	}
 	request.Header.Set("Accept", "application/json, application/problem+json")
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -46,7 +46,11 @@ var program = sync.OnceValues(func() (file string, err error) {
 })
 
 // demo has the address of a running demo, and the credentials of the owner of its tenant.
-type demo struct{ Address, Tenant, Email, Password string }
+type demo struct {
+	Address, Tenant, Email, Password string
+
+	folder string // with the database
+}
 
 // newDemo runs a demo until the test ends.
 func newDemo(t *testing.T, flags ...string) (d demo) {
@@ -74,6 +78,7 @@ func newDemo(t *testing.T, flags ...string) (d demo) {
 	if err := json.NewDecoder(stdout).Decode(&d); err != nil {
 		t.Fatal(err)
 	}
+	d.folder = command.Dir
 	return d
 }
 

@@ -277,12 +277,13 @@ func TestDocumentedMetricsExist(t *testing.T) {
 	}
 }
 
-// program returns the source of the module without tests.
+// program returns the source of the module without tests, without the client, and without bench/peers,
+// which measures other services.
 func program(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for _, f := range sources(t) {
-		if f.isTest() || strings.HasPrefix(f.path, "bench/peers/") { // bench/peers measures other services
+		if f.isTest() || strings.HasPrefix(f.path, "bench/peers/") || strings.HasPrefix(f.path, "client/") {
 			continue
 		}
 		content, err := fs.ReadFile(root, f.path)

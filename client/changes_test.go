@@ -1,0 +1,221 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rolecall/rolecall/client"
+)
+
+func TestFollowChanges(t *testing.T) {
+	d := newDemo(t)
+	c, ctx := d.signedIn(t), t.Context()
+	cursor, err := c.ChangesNow(ctx, client.ChangeFilter{})
+	if err != nil || cursor == "" {
+		t.Fatalf("ChangesNow = %q, %v", cursor, err)
+	}
+	created, err := c.CreateUser(ctx, "key-1", client.NewUser{Email: "new@demo.example", Name: "New Person"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.UpdateUser(ctx, created.ID, created.ETag, client.Patch{"name": "Renamed Person"}); err != nil {
+		t.Fatal(err)
+	}
+	updated := ""
+	var read []client.Change
+	for page, err := range c.FollowChanges(ctx, cursor, client.ChangeFilter{Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, cursor = append(read, page.Items...), page.Cursor
+		if len(page.Items) > 1 {
+			t.Errorf("a page has %d items", len(page.Items))
+		}
+		if len(read) == 2 && updated == "" { // the follower is waiting
+			updated = created.ID
+			go func() {
+				if err := c.DeleteUser(context.WithoutCancel(ctx), created.ID); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		if len(read) == 3 {
+			break
+		}
+	}
+	var kinds []string
+	for _, change := range read {
+		kinds = append(kinds, change.Type)
+		if change.Subject != "user/"+created.ID || change.Data.Subject.ID != created.ID || change.Data.Tenant != d.Tenant || change.Data.Actor.Type != "user" || change.Time.IsZero() || change.ID == "" || change.Source == "" || change.Data.RequestID == "" {
+			t.Errorf("read %+v", change)
+		}
+	}
+	if !slices.Equal(kinds, []string{"user.created", "user.updated", "user.deleted"}) || string(read[1].Data.After["name"]) != `"Renamed Person"` || string(read[1].Data.Before["name"]) != `"New Person"` {
+		t.Errorf("read %q: %+v", kinds, read)
+	}
+	for page, err := range c.FollowChanges(ctx, "", client.ChangeFilter{Type: "user.deleted"}) {
+		if err != nil || len(page.Items) > 0 && page.Items[0].Type != "user.deleted" {
+			t.Errorf("of one type: %+v, %v", page, err)
+		}
+		if len(page.Items) > 0 {
+			break
+		}
+	}
+	for _, err := range c.FollowChanges(ctx, cursor, client.ChangeFilter{Type: "user.deleted"}) {
+		if !is(err, "malformed-request") {
+			t.Errorf("with the cursor of another filter: %v", err)
+		}
+	}
+}
+
+func TestFollowTheChangesOfAllTenants(t *testing.T) {
+	d := newDemo(t)
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(file, "operator-key", "create", "Follower", "--scope", "changes", "--json", "--database", "rolecall-data/demo.db")
+	command.Dir = d.folder
+	output, err := command.Output()
+	var key struct{ Key string }
+	if err := errors.Join(err, json.Unmarshal(output, &key)); err != nil {
+		t.Fatal(err)
+	}
+	operator, filter := client.NewWithToken(d.Address, "", key.Key, nil), client.ChangeFilter{AllTenants: true, Type: "user.created"}
+	cursor, err := operator.ChangesNow(t.Context(), filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := d.signedIn(t).CreateUser(t.Context(), "key-1", client.NewUser{Email: "new@demo.example", Name: "New Person"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, err := range operator.FollowChanges(t.Context(), cursor, filter) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Items) == 0 {
+			continue
+		}
+		if page.Items[0].Subject != "user/"+created.ID || page.Items[0].Data.Tenant != d.Tenant {
+			t.Errorf("read %+v", page.Items[0])
+		}
+		break
+	}
+	if _, err := operator.ChangesNow(t.Context(), client.ChangeFilter{}); !is(err, "malformed-request") {
+		t.Errorf("without a tenant: %v", err)
+	}
+}
+
+// answers is a transport with prepared answers: a status, a status and the seconds of Retry-After, or an
+// error. After the last one, it waits until the request ends.
+type answers struct {
+	begun time.Time
+	left  []string
+	asked []string // the time since begun and the query of each request
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.asked = append(a.asked, fmt.Sprintf("%v %s", time.Since(a.begun).Round(time.Second), r.URL.RawQuery))
+	if len(a.left) == 0 {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	next := a.left[0]
+	a.left = a.left[1:]
+	status, after, _ := strings.Cut(next, " ")
+	answer := &http.Response{Header: http.Header{"Content-Type": {"application/problem+json"}}, Request: r}
+	if after != "" {
+		answer.Header.Set("Retry-After", after)
+	}
+	body := `{"code":"` + status + `"}`
+	if _, err := fmt.Sscan(status, &answer.StatusCode); err != nil {
+		return nil, errors.New(next)
+	}
+	if answer.StatusCode == http.StatusOK {
+		body = `{"items":[],"nextCursor":"c` + fmt.Sprint(len(a.left)) + `","upToDate":true}`
+	}
+	answer.Body = io.NopCloser(strings.NewReader(body))
+	return answer, nil
+}
+
+// followed follows the changes with the answers, and returns the cursors of the pages and the error.
+func followed(ctx context.Context, prepared ...string) (a *answers, cursors []string, err error) {
+	a = &answers{begun: time.Now(), left: prepared}
+	c := client.NewWithToken("http://rolecall.example", "acme", "rc_x", &http.Client{Transport: a})
+	for page, err := range c.FollowChanges(ctx, "c", client.ChangeFilter{}) {
+		if err != nil {
+			return a, cursors, err
+		}
+		cursors = append(cursors, page.Cursor)
+	}
+	return a, cursors, nil
+}
+
+func TestAFollowerRepeatsAtTheSameCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		a, cursors, err := followed(t.Context(), "200", "503 10", "refused", "429", "reset", "200", "503", "410")
+		if want := []string{"c7", "c2"}; !slices.Equal(cursors, want) {
+			t.Errorf("the cursors are %q, want %q", cursors, want)
+		}
+		if !errors.Is(err, client.ErrChangesExpired) || !is(err, "410") {
+			t.Errorf("the error is %v", err)
+		}
+		for i, want := range []string{"c", "c7", "c7", "c7", "c7", "c7", "c2", "c2"} {
+			if !strings.HasSuffix(a.asked[i], "after="+want+"&wait=20") {
+				t.Errorf("request %d was %s, want the cursor %s", i, a.asked[i], want)
+			}
+		}
+		// 10 to 15 s, then 1 to 1.5, 2 to 3, 4 to 6, and 0.5 to 0.75 s
+		if took := time.Since(began); took < 17500*time.Millisecond || took > 26250*time.Millisecond {
+			t.Errorf("took %v: %q", took, a.asked)
+		}
+	})
+}
+
+func TestAFollowerEndsAfterOtherErrors(t *testing.T) {
+	for _, status := range []string{"400", "401", "403", "404", "500", "502", "504"} {
+		synctest.Test(t, func(t *testing.T) {
+			a, cursors, err := followed(t.Context(), "200", status, "200")
+			if !is(err, status) || errors.Is(err, client.ErrChangesExpired) || len(cursors) != 1 || len(a.asked) != 2 {
+				t.Errorf("%s: %v after %q, asked %q", status, err, cursors, a.asked)
+			}
+		})
+	}
+}
+
+func TestAFollowerEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, prepared := range [][]string{nil, {"503 3600"}} { // in a request, and between two
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			a, _, err := followed(ctx, prepared...)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(a.begun) != time.Minute {
+				t.Errorf("%v after %v", err, time.Since(a.begun))
+			}
+		}
+	})
+}
+
+func TestAFollowerDoesNotWaitLongerThanItsClient(t *testing.T) {
+	for timeout, want := range map[time.Duration]string{time.Second: "after=c", 15 * time.Second: "after=c&wait=10", time.Hour: "after=c&wait=20"} {
+		a := &answers{left: []string{"400"}}
+		c := client.NewWithToken("http://rolecall.example", "acme", "rc_x", &http.Client{Transport: a, Timeout: timeout})
+		for _, err := range c.FollowChanges(t.Context(), "c", client.ChangeFilter{}) {
+			if !is(err, "400") || !strings.HasSuffix(a.asked[0], " "+want) {
+				t.Errorf("with the timeout %v: asked %q (%v), want %s", timeout, a.asked, err, want)
+			}
+		}
+	}
+}
