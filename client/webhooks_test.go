@@ -130,7 +130,7 @@ func ExampleWebhookVerifier() {
 		return http.StatusNoContent
 	}
 
-	// What the sender does:
+	// The sender signs the delivery.
 	key, _ := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	id, timestamp, body := "msg_1", fmt.Sprint(time.Now().Unix()), []byte(`{"type":"user.updated"}`)
 	mac := hmac.New(sha256.New, key)
