@@ -140,6 +140,7 @@ var (
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "Recovery codes need a second factor, and you have not enrolled one. Add one first."}
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}
 	ErrTooManyAccounts      = &Error{Kind: Conflict, Code: "too-many-service-accounts", Detail: "This tenant has the maximum number of service accounts. Delete one first."}
+	ErrTooManyWebhooks      = &Error{Kind: Conflict, Code: "too-many-webhooks", Detail: "This tenant has the maximum number of webhooks. Delete one first."}
 	ErrTooManyJobs          = &Error{Kind: Conflict, Code: "too-many-jobs", Detail: "This tenant has the maximum number of running jobs. Wait for one to end, or cancel one first."}
 	ErrPasskeyTaken         = &Error{Kind: Conflict, Code: "passkey-taken", Detail: "This passkey is already registered. Use another passkey."}
 	ErrTooManyPasskeys      = &Error{Kind: Conflict, Code: "too-many-passkeys", Detail: "You have the maximum number of passkeys. Remove one first."}

@@ -153,6 +153,14 @@ const (
 	EventServiceAccountSuspended EventType = "service_account.suspended"
 	EventServiceAccountResumed   EventType = "service_account.resumed"
 
+	EventWebhookCreated  EventType = "webhook.created"
+	EventWebhookUpdated  EventType = "webhook.updated"
+	EventWebhookDeleted  EventType = "webhook.deleted"
+	EventWebhookDisabled EventType = "webhook.disabled"
+	EventWebhookReplayed EventType = "webhook.replayed"
+	EventWebhookSkipped  EventType = "webhook.skipped"
+	EventSecretRotated   EventType = "webhook.secret_rotated"
+
 	EventMailUndeliverable EventType = "mail.undeliverable"
 
 	EventUsersExported     EventType = "users.exported"
@@ -201,6 +209,7 @@ const (
 	SubjectTenant  SubjectType = "tenant"
 
 	SubjectServiceAccount SubjectType = "service_account"
+	SubjectWebhook        SubjectType = "webhook"
 )
 
 // EventDescription documents an event type for docs/events.md.
@@ -223,6 +232,7 @@ var (
 	ofRole        = []SubjectType{SubjectRole}
 	ofTenant      = []SubjectType{SubjectTenant}
 	ofAccount     = []SubjectType{SubjectServiceAccount}
+	ofWebhook     = []SubjectType{SubjectWebhook}
 	ofHolder      = []SubjectType{SubjectUser, SubjectServiceAccount}
 	ofUserIfKnown = []SubjectType{SubjectUser, SubjectTenant}
 
@@ -275,6 +285,14 @@ var eventDescriptions = []EventDescription{
 	{Type: EventServiceAccountSuspended, Subjects: ofAccount, Written: "a service account was suspended", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "the reason that the caller gave"},
 	{Type: EventServiceAccountResumed, Subjects: ofAccount, Written: "a suspended service account was resumed", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "the reason that the caller gave"},
 	{Type: EventServiceAccountDeleted, Subjects: ofAccount, Written: "a service account was deleted", Before: "the service account"},
+
+	{Type: EventWebhookCreated, Subjects: ofWebhook, Written: "a webhook was created", After: "the webhook, without its secret"},
+	{Type: EventWebhookUpdated, Subjects: ofWebhook, Written: "a webhook was changed", Members: []string{"url", "types", "serviceAccountId", "ignoreActors", "enabled"}, Before: "the webhook", After: "the webhook"},
+	{Type: EventSecretRotated, Subjects: ofWebhook, Written: "a webhook got a new secret", Members: []string{"secret"}},
+	{Type: EventWebhookReplayed, Subjects: ofWebhook, Written: "the sending of earlier items of a webhook was started", After: "`from`, `to`"},
+	{Type: EventWebhookSkipped, Subjects: ofWebhook, Written: "items of a webhook were skipped", After: "`items`: the ids of the first item of each part that waited; absent if all items were skipped"},
+	{Type: EventWebhookDisabled, Subjects: ofWebhook, Written: "Rolecall disabled a webhook", Members: []string{"enabled"}, Before: "the webhook", After: "the webhook", Reason: "`status-410`, `failing` or `service-account-deleted`"},
+	{Type: EventWebhookDeleted, Subjects: ofWebhook, Written: "a webhook was deleted", Before: "the webhook"},
 
 	{Type: EventTenantCreated, Subjects: ofTenant, Written: "the tenant was created", After: "the tenant, and the invitation of the owner if it was created over the API"},
 	{Type: EventTenantUpdated, Subjects: ofTenant, Written: "the display name or the settings of the tenant were changed", Members: []string{"displayName", "settings"}, Before: "`displayName`, `settings`", After: "`displayName`, `settings`"},

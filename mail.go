@@ -53,6 +53,7 @@ const (
 	MailCredentialsChanged MailKind = "credentials-changed" // a notice; Mail.What names the credential
 	MailNewBrowser         MailKind = "new-browser"         // a notice: sign-in from an unknown browser
 	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
+	MailWebhookDisabled    MailKind = "webhook-disabled"    // a notice; Mail.What says why
 	MailNothing            MailKind = "nothing"             // never sent; stored for an address without a user, so that the request does the same work
 )
 

@@ -217,6 +217,11 @@ var (
 	ServiceAccountsUpdate = mustPermission("service-accounts:update")
 	ServiceAccountsDelete = mustPermission("service-accounts:delete")
 
+	WebhooksRead   = mustPermission("webhooks:read")
+	WebhooksCreate = mustPermission("webhooks:create")
+	WebhooksUpdate = mustPermission("webhooks:update")
+	WebhooksDelete = mustPermission("webhooks:delete")
+
 	// AllOwn and AllApplications are the permissions of the role Owner.
 	AllOwn          = mustPermission("*:*")
 	AllApplications = mustPermission("*/*:*")
@@ -251,6 +256,10 @@ var opens = []struct {
 	{ServiceAccountsDelete, "delete service accounts"},
 	{EventsRead, "read all events of the tenant"},
 	{ChangesRead, "follow the changes of the tenant"},
+	{WebhooksRead, "read webhooks and their deliveries"},
+	{WebhooksCreate, "create webhooks"},
+	{WebhooksUpdate, "update, test and replay webhooks, and rotate their secrets"},
+	{WebhooksDelete, "delete webhooks"},
 	{TenantRead, "read the tenant and its settings"},
 	{TenantUpdate, "update the tenant and its settings"},
 	{AllOwn, "everything in Rolecall"},

@@ -11,6 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/webhooks"
 )
 
 // registerWatch adds the metrics that show whether this process is notified of changes by other
@@ -39,6 +40,28 @@ func registerChanges(registry prometheus.Registerer, f *feed.Feed) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "rolecall_changes_lag_seconds", Help: "Age of the oldest event of this process that is not in the change feed yet, in seconds. 0 if all are.",
 	}, func() float64 { return f.Lag().Seconds() }))
+}
+
+// registerWebhooks adds the metrics of the deliveries of webhooks.
+func registerWebhooks(registry prometheus.Registerer, w *webhooks.Service) {
+	deliveries := func(result string, count func(webhooks.Counts) int64) {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_webhook_deliveries_total", Help: "Attempts of this process to send an item of a webhook, by result.", ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(count(w.Counts())) }))
+	}
+	deliveries("delivered", func(c webhooks.Counts) int64 { return c.Delivered })
+	deliveries("failed", func(c webhooks.Counts) int64 { return c.Failed })
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rolecall_webhooks_disabled", Help: "Disabled webhooks of the whole instance, counted up to 10,000. NaN if the database does not answer in time.",
+	}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), waitingLimit)
+		defer cancel()
+		n, err := w.Disabled(ctx)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
+	}))
 }
 
 // registerPasswords adds the metric that counts computed password hashes.

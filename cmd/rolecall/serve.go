@@ -97,7 +97,6 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	n := node.New(db, options)
 	site := web.New(web.Options{
 		PublicURL:      settings.publicURL,
 		MailLinks:      settings.mailLinks,
@@ -110,12 +109,15 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		Logger:         logger,
 		Metrics:        registry,
 	})
-	api := httpapi.New(n.Access, n.Directory, n.SignIn, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
+	options.PublicURL = site.Public
+	n := node.New(db, options)
+	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
 	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, site, httpapi.Policies()), api)
 	registerPasswords(registry, options.Passwords)
 	registerWatch(registry, n.Access)
 	registerMail(registry, n.Access.Outbox)
 	registerChanges(registry, n.Access.Feed)
+	registerWebhooks(registry, n.Webhooks)
 	servers := newServers(site, handler, listener, operators, settings.Drain, logger)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)

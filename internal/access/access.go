@@ -18,6 +18,7 @@ import (
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/ratelimit"
@@ -37,6 +38,8 @@ type Options struct {
 	Limits     ratelimit.Limits    // zero members: the defaults
 	Mailer     outbox.Mailer       // nil: mail waits in the outbox
 	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
+	Outbound   *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
+	PublicURL  string              // the public URL of the service without a trailing slash; it is part of the source of items
 	KeyLimit   int                 // maximum number of stored idempotency keys per user; zero: 100,000
 }
 
@@ -55,6 +58,12 @@ type Service struct {
 	Refusals     *audit.Refusals
 	Outbox       *outbox.Outbox
 	Feed         *feed.Feed
+	Outbound     *outbound.Client
+	PublicURL    string
+
+	// Deliver is called when webhooks can be due, after the transaction. It is set before the first
+	// transaction.
+	Deliver func()
 
 	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
@@ -70,6 +79,10 @@ func New(db store.Database, o Options) *Service {
 	s := &Service{
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
+		Outbound: o.Outbound, PublicURL: o.PublicURL, Deliver: func() {},
+	}
+	if s.Outbound == nil {
+		s.Outbound = outbound.New(outbound.Options{})
 	}
 	s.Store = store.New(db, s.updated)
 	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
@@ -84,7 +97,7 @@ func New(db store.Database, o Options) *Service {
 // transaction may have been committed in spite of it. It invalidates the cached data that
 // the transaction changed. If the transaction stored a mail, updated wakes the mail sender. If
 // it stored events, updated has them numbered. If it numbered events, updated wakes those who wait for
-// changes.
+// changes. If webhooks can be due, updated wakes their senders.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
@@ -97,6 +110,9 @@ func (s *Service) updated(effects store.Effects) {
 	}
 	if effects.Numbered {
 		s.Feed.Changed(effects.Tenant)
+	}
+	if effects.Delivers {
+		s.Deliver()
 	}
 }
 
@@ -222,6 +238,23 @@ const lastLimit = 5 * time.Second
 // context ends after lastLimit.
 func Outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+}
+
+// Match is a precondition on the stored value, such as the If-Match header of a request.
+// The change is made only if Match returns true for the value. A nil Match always allows
+// the change.
+//
+// A Match encodes and hashes the value inside the transaction of the change. A check before
+// the transaction would need another read: on SQLite, the change of a user would then take
+// 20 % more CPU time, and 35 % more with the maximum of metadata.
+type Match[T any] func(*T) bool
+
+// Check returns ErrPreconditionFailed if the precondition is not met.
+func (m Match[T]) Check(value *T) error {
+	if m != nil && !m(value) {
+		return rolecall.ErrPreconditionFailed
+	}
+	return nil
 }
 
 // View runs fn with a Tx that can read the caller's tenant, and cannot write.

@@ -34,6 +34,11 @@ func AboutHolder(h rolecall.Holder) rolecall.Subject {
 	return AboutUser(h.UserID())
 }
 
+// AboutWebhook returns the webhook with the id as the subject of an event.
+func AboutWebhook(id rolecall.WebhookID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectWebhook, ID: rolecall.AnyID(id)}
+}
+
 // AboutTenant returns the tenant as the subject of an event.
 func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}

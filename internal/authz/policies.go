@@ -69,6 +69,12 @@ var (
 	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true, needs: "`service-accounts:update` in the whole tenant. API tokens are refused"}
 	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 
+	ReadWebhooks   = &Policy{Effect: NoEffect, permission: rolecall.WebhooksRead, tenantWide: true}
+	CreateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksCreate, tenantWide: true, also: createsAccountTokens, takesOver: true, needs: "`webhooks:create` and `service-accounts:update` in the whole tenant. API tokens are refused"}
+	UpdateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksUpdate, tenantWide: true, also: createsAccountTokens, takesOver: true, needs: "`webhooks:update` and `service-accounts:update` in the whole tenant. API tokens are refused"}
+	OperateWebhook = &Policy{Effect: NoEffect, permission: rolecall.WebhooksUpdate, tenantWide: true}
+	DeleteWebhook  = &Policy{Effect: Removes, permission: rolecall.WebhooksDelete, tenantWide: true}
+
 	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
 	ReadSummary  = &Policy{Effect: NoEffect, instead: readsSomeSummary, needs: "in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read"}
@@ -213,6 +219,18 @@ func isOwnToken(p *Principal, subject rolecall.UserID) error {
 func isNotToken(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
 		return rolecall.ErrSessionRequired.With("API tokens cannot create API tokens. Use an operator key or the session of a user.")
+	}
+	return nil
+}
+
+// createsAccountTokens returns ErrPermissionDenied or ErrSessionRequired if the principal may not create
+// API tokens of service accounts. A webhook shows what its service account may read, as a token does.
+func createsAccountTokens(p *Principal, _ rolecall.UserID) error {
+	if !p.Reach(rolecall.ServiceAccountsUpdate).IsEverywhere() {
+		return denied(rolecall.ServiceAccountsUpdate)
+	}
+	if p.Token != nil {
+		return rolecall.ErrSessionRequired.With("API tokens cannot configure webhooks. Use an operator key or the session of a user.")
 	}
 	return nil
 }

@@ -117,6 +117,13 @@ func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now
 	return p.addAssignments(state.Assignments, now)
 }
 
+// NewAccountPrincipal returns the principal of a service account without a token, for items that are sent
+// on its behalf. It has all permissions of the service account.
+func NewAccountPrincipal(tenant rolecall.Tenant, account *rolecall.ServiceAccount, assignments []rolecall.Assignment, now rolecall.Time) *Principal {
+	p := &Principal{Kind: PrincipalServiceAccount, Tenant: tenant, User: rolecall.User{ID: rolecall.UserID(account.ID), Name: account.Name}, ValidUntil: rolecall.Never}
+	return p.addAssignments(assignments, now)
+}
+
 // addAssignments adds the assignments that are unexpired at the time now to a new
 // principal, and computes the permissions. It returns the principal.
 func (p *Principal) addAssignments(assignments []rolecall.Assignment, now rolecall.Time) *Principal {

@@ -45,7 +45,7 @@ func ValueRights(p *Principal) []byte {
 	for m := range rolecall.UserMemberCount {
 		add(p.Reads(m))
 	}
-	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.TenantRead} {
+	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.WebhooksRead, rolecall.TenantRead} {
 		add(p.Reach(permission))
 	}
 	if p.Kind == PrincipalUser { // users may read more about themselves
@@ -112,6 +112,8 @@ func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (need
 		return always(rolecall.RolesRead, !p.Reach(rolecall.RolesRead).IsNowhere())
 	case rolecall.SubjectServiceAccount:
 		return always(rolecall.ServiceAccountsRead, p.Reach(rolecall.ServiceAccountsRead).IsEverywhere())
+	case rolecall.SubjectWebhook:
+		return always(rolecall.WebhooksRead, p.Reach(rolecall.WebhooksRead).IsEverywhere())
 	}
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())
 }

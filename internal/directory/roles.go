@@ -270,7 +270,7 @@ func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Mat
 	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return role, err
 	}
-	if err := match.check(&role); err != nil {
+	if err := match.Check(&role); err != nil {
 		return role, err
 	}
 	if role.System {

@@ -91,7 +91,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id 
 			if err != nil {
 				return nil, err
 			}
-			if err := match.check(&old); err != nil {
+			if err := match.Check(&old); err != nil {
 				return nil, err
 			}
 			changed, members := patch.Apply(old, s.now())
@@ -144,7 +144,7 @@ func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.
 	if err != nil {
 		return account, err
 	}
-	return account, match.check(&account)
+	return account, match.Check(&account)
 }
 
 // authorizedAccount returns the service account with the id if the policy allows the caller

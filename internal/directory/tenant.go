@@ -52,7 +52,7 @@ func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch 
 		if err := checkTenantPatch(tx, &patch, &old); err != nil {
 			return old, nil, err
 		}
-		if err := match.check(&old); err != nil {
+		if err := match.Check(&old); err != nil {
 			return old, nil, err
 		}
 		changed, members := patch.Apply(old, s.now())
@@ -175,7 +175,7 @@ func (s *Service) changeLogo(ctx context.Context, c access.Caller, logo *rolecal
 			if logo == nil && old.Logo == nil {
 				return nil, rolecall.ErrNotFound
 			}
-			if err := match.check(old.Logo); err != nil {
+			if err := match.Check(old.Logo); err != nil {
 				return nil, err
 			}
 			if stored = old.Logo; logo != nil && old.Logo != nil && logo.Hash == old.Logo.Hash {

@@ -258,7 +258,7 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 			if err != nil {
 				return nil, err
 			}
-			if err := match.check(&old); err != nil {
+			if err := match.Check(&old); err != nil {
 				return nil, err
 			}
 			if ok, err := tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable)); err != nil {

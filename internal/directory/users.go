@@ -309,7 +309,7 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 			if err := authz.AuthorizeMembersOf(c.Principal, &old, patch.Members()); err != nil {
 				return nil, err
 			}
-			if err := match.check(&old); err != nil {
+			if err := match.Check(&old); err != nil {
 				return nil, err
 			}
 			changed, members, err := patch.Apply(old, s.now())
@@ -376,7 +376,7 @@ func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Pol
 	if err != nil {
 		return user, err
 	}
-	if err := match.check(&user); err != nil {
+	if err := match.Check(&user); err != nil {
 		return user, err
 	}
 	return user, checkLastOwner(tx, &user, assignments)

@@ -29,6 +29,7 @@ func testEventsOfChanges(t *testing.T, w *world) {
 	tenant := w.owner.do(t, "GET /tenant", "").text("/id")
 	other := w.guest(t, "bystander", "")
 	session := w.owner.do(t, "GET /auths/session", "").text("/session/id")
+	hook := w.makeHook(t, w.account(t, "Hooks"))
 	for _, change := range []struct {
 		line, body string
 		kind       string
@@ -50,6 +51,14 @@ func testEventsOfChanges(t *testing.T, w *world) {
 		{"DELETE /users/" + user + "/roles/" + role, "", "role.unassigned", "user " + user, "[roles]"},
 		{"DELETE /users/" + user + "/roles/" + role, "", "", "", ""},
 		{"DELETE /roles/" + role, "", "role.deleted", "role " + role, "[]"},
+		{"PATCH /webhooks/" + hook, `{"url":"https://other.example.com/","types":["user.created"]}`, "webhook.updated", "webhook " + hook, "[url types]"},
+		{"PATCH /webhooks/" + hook, `{"url":"https://other.example.com/"}`, "", "", ""},
+		{"POST /webhooks/" + hook + "/rotate-secret", "", "webhook.secret_rotated", "webhook " + hook, "[secret]"},
+		{"POST /webhooks/" + hook + "/test", "", "", "", ""},
+		{"POST /webhooks/" + hook + "/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed", "webhook " + hook, "[]"},
+		{"POST /webhooks/" + hook + "/skip", "", "", "", ""},
+		{"POST /webhooks/" + hook + "/skip", `{"all":true}`, "webhook.skipped", "webhook " + hook, "[]"},
+		{"DELETE /webhooks/" + hook, "", "webhook.deleted", "webhook " + hook, "[]"},
 		{"PATCH /tenant", `{"displayName":"Renamed"}`, "tenant.updated", "tenant " + tenant, "[displayName]"},
 		{"PATCH /tenant", `{"displayName":"Renamed"}`, "", "", ""},
 		{"PUT /tenant/logo", aLogo(t, 64), "tenant.logo_changed", "tenant " + tenant, "[logo]"},

@@ -29,6 +29,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailEmailChangeRequested: "A new email address for ",
 	rolecall.MailCredentialsChanged:   "Your sign-in settings for ",
 	rolecall.MailNewBrowser:           "New sign-in to your account at ",
+	rolecall.MailWebhookDisabled:      "A webhook of ",
 	rolecall.MailTokenReused:          "A session of your account at ",
 }
 

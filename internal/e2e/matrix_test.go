@@ -27,6 +27,7 @@ type matrix struct {
 	principals []*principal
 	roles      []*roleObject
 	fresh      int
+	ofHooks    []*subject         // the service accounts of webhooks
 	last       []func(*testing.T) // requests that remove a principal; they run at the end
 }
 
@@ -86,6 +87,17 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_login":                 loginCells,
 	"AuthsController_refresh":               refreshCells,
 	"AuthsController_logout":                logoutCells,
+
+	"WebhooksController_listWebhooks":   listWebhooksCells,
+	"WebhooksController_createWebhook":  createWebhookCells,
+	"WebhooksController_getWebhook":     getWebhookCells,
+	"WebhooksController_updateWebhook":  updateWebhookCells,
+	"WebhooksController_deleteWebhook":  deleteWebhookCells,
+	"WebhooksController_rotateSecret":   rotateSecretCells,
+	"WebhooksController_testWebhook":    operateWebhookCells("/test", "", done(200, "itemId")),
+	"WebhooksController_replayWebhook":  operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, "")),
+	"WebhooksController_skipItems":      operateWebhookCells("/skip", "", done(204, "")),
+	"WebhooksController_listDeliveries": deliveriesCells,
 
 	"UsersController_listUserTokens":                       userTokensCells,
 	"UsersController_createUserToken":                      createUserTokenCells,
@@ -167,7 +179,7 @@ func testMatrix(t *testing.T, p *program) {
 }
 
 // administrates are the permissions of the built-in role administrator.
-var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "changes:read", "tenant:read",
+var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "changes:read", "webhooks:read", "webhooks:create", "webhooks:update", "webhooks:delete", "tenant:read",
 	"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
 func newMatrix(t *testing.T, p *program) *matrix {

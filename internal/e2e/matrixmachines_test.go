@@ -62,8 +62,8 @@ func (m *matrix) accounts(t *testing.T) []*subject {
 // permissions than the account.
 func (m *matrix) machine(t *testing.T) *principal {
 	t.Helper()
-	account := m.account(t, "Robot", "users:*", "roles:*", "service-accounts:*", "sessions:*", "events:read", "changes:read", "shop/*:*")
-	permissions := []string{"users:read", "users:create", "users:delete", "users:invite", "users:issue-links", "roles:read", "roles:create", "roles:assign", "sessions:revoke", "events:read", "changes:read",
+	account := m.account(t, "Robot", "users:*", "roles:*", "service-accounts:*", "sessions:*", "events:read", "changes:read", "webhooks:*", "shop/*:*")
+	permissions := []string{"users:read", "users:create", "users:delete", "users:invite", "users:issue-links", "roles:read", "roles:create", "roles:assign", "sessions:revoke", "events:read", "changes:read", "webhooks:read", "webhooks:create", "webhooks:update",
 		"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete", "shop/a:b"}
 	return &principal{caller: m.owner.makeToken(t, account, permissions...), name: "a service account with a token", holds: held("", permissions...), live: true, program: true, byToken: true}
 }

@@ -83,10 +83,21 @@ var effects = map[string]string{
 	"ServiceAccountsController_createServiceAccountToken":  grantsAccess,
 	"ServiceAccountsController_revokeServiceAccountToken":  endsAccess,
 
-	"EventsController_listEvents":   changesNothing,
-	"EventsController_listChanges":  changesNothing,
-	"TenantController_getTenant":    changesNothing,
-	"TenantController_getSummary":   changesNothing,
+	"EventsController_listEvents":       changesNothing,
+	"EventsController_listChanges":      changesNothing,
+	"TenantController_getTenant":        changesNothing,
+	"TenantController_getSummary":       changesNothing,
+	"WebhooksController_listWebhooks":   changesNothing,
+	"WebhooksController_createWebhook":  grantsAccess, // its endpoint receives the values that the service account may read
+	"WebhooksController_getWebhook":     changesNothing,
+	"WebhooksController_updateWebhook":  grantsAccess,
+	"WebhooksController_deleteWebhook":  removesForGood,
+	"WebhooksController_rotateSecret":   grantsAccess,
+	"WebhooksController_testWebhook":    changesNothing,
+	"WebhooksController_replayWebhook":  changesNothing, // the endpoint receives these items anyway
+	"WebhooksController_skipItems":      changesNothing,
+	"WebhooksController_listDeliveries": changesNothing,
+
 	"TenantController_updateTenant": grantsAccess, // the settings decide who can sign in, and how
 	"TenantController_getLogo":      changesNothing,
 	"TenantController_setLogo":      grantsAccess, // users recognise the page for their password by it

@@ -264,6 +264,7 @@ func testSafeMethods(t *testing.T, w *world) {
 	w.assign(t, user, role, "")
 	w.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	job := w.awaitJob(t, w.startJob(t, w.owner, "suspend-users", `{"users":{"department":"Nowhere"}}`)).text("/id")
+	hook := w.makeHook(t, account)
 	state := func() string {
 		var exports []string // events about exports, which this test itself causes
 		for _, kind := range []string{"users.exported", "role.users_exported", "events.exported"} {
@@ -279,6 +280,7 @@ func testSafeMethods(t *testing.T, w *world) {
 		}
 		path := strings.TrimPrefix(op.about(user, role, account), op.method+" ")
 		path = strings.Replace(path, "/jobs/"+user, "/jobs/"+job, 1)
+		path = strings.Replace(path, "/webhooks/"+user, "/webhooks/"+hook, 1)
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
 			a := w.owner.do(t, method+" "+path, "")
 			if served := op.method == http.MethodGet && method != http.MethodTrace; served != (a.status < 300) && op.method == http.MethodGet {

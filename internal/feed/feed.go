@@ -217,7 +217,7 @@ func (f *Feed) numberInTime(ctx context.Context, tenant rolecall.TenantID) (more
 // number numbers a batch of events, and reports whether there may be more.
 func (f *Feed) number(ctx context.Context, tenant rolecall.TenantID) (more bool, err error) {
 	err = f.store.Update(ctx, tenant, func(tx *store.Tx) error {
-		n, err := tx.NumberEvents()
+		n, err := tx.NumberEvents(f.now())
 		more = n == store.NumbersAtOnce
 		return err
 	})

@@ -59,6 +59,7 @@ var secretTexts = []struct {
 }{
 	{regexp.MustCompile(`\b(rco?_)[A-Za-z0-9_-]{49}\b`), "${1}" + strings.Repeat("EXAMPLE", 7)},
 	{regexp.MustCompile(`(["#])[A-Za-z0-9_-]{43}"`), "${1}" + strings.Repeat("EXAMPLE", 6) + `A"`},
+	{regexp.MustCompile(`\bwhsec_[A-Za-z0-9+/]{43}=`), "whsec_" + strings.Repeat("EXAMPLE", 6) + "A="},
 	{regexp.MustCompile(`\b[A-Z2-7]{32}\b`), "EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAM"},
 	{regexp.MustCompile(`"([0-9a-z]{4}-){6}[0-9a-z]{2}"`), `"exam-p1ee-xamp-1eex-amp1-eexa-mp"`},
 }
@@ -133,6 +134,16 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	soon := time.Now().AddDate(0, 1, 0).UTC().Format(time.RFC3339)
 	as("POST", "/service-accounts/"+account+"/tokens", fmt.Sprintf(token, soon))
 	as("GET", "/service-accounts/"+account+"/tokens", "")
+	hook := as("POST", "/webhooks", `{"url":"https://hooks.example.com/rolecall","types":["user.created","user.updated","user.deleted"],"serviceAccountId":"`+account+`"}`).id(t)
+	as("GET", "/webhooks", "")
+	as("GET", "/webhooks/"+hook, "")
+	as("PATCH", "/webhooks/"+hook, `{"types":[],"ignoreActors":["`+account+`"]}`)
+	as("POST", "/webhooks/"+hook+"/rotate-secret", "")
+	as("POST", "/webhooks/"+hook+"/test", "")
+	as("POST", "/webhooks/"+hook+"/replay", `{"from":"2030-01-31T12:00:00Z","to":"2030-01-31T13:00:00Z"}`)
+	as("POST", "/webhooks/"+hook+"/skip", `{"all":false}`)
+	as("GET", "/webhooks/"+hook+"/deliveries", "")
+	as("DELETE", "/webhooks/"+hook, "")
 	as("POST", "/service-accounts/"+account+"/suspend", `{"reason":"The import is paused"}`)
 	as("POST", "/service-accounts/"+account+"/resume", `{"reason":"The import goes on"}`)
 

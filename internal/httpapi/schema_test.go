@@ -9,6 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
@@ -51,6 +52,9 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"permissions":    {rolecall.RolePermissionsMax},
 		"reason":         {0, reasonMax},
 		"roles":          {rolecall.SecondFactorRolesMax},
+		"types":          {rolecall.WebhookTypesMax},
+		"ignoreActors":   {rolecall.WebhookActorsMax},
+		"url":            {1, outbound.URLMax},
 
 		"CreateAPIToken.name":        {rolecall.APITokenNameMin, rolecall.APITokenNameMax},
 		"CreateAPIToken.permissions": {1, rolecall.APITokenPermissionsMax},

@@ -16,6 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/internal/webhooks"
 )
 
 // Options configure a Server.
@@ -32,6 +33,7 @@ type Server struct {
 	access    *access.Service
 	directory *directory.Service
 	signin    *signin.Service
+	webhooks  *webhooks.Service
 	site      *web.Site
 	handler   http.Handler
 	router    *web.Router
@@ -43,11 +45,12 @@ type Server struct {
 }
 
 // New returns a server for all operations and pages.
-func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, o Options) *Server {
+func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhooks.Service, site *web.Site, o Options) *Server {
 	server := &Server{
 		access:    a,
 		directory: d,
 		signin:    in,
+		webhooks:  w,
 		site:      site,
 		apart:     o.OperatorsApart,
 		readiness: newReadiness(a.Ready),
@@ -110,7 +113,7 @@ type (
 	noRequest struct{}
 	// anonymousRequest has only the anonymous caller.
 	anonymousRequest struct{ Anonymous access.Anonymous }
-	// idPath is the path parameter with the id of a user, a role or a service account.
+	// idPath is the path parameter with the id of an object.
 	idPath[T any] struct {
 		ID rolecall.ID[T] `path:"id"`
 	}
@@ -123,8 +126,8 @@ type (
 		idPath[T]
 		operation.IfNoneMatchHeader
 	}
-	// deleteRequest deletes a user or a service account.
-	deleteRequest[T holder] struct {
+	// deleteRequest deletes an object.
+	deleteRequest[T any] struct {
 		idPath[T]
 		operation.IfMatchHeader
 	}

@@ -25,7 +25,7 @@ type Letter struct {
 	Link    string // empty for a notice
 	Expires string // when the link expires
 	At      string // when the mail was requested, or when the change happened
-	What    string // for a notice: a sentence about the changed credential
+	What    string // for a notice: a sentence about the changed credential, or why a webhook was disabled
 
 	// For a notice that a new address was requested.
 	NewEmail        string // masked
@@ -46,6 +46,7 @@ var kinds = map[rolecall.MailKind]bool{
 	rolecall.MailCredentialsChanged:   false,
 	rolecall.MailNewBrowser:           false,
 	rolecall.MailTokenReused:          false,
+	rolecall.MailWebhookDisabled:      false,
 }
 
 //go:embed templates
@@ -143,6 +144,9 @@ func sample(kind rolecall.MailKind) Letter {
 	l := Letter{
 		Name: "Ada Lovelace", Tenant: "Acme Inc.", Expires: moment(rolecall.TimeOf(at.AddDate(0, 0, 3))), At: moment(rolecall.TimeOf(at)),
 		What: "the password was changed", NewEmail: rolecall.MaskEmail("ada@example.org"), Client: "Firefox on Linux", Source: "192.0.2.1",
+	}
+	if kind == rolecall.MailWebhookDisabled {
+		l.What = "an item could not be delivered for three days"
 	}
 	if kinds[kind] {
 		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#sample-token"

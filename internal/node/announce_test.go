@@ -13,6 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/webhooks"
 )
 
 // subject is the user that one case changes. The user has a role and a session.
@@ -385,9 +386,9 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 var harmless = []string{
 	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginEnrolment", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
-	"Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
+	"CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",
-	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
+	"PasskeyCreationOptions", "PasskeySignInOptions", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "TenantsChanges", "TenantsChangesEnd", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithoutFactor",
 	"Users",
 }
@@ -416,7 +417,7 @@ func TestEveryServiceMethodIsKnownToInvalidateOrNot(t *testing.T) {
 		known = append(known, mutation.method)
 	}
 	var methods []string
-	for _, service := range []reflect.Type{reflect.TypeFor[*directory.Service](), reflect.TypeFor[*signin.Service](), reflect.TypeFor[*node.Node]()} {
+	for _, service := range []reflect.Type{reflect.TypeFor[*directory.Service](), reflect.TypeFor[*signin.Service](), reflect.TypeFor[*webhooks.Service](), reflect.TypeFor[*node.Node]()} {
 		for method := range service.Methods() {
 			methods = append(methods, method.Name)
 			if !slices.Contains(known, method.Name) {

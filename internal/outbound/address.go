@@ -78,8 +78,8 @@ func IsPublic(a netip.Addr) bool {
 // ErrAddress is the error for an address that must not be reached.
 var ErrAddress = errors.New("the address is not on the internet")
 
-// urlLength is the maximum length of a URL.
-const urlLength = 2048
+// URLMax is the maximum length of a URL, in characters.
+const URLMax = 2048
 
 // CheckURL checks a URL before it is stored. The text of the error continues a sentence about the URL,
 // such as "must begin with https://". CheckURL does not resolve names: the check of the dialer
@@ -92,8 +92,8 @@ func CheckURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case len(text) > urlLength:
-		return fmt.Errorf("must have at most %d characters", urlLength)
+	case len(text) > URLMax:
+		return fmt.Errorf("must have at most %d characters", URLMax)
 	case err != nil || u.Opaque != "" || u.Scheme != "https" || u.Host == "":
 		return errors.New("must be a URL that begins with https:// and a host")
 	case u.User != nil:

@@ -134,7 +134,7 @@ const (
 
 	// lockFeed changes nothing. It makes other transactions wait that give numbers.
 	lockFeed = `insert into feeds (tenant_id, last) values ($1, 0)
-		on conflict (tenant_id) do update set last = feeds.last returning last, published`
+		on conflict (tenant_id) do update set last = feeds.last returning last, published, webhooks`
 
 	// numberEvents gives numbers to the oldest events without one. The events that are not in the
 	// queue are older than the migration, or were written by an older program.
@@ -228,10 +228,10 @@ func (t *Tx) queueEvents() {
 
 // NumberEvents gives the next numbers of the feed to the oldest events without a number, at most
 // to NumbersAtOnce. It returns how many events got one. Until the end of the transaction, other
-// transactions cannot give numbers in this tenant.
-func (t *Tx) NumberEvents() (int, error) {
-	var last, published int64
-	if err := t.row(lockFeed, []any{t.tenant}, &last, &published); err != nil {
+// transactions cannot give numbers in this tenant. The webhooks of the tenant are due at now.
+func (t *Tx) NumberEvents(now rolecall.Time) (int, error) {
+	last, published, webhooks, err := t.lockFeed()
+	if err != nil {
 		return 0, err
 	}
 	numbered, err := t.returned(numberEvents, last, t.tenant)
@@ -239,6 +239,10 @@ func (t *Tx) NumberEvents() (int, error) {
 		return 0, err
 	}
 	newest := last + int64(numbered)
+	if webhooks > 0 {
+		t.q.Exec(wakeCursors, now, t.tenant)
+		t.delivers()
+	}
 	if err := t.publish(published, last, newest); err != nil || numbered == 0 {
 		return 0, err
 	}
@@ -395,6 +399,18 @@ func (t *Tx) Feed(at int64) (rolecall.Feed, error) {
 	return f, err
 }
 
+// ChangeHeads returns the changes after the number, at most limit, without their values.
+func (t *Tx) ChangeHeads(after int64, limit int) (all []rolecall.ChangeHead, err error) {
+	b := newBuilder(t.tenant)
+	b.write("select c.number, r.id, r.type, r.subject_id, r.actor_id, r.occurred_at from (select number, event_id from changes where tenant_id = $1 and number > ? order by number", after)
+	b.limit(limit)
+	b.write(") c join events r on r.tenant_id = $1 and r.id = c.event_id order by c.number")
+	_, err = b.query(t.q, into(&all, func(h *rolecall.ChangeHead) []any {
+		return []any{&h.Number, &h.ID, (*string)(&h.Type), &h.Subject, &h.Actor, &h.OccurredAt}
+	}))
+	return all, err
+}
+
 // Changes returns the events that q selects, in the order of their numbers. It does not check
 // whether events of this range were deleted.
 func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
@@ -421,25 +437,25 @@ func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
 }
 
 // numberRest calls NumberEvents if it would have an effect.
-func (t *Tx) numberRest() (int, error) {
+func (t *Tx) numberRest(now rolecall.Time) (int, error) {
 	_, err := t.Unnumbered()
 	switch {
 	case err == nil:
-		return t.NumberEvents()
+		return t.NumberEvents(now)
 	case !errors.Is(err, rolecall.ErrNotFound):
 		return 0, err
 	}
 	if published, err := t.IsPublished(); published || err != nil {
 		return 0, err
 	}
-	return t.NumberEvents()
+	return t.NumberEvents(now)
 }
 
 // purgeEvents deletes up to limit events before the given id. It first gives numbers to events without
 // one, so that the feed has numbers for all deleted events. A follower that has not read a deleted
 // event gets ErrChangesExpired.
-func (t *Tx) purgeEvents(before rolecall.EventID, limit int) (int, error) {
-	if numbered, err := t.numberRest(); err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
+func (t *Tx) purgeEvents(now rolecall.Time, before rolecall.EventID, limit int) (int, error) {
+	if numbered, err := t.numberRest(now); err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
 		return numbered, err
 	}
 	deleted, err := t.returned(purgeEvents, t.tenant, before, limit)

@@ -33,6 +33,7 @@ var emptyings = []string{
 	empty("past_assignments", "user_id, role_id, started_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),
+	emptyWebhookCursors, empty("webhook_deliveries", "webhook_id, slot"), empty("webhooks", "id"),
 	emptyJobQueue, empty("job_results", "job_id, user_id"), empty("jobs", "id"),
 	empty("service_account_roles", "service_account_id, role_id"), empty("service_accounts", "id"), emptyOutbox,
 	empty("passwords", "user_id"), empty("user_words", "word, user_id"), empty("users", "id"), empty("roles", "id"),
@@ -42,6 +43,8 @@ var emptyings = []string{
 
 const (
 	emptyOutbox = `delete from outbox where id in (select id from outbox where tenant = $1 limit $2) returning id`
+
+	emptyWebhookCursors = `delete from webhook_cursors where (webhook_id, part) in (select webhook_id, part from webhook_cursors where tenant = $1 limit $2) returning part`
 
 	emptyJobQueue = `delete from job_queue where id in (select id from job_queue where tenant = $1 limit $2) returning id`
 
@@ -85,8 +88,8 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		}
 		total += n
 	}
-	purgeEvents := func(_ rolecall.Time, limit int) (int, error) {
-		return t.purgeEvents(rolecall.FirstID[rolecall.Event](eventsBefore), limit)
+	purgeEvents := func(now rolecall.Time, limit int) (int, error) {
+		return t.purgeEvents(now, rolecall.FirstID[rolecall.Event](eventsBefore), limit)
 	}
 	for _, purge := range []func(rolecall.Time, int) (int, error){purgeEvents, t.purgeTombstones, t.purgeErasures} {
 		n, err := purge(now, limit)
@@ -122,7 +125,7 @@ func (t *Tx) PurgeTenant(limit int) (bool, error) {
 		return false, err
 	}
 	if feed.Last > 0 { // its events end in the feed of all tenants
-		numbered, err := t.numberRest()
+		numbered, err := t.numberRest(0)
 		if err != nil || numbered == NumbersAtOnce {
 			return false, err
 		}

@@ -71,6 +71,7 @@ type Effects struct {
 	Mailed      bool             // the outbox has new mail
 	Tenant      rolecall.TenantID
 	Recorded    bool // the tenant has new events, which need numbers
+	Delivers    bool // webhooks can be due
 	Numbered    bool // the feed of the tenant has new changes
 }
 

@@ -50,6 +50,13 @@ func (t *Tx) mailed() {
 	}
 }
 
+// delivers records that webhooks can have new items, or new places in the feed.
+func (t *Tx) delivers() {
+	if t.effects != nil {
+		t.effects.Delivers = true
+	}
+}
+
 // invalidateIf calls invalidate if changed is true and err is nil. It returns changed and
 // err.
 func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {

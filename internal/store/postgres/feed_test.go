@@ -37,7 +37,7 @@ func TestAnOpenTransactionComesLaterInTheFeed(t *testing.T) {
 	number := func(want int) {
 		t.Helper()
 		write(t, s, tenant, func(tx *store.Tx) {
-			if n, err := tx.NumberEvents(); err != nil || n != want {
+			if n, err := tx.NumberEvents(now); err != nil || n != want {
 				t.Errorf("%d events got a number, want %d (%v)", n, want, err)
 			}
 		})

@@ -14,7 +14,7 @@ func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
 		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{},
-		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.AnyID{},
+		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.WebhookID{}, rolecall.WebhookDeliveryID{}, rolecall.AnyID{},
 	} {
 		types.RegisterDefaultPgType(id, "uuid")
 	}
@@ -97,6 +97,10 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 		return rolecall.AnyID(id), true
 	case rolecall.JobID:
 		return rolecall.AnyID(id), true
+	case rolecall.WebhookID:
+		return rolecall.AnyID(id), true
+	case rolecall.WebhookDeliveryID:
+		return rolecall.AnyID(id), true
 	case rolecall.AnyID:
 		return id, true
 	}
@@ -128,6 +132,10 @@ func targetOf(target any) *rolecall.AnyID {
 	case *rolecall.OperatorKeyID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.JobID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.WebhookID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.WebhookDeliveryID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.AnyID:
 		return id

@@ -333,8 +333,8 @@ var changeCases = []testCase{
 		s := store.New(f.database, func(e store.Effects) { told = append(told, e) })
 		for _, fn := range []func(tx *store.Tx) error{
 			func(tx *store.Tx) error { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)); return nil },
-			func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err },
-			func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err },
+			func(tx *store.Tx) error { _, err := tx.NumberEvents(start); return err },
+			func(tx *store.Tx) error { _, err := tx.NumberEvents(start); return err },
 		} {
 			f.is(s.Update(f.Context(), f.tenant, fn), nil)
 		}
@@ -465,7 +465,7 @@ func (f *fixture) beforeTheFeed(events ...rolecall.Event) {
 // number calls NumberEvents once.
 func (f *fixture) number() int {
 	f.Helper()
-	return change(f, func(tx *store.Tx) (int, error) { return tx.NumberEvents() })
+	return change(f, func(tx *store.Tx) (int, error) { return tx.NumberEvents(start) })
 }
 
 func (f *fixture) feed(at int64) rolecall.Feed {

@@ -179,6 +179,13 @@ func readsNoUserAtOnce(f *fixture, c contents) {
 	_, err := tryRead(f, func(tx *store.Tx) (rolecall.Session, error) { return tx.SessionByID(c.sessions[0].ID) })
 	f.is(err, rolecall.ErrNotFound)
 	same(f, len(f.jobIDs(rolecall.JobQuery{Limit: 10})), 0)
+	_, err = tryRead(f, func(tx *store.Tx) (rolecall.Webhook, error) { return tx.Webhook(c.webhook.ID) })
+	f.is(err, rolecall.ErrNotFound)
+	same(f, len(read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Webhook], error) { return tx.Webhooks(nil, 10) }).Items), 0)
+	same(f, len(read(f, func(tx *store.Tx) (rolecall.Page[rolecall.WebhookDelivery], error) {
+		return tx.WebhookDeliveries(rolecall.WebhookDeliveryQuery{Webhook: c.webhook.ID, Limit: 10})
+	}).Items), 0)
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.ChangeHead, error) { return tx.ChangeHeads(0, 10) })), 0)
 	same(f, f.feed(1), rolecall.Feed{First: 1})
 	same(f, len(f.changes(rolecall.ChangeQuery{To: 10, Limit: 10})), 0)
 	_, err = tryRead(f, func(tx *store.Tx) (rolecall.Time, error) { return tx.Unnumbered() })
@@ -307,6 +314,8 @@ func changesNoMachine(f *fixture, c contents) {
 			return tx.UpdateServiceAccount(account, account.WithStatus(rolecall.ServiceAccountSuspended, start))
 		},
 		"DeleteServiceAccount": func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
+		"UpdateWebhook":        func(tx *store.Tx) (bool, error) { return tx.UpdateWebhook(c.webhook, c.webhook, start) },
+		"DeleteWebhook":        func(tx *store.Tx) (bool, error) { return tx.DeleteWebhook(c.webhook) },
 		"DeleteAssignment": func(tx *store.Tx) (bool, error) {
 			return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID, start)
 		},

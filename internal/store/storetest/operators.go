@@ -188,7 +188,7 @@ var tenantsChangeCases = []testCase{
 	{"Numbers get no place if their transaction fails, or if no tenant has them", func(f *fixture) {
 		f.record(anEvent(aUser("Ada Lovelace").ID))
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
-			_, err := tx.NumberEvents()
+			_, err := tx.NumberEvents(start)
 			return errors.Join(err, errRefused)
 		}), errRefused)
 		f.in(rolecall.TenantID{15: 1}).grow(2)
@@ -336,7 +336,7 @@ func placesOfManyWriters(f *fixture) {
 					if err := of.tryWrite(func(tx *store.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) }); err != nil {
 						f.Error(err)
 					}
-					if err := of.tryUpdate(func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err }); err != nil {
+					if err := of.tryUpdate(func(tx *store.Tx) error { _, err := tx.NumberEvents(start); return err }); err != nil {
 						f.Error(err)
 					}
 				}

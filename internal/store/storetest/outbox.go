@@ -1,8 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -193,4 +196,245 @@ func (f *fixture) countDue(now rolecall.Time) int {
 		}
 	}
 	return n
+}
+
+var webhookCases = []testCase{
+	{"A webhook reads back in every member", func(f *fixture) {
+		want := f.newWebhook(start)
+		same(f, f.webhook(want.ID), want)
+		changed := want
+		changed.URL, changed.Types, changed.IgnoreActors = "https://other.example.com/ä", []rolecall.EventType{rolecall.EventUserCreated}, []rolecall.AnyID{rolecall.AnyID(f.tenant)}
+		changed.Enabled, changed.DisabledReason, changed.ServiceAccountID = false, new("failing"), rolecall.NewID[rolecall.ServiceAccount](start)
+		changed.Secret = rolecall.WebhookSecret{Sealed: []byte("new"), Old: []byte("old"), OldUntil: start + day}
+		changed.UpdatedAt, changed.Version = start+1, 2
+		same(f, f.updateWebhook(want, changed), true)
+		same(f, f.webhook(want.ID), changed)
+		same(f, f.updateWebhook(want, changed), false)
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Webhook, error) {
+			return tx.Webhook(rolecall.NewID[rolecall.Webhook](start))
+		})
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"Webhooks are listed in pages and counted", func(f *fixture) {
+		var want []rolecall.WebhookID
+		for i := range 5 {
+			want = append(want, f.newWebhook(start+rolecall.Time(i)*1000).ID)
+		}
+		listed := everyPage(f, 2, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Webhook], error) {
+			return tx.Webhooks(after, 2)
+		}, nil)
+		var got []rolecall.WebhookID
+		for _, w := range listed {
+			got = append(got, w.ID)
+		}
+		same(f, got, want)
+		same(f, f.webhooks(), 5)
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteWebhook(f.webhook(want[0])) }), true)
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteWebhook(listed[0]) }), false)
+		same(f, f.webhooks(), 4)
+		same(f, len(f.claimWebhooks(rolecall.LaneNew, start+minute, 50)), 16)
+	}},
+	{"Parts at the same place are claimed together, once until the claim expires", func(f *fixture) {
+		f.newWebhook(start)
+		other := f.in(f.newTenant("other"))
+		other.newWebhook(start + 1)
+		nobody := f.in(rolecall.TenantID{})
+		same(f, len(nobody.claimWebhooks(rolecall.LaneNew, start-1, 1)), 0)
+		same(f, len(nobody.claimWebhooks(rolecall.LaneFast, start+1, 1)), 0)
+		claimed := nobody.claimWebhooks(rolecall.LaneNew, start+1, 1)
+		same(f, len(claimed), 4)
+		for _, c := range claimed {
+			same(f, c.TenantID, f.tenant)
+			same(f, c.Lease, 1)
+		}
+		same(f, read(nobody, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(rolecall.LaneNew, start+1) }), true)
+		same(f, len(nobody.claimWebhooks(rolecall.LaneNew, start+1, 5)), 4)
+		same(f, read(nobody, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(rolecall.LaneNew, start+1) }), false)
+		same(f, len(nobody.claimWebhooks(rolecall.LaneNew, start+1+minute, 5)), 8)
+	}},
+	{"Concurrent claims return each part once", func(f *fixture) {
+		for range 8 {
+			f.newWebhook(start)
+		}
+		claimed := make([]int, 4)
+		for _, err := range parallel(len(claimed), func(i int) error {
+			for range 4 {
+				if err := f.tryUpdate(func(tx *store.Tx) error {
+					parts, err := tx.ClaimWebhooks(rolecall.LaneNew, start, start+minute, 4)
+					claimed[i] += len(parts)
+					return err
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}) {
+			f.is(err, nil)
+		}
+		same(f, claimed[0]+claimed[1]+claimed[2]+claimed[3], 32)
+	}},
+	{"A part reads back in every member after its claim is settled", func(f *fixture) {
+		w := f.newWebhook(start)
+		c := f.claimWebhooks(rolecall.LaneNew, start, 1)[0]
+		c.Lane, c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item, c.Slot = rolecall.LaneSlow, 7, 3, start+1, 9, rolecall.NewID[rolecall.Event](start), 12
+		same(f, f.settleWebhook(c, rolecall.WebhookDue, start+5), true)
+		same(f, f.settleWebhook(c, rolecall.WebhookDue, start+5), false)
+		same(f, len(f.claimWebhooks(rolecall.LaneSlow, start+4, 9)), 0)
+		again := f.claimWebhooks(rolecall.LaneSlow, start+5, 9)
+		c.Lease++
+		same(f, again, []rolecall.WebhookCursor{c})
+		same(f, change(f, func(tx *store.Tx) ([]rolecall.EventID, error) { return tx.SkipBlocked(w.ID, start+6) }), []rolecall.EventID{c.Item})
+		same(f, f.settleWebhook(c, rolecall.WebhookDue, start+5), false) // the claim has ended
+		skipped := f.claimWebhooks(rolecall.LaneSlow, start+6, 9)[0]
+		same(f, []int64{skipped.Number, int64(skipped.Attempts), skipped.Blocked}, []int64{9, 0, 0})
+	}},
+	{"New numbers wake idle parts, and not those that failed", func(f *fixture) {
+		w := f.newWebhook(start)
+		parts := f.claimWebhooks(rolecall.LaneNew, start, 1)
+		for i, c := range parts {
+			if i == 0 {
+				c.Attempts, c.Blocked = 1, 5
+				same(f, f.settleWebhook(c, rolecall.WebhookDue, start+day), true)
+			} else {
+				same(f, f.settleWebhook(c, rolecall.WebhookIdle, start+day), true)
+			}
+		}
+		f.in(f.newTenant("other")).numberAnEvent()
+		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 0)
+		f.numberAnEvent()
+		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 3)
+		f.write(func(tx *store.Tx) { tx.RetryWebhook(w.ID, start) })
+		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 1)
+	}},
+	{"A change of a webhook makes its parts due, also those in progress", func(f *fixture) {
+		w := f.newWebhook(start)
+		parts := f.claimWebhooks(rolecall.LaneNew, start, 1)
+		same(f, f.settleWebhook(parts[0], rolecall.WebhookIdle, start+day), true)
+		same(f, f.settleWebhook(parts[1], rolecall.WebhookDue, start+day), true)
+		changed := w
+		changed.URL, changed.Version = "https://other.example.com/", 2
+		same(f, f.updateWebhook(w, changed), true)
+		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 2)
+		same(f, f.settleWebhook(parts[2], rolecall.WebhookDue, start+day), true)
+		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 1)
+	}},
+	{"A disabled webhook is not due until it is enabled, except for a test", func(f *fixture) {
+		w := f.newWebhook(start)
+		parts := f.claimWebhooks(rolecall.LaneNew, start, 1)
+		off, on := w, w
+		off.Enabled, off.Version, on.Version = false, 2, 3
+		same(f, f.updateWebhook(w, off), true)
+		same(f, f.settleWebhook(parts[0], rolecall.WebhookDue, start), false)
+		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountDisabledWebhooks(10) }), 1)
+		f.numberAnEvent()
+		test := rolecall.NewID[rolecall.Event](start)
+		f.write(func(tx *store.Tx) {
+			tx.TestWebhook(w.ID, test, start)
+			tx.ReplayWebhook(&off, 3, 8, start, start+1, start)
+		})
+		claimed := f.claimWebhooks(rolecall.LaneNew, start+day, 9)
+		same(f, len(claimed), 1)
+		same(f, claimed[0].Item, test)
+		same(f, claimed[0].Part, rolecall.WebhookTestPart)
+		same(f, f.updateWebhook(off, on), true)
+		replayed := map[int64]int{}
+		for _, c := range f.claimWebhooks(rolecall.LaneNew, start, 50) {
+			replayed[c.Until]++
+			if c.Until > 0 {
+				same(f, []rolecall.Time{rolecall.Time(c.Number), c.From, c.To}, []rolecall.Time{3, start, start + 1})
+			}
+		}
+		same(f, replayed, map[int64]int{0: 4, 8: 4})
+		f.write(func(tx *store.Tx) { tx.SkipAll(w.ID, 20, start) })
+		for _, c := range f.claimWebhooks(rolecall.LaneNew, start, 50) {
+			same(f, []int64{c.Number, c.Until}, []int64{20, 0})
+		}
+	}},
+	{"Attempts replace older ones in their slot", func(f *fixture) {
+		w := f.newWebhook(start)
+		var all []rolecall.WebhookDelivery
+		for i := range 5 {
+			d := rolecall.WebhookDelivery{ID: rolecall.NewID[rolecall.WebhookDelivery](start), Slot: i % 3, Item: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventUserCreated,
+				Attempt: i, Status: 200 + i, Duration: 1500 * time.Microsecond}
+			if i%2 == 1 {
+				d.Error = "status"
+			}
+			all = append(all, d)
+			f.write(func(tx *store.Tx) { tx.UpsertDelivery(w.ID, d) })
+		}
+		list := func(result string) []rolecall.WebhookDelivery {
+			return everyPage(f, 2, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.WebhookDelivery], error) {
+				return tx.WebhookDeliveries(rolecall.WebhookDeliveryQuery{Webhook: w.ID, Result: result, After: after, Limit: 2})
+			}, nil)
+		}
+		same(f, list(""), []rolecall.WebhookDelivery{all[4], all[3], all[2]})
+		same(f, list("failed"), []rolecall.WebhookDelivery{all[3]})
+		same(f, list("delivered"), []rolecall.WebhookDelivery{all[4], all[2]})
+	}},
+	{"Parts of a new webhook enter the fast lane together", func(f *fixture) {
+		w := f.newWebhook(start)
+		for _, c := range f.claimWebhooks(rolecall.LaneNew, start, 1)[:1] {
+			c.Lane = rolecall.LaneFast
+			same(f, f.settleWebhook(c, rolecall.WebhookIdle, start), true)
+		}
+		f.write(func(tx *store.Tx) { tx.PromoteWebhook(w.ID) })
+		same(f, len(f.claimWebhooks(rolecall.LaneFast, start+minute, 9)), 4)
+		f.write(func(tx *store.Tx) { tx.DropWebhook(w.ID) })
+		same(f, len(f.claimWebhooks(rolecall.LaneFast, start+day, 9)), 0)
+	}},
+}
+
+// newWebhook inserts an enabled webhook that was created at the time.
+func (f *fixture) newWebhook(at rolecall.Time) rolecall.Webhook {
+	f.Helper()
+	draft := rolecall.WebhookDraft{URL: "https://hooks.example.com/", ServiceAccountID: rolecall.NewID[rolecall.ServiceAccount](start)}
+	w := draft.Webhook(at)
+	w.Secret.Sealed = []byte("sealed")
+	f.is(f.tryUpdate(func(tx *store.Tx) error {
+		last, _, err := tx.LockFeed()
+		tx.InsertWebhook(w, last)
+		return err
+	}), nil)
+	return w
+}
+
+func (f *fixture) webhook(id rolecall.WebhookID) rolecall.Webhook {
+	f.Helper()
+	return read(f, func(tx *store.Tx) (rolecall.Webhook, error) { return tx.Webhook(id) })
+}
+
+// webhooks returns the number of webhooks of the tenant.
+func (f *fixture) webhooks() int {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (int, error) {
+		_, n, err := tx.LockFeed()
+		return n, err
+	})
+}
+
+func (f *fixture) updateWebhook(old, changed rolecall.Webhook) bool {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateWebhook(old, changed, start) })
+}
+
+// claimWebhooks claims parts for a minute.
+func (f *fixture) claimWebhooks(lane rolecall.WebhookLane, now rolecall.Time, n int) []rolecall.WebhookCursor {
+	f.Helper()
+	claimed := change(f, func(tx *store.Tx) ([]rolecall.WebhookCursor, error) {
+		return tx.ClaimWebhooks(lane, now, now+minute, n)
+	})
+	slices.SortFunc(claimed, func(a, b rolecall.WebhookCursor) int { return cmp.Compare(a.Part, b.Part) })
+	return claimed
+}
+
+func (f *fixture) settleWebhook(c rolecall.WebhookCursor, state rolecall.WebhookState, due rolecall.Time) bool {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.SettleWebhook(&c, state, start, due) })
+}
+
+// numberAnEvent inserts an event and gives it a number.
+func (f *fixture) numberAnEvent() {
+	f.Helper()
+	f.write(func(tx *store.Tx) { tx.InsertEvent(anEvent(rolecall.NewID[rolecall.User](start))) })
+	same(f, change(f, func(tx *store.Tx) (int, error) { return tx.NumberEvents(start) }), 1)
 }

@@ -37,6 +37,7 @@ var suite = []struct {
 	{"one-time tokens", oneTimeTokenCases},
 	{"factors", factorCases},
 	{"outbox", outboxCases},
+	{"webhooks", webhookCases},
 	{"jobs", jobCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
@@ -379,6 +380,10 @@ func (f *fixture) fill() contents {
 	t := read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(f.tenant) })
 	same(f, f.setLogo(t, t, &aLogoFile), true) // the row of the tenant stays as it is
 	c.job = f.newJob(start)
+	c.webhook = f.newWebhook(start)
+	f.write(func(tx *store.Tx) {
+		tx.UpsertDelivery(c.webhook.ID, rolecall.WebhookDelivery{ID: rolecall.NewID[rolecall.WebhookDelivery](start), Item: rolecall.NewID[rolecall.Event](start)})
+	})
 	f.write(func(tx *store.Tx) {
 		tx.InsertJobResults(c.job.ID, []rolecall.JobResult{{UserID: users[0].ID, Outcome: rolecall.JobUserChanged}}, start)
 	})
@@ -401,6 +406,7 @@ type contents struct {
 	apiTokens     [][]byte // hashes
 	tokenIDs      []rolecall.APITokenID
 	job           rolecall.Job
+	webhook       rolecall.Webhook
 	deletedRole   rolecall.AnyID
 }
 

@@ -281,7 +281,7 @@ func followsManyWriters(f *fixture) {
 					ended = true // and once more
 				default:
 				}
-				if err := f.tryUpdate(func(tx *store.Tx) error { _, err := tx.NumberEvents(); return err }); err != nil {
+				if err := f.tryUpdate(func(tx *store.Tx) error { _, err := tx.NumberEvents(start); return err }); err != nil {
 					f.Errorf("numbering: %v", err)
 				}
 			}

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const (
+	everyWebhookMember = "id url types serviceAccountId ignoreActors enabled disabledReason createdAt updatedAt"
+	newWebhookMembers  = everyWebhookMember + " secret"
+)
+
+// hook is a webhook that the requests of the matrix name.
+type hook struct {
+	*subject // its service account
+	id       string
+	exists   bool
+}
+
+// makeHook creates a disabled webhook with the service account and returns its id.
+func (w *world) makeHook(t testing.TB, account string) string {
+	t.Helper()
+	return w.owner.do(t, "POST /webhooks", hookBody(account)).expect(t, 201).text("/id")
+}
+
+func hookBody(account string) string {
+	return fmt.Sprintf(`{"url":"https://hooks.example.com/","serviceAccountId":%q,"enabled":false}`, account)
+}
+
+// hookAccounts returns service accounts as accounts does, and always the same ones: no request of the
+// matrix about a webhook changes them.
+func (m *matrix) hookAccounts(t *testing.T) []*subject {
+	t.Helper()
+	if m.ofHooks == nil {
+		m.ofHooks = m.accounts(t)
+	}
+	return m.ofHooks
+}
+
+// eachHook calls send with webhooks of this tenant, of another tenant, and with one that does not exist.
+// It deletes them afterwards, because a tenant can have only a few.
+func (m *matrix) eachHook(t *testing.T, send func(h hook)) {
+	t.Helper()
+	accounts := m.hookAccounts(t)
+	hooks := []hook{
+		{accounts[0], m.makeHook(t, accounts[0].id), true}, {accounts[1], m.makeHook(t, accounts[1].id), true},
+		{accounts[0], m.foreign.makeHook(t, accounts[2].id), false}, {accounts[0], never, false},
+	}
+	for _, h := range hooks {
+		send(h)
+	}
+	for _, h := range hooks[:2] {
+		m.owner.do(t, "DELETE /webhooks/"+h.id, "")
+	}
+	m.foreign.owner.do(t, "DELETE /webhooks/"+hooks[2].id, "").expect(t, 204)
+}
+
+// readableWebhook returns the members of a webhook that the principal may read.
+func (p *principal) readableWebhook(members string) string {
+	switch {
+	case p.may("webhooks:read", ""):
+		return members
+	case strings.HasSuffix(members, "secret"):
+		return "id secret"
+	}
+	return "id"
+}
+
+// configures returns the expected response to a request that configures the webhook.
+func (p *principal) configures(h hook, permission, members string) expectation {
+	return first(done(200, p.readableWebhook(members)), check{p.may(permission, ""), mayNot}, check{p.may("service-accounts:update", ""), mayNot},
+		check{!p.byToken, needsSession}, check{h.exists, notThere}, check{p.mayTakeOver(h.subject), beyondOwn})
+}
+
+func listWebhooksCells(t *testing.T, m *matrix, p *principal) {
+	m.eachHook(t, func(h hook) {
+		a := p.compare(t, "webhooks", "GET /webhooks?limit=200", "", first(done(200, "items nextCursor"), check{p.may("webhooks:read", ""), mayNot}))
+		if listed := strings.Contains(string(a.body), h.id); a.status == http.StatusOK && listed != h.exists {
+			t.Errorf("a webhook is listed: %v, want %v", listed, h.exists)
+		}
+	})
+}
+
+func createWebhookCells(t *testing.T, m *matrix, p *principal) {
+	unknown := expectation{status: 422, code: "validation"}
+	for _, s := range m.hookAccounts(t) {
+		a := p.compare(t, s.name, "POST /webhooks", hookBody(s.id), first(done(201, p.readableWebhook(newWebhookMembers)), check{p.may("webhooks:create", ""), mayNot},
+			check{p.may("service-accounts:update", ""), mayNot}, check{!p.byToken, needsSession}, check{s.exists, unknown}, check{p.mayTakeOver(s), beyondOwn}))
+		if a.status == http.StatusCreated {
+			m.owner.do(t, "DELETE /webhooks/"+a.text("/id"), "").expect(t, 204)
+		}
+	}
+}
+
+func getWebhookCells(t *testing.T, m *matrix, p *principal) {
+	m.eachHook(t, func(h hook) {
+		p.compare(t, "a webhook", "GET /webhooks/"+h.id, "", first(done(200, everyWebhookMember), check{p.may("webhooks:read", ""), mayNot}, check{h.exists, notThere}))
+	})
+}
+
+func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
+	m.eachHook(t, func(h hook) {
+		p.compare(t, "a webhook of "+h.name, "PATCH /webhooks/"+h.id, `{"url":"https://other.example.com/"}`, p.configures(h, "webhooks:update", everyWebhookMember))
+	})
+}
+
+func rotateSecretCells(t *testing.T, m *matrix, p *principal) {
+	m.eachHook(t, func(h hook) {
+		p.compare(t, "a webhook of "+h.name, "POST /webhooks/"+h.id+"/rotate-secret", "", p.configures(h, "webhooks:update", newWebhookMembers))
+	})
+}
+
+func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
+	m.eachHook(t, func(h hook) {
+		p.compare(t, "a webhook", "DELETE /webhooks/"+h.id, "", first(done(204, ""), check{p.may("webhooks:delete", ""), mayNot}, check{h.exists, notThere}))
+	})
+}
+
+// operateWebhookCells returns the cells of an operation that does not configure the webhook.
+func operateWebhookCells(line, body string, success expectation) func(*testing.T, *matrix, *principal) {
+	return func(t *testing.T, m *matrix, p *principal) {
+		m.eachHook(t, func(h hook) {
+			p.compare(t, "a webhook", "POST /webhooks/"+h.id+line, body, first(success, check{p.may("webhooks:update", ""), mayNot}, check{h.exists, notThere}))
+		})
+	}
+}
+
+func deliveriesCells(t *testing.T, m *matrix, p *principal) {
+	m.eachHook(t, func(h hook) {
+		p.compare(t, "a webhook", "GET /webhooks/"+h.id+"/deliveries", "", first(done(200, "items nextCursor"), check{p.may("webhooks:read", ""), mayNot}, check{h.exists, notThere}))
+	})
+}

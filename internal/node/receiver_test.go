@@ -1,0 +1,209 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/outbound"
+	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
+	"github.com/rolecall/rolecall/internal/webhooks"
+)
+
+// receiver is an endpoint that records what it receives.
+type receiver struct {
+	*fixture
+	server *httptest.Server
+	mu     sync.Mutex
+	got    []received
+	news   chan struct{}
+	answer func(received) int // the status; 0: the connection breaks
+}
+
+// received is a request to a receiver.
+type received struct {
+	path, id, at, signatures, kind string
+	body                           []byte
+	item                           item
+}
+
+type item struct {
+	SpecVersion, ID, Source, Type, Subject string
+	Data                                   struct {
+		Tenant        string
+		Before, After map[string]any
+	}
+}
+
+func newReceiver(f *fixture, answer func(received) int) *receiver {
+	f.Helper()
+	r := &receiver{fixture: f, news: make(chan struct{}, 1), answer: answer}
+	r.server = outboundtest.Endpoint(f.T, "127.0.0.1:0", r.receive)
+	return r
+}
+
+func (r *receiver) receive(w http.ResponseWriter, q *http.Request) {
+	got := received{path: q.URL.Path, id: q.Header.Get("webhook-id"), at: q.Header.Get("webhook-timestamp"), signatures: q.Header.Get("webhook-signature"), kind: q.Header.Get("content-type")}
+	var err error
+	if got.body, err = io.ReadAll(q.Body); err == nil {
+		err = json.Unmarshal(got.body, &got.item)
+	}
+	if err != nil {
+		r.Error(err)
+	}
+	r.mu.Lock()
+	r.got = append(r.got, got)
+	answer := r.answer
+	r.mu.Unlock()
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+	status := http.StatusNoContent
+	if answer != nil {
+		status = answer(got)
+	}
+	if status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	w.WriteHeader(status)
+}
+
+func (r *receiver) url(path string) string {
+	return "https://example.com:" + outboundtest.Port(r.server) + path
+}
+
+// all returns the requests so far.
+func (r *receiver) all() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+// await waits until the requests so far fulfill the condition, and returns them.
+func (r *receiver) await(what string, is func([]received) bool) []received {
+	r.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		if all := r.all(); is(all) {
+			return all
+		}
+		select {
+		case <-r.news:
+		case <-late:
+			var list []string
+			for _, got := range r.all() {
+				list = append(list, got.path+" "+got.item.Type+" "+got.id)
+			}
+			r.Fatalf("%s: received only\n%s", what, strings.Join(list, "\n"))
+		}
+	}
+}
+
+// awaitItem waits for a request with an item.
+func (r *receiver) awaitItem(kind rolecall.EventType, n int) received {
+	r.Helper()
+	all := r.await(string(kind), func(all []received) bool { return len(ofType(all, kind)) >= n })
+	return ofType(all, kind)[n-1]
+}
+
+func ofType(all []received, kind rolecall.EventType) []received {
+	return slices.DeleteFunc(slices.Clone(all), func(got received) bool { return got.item.Type != string(kind) })
+}
+
+// reaching returns options of nodes whose webhooks reach the receiver.
+func (f *fixture) reaching(r *receiver) access.Options {
+	f.Helper()
+	o := f.options()
+	o.PublicURL = "https://id.example.com"
+	o.Outbound = outbound.New(outbound.Options{
+		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: outboundtest.Roots(r.server),
+		Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: 2 * time.Second,
+	})
+	return o
+}
+
+// delivering replaces the node of the fixture by one that delivers to the receiver, until the test ends or
+// stop is called.
+func (f *fixture) delivering(r *receiver) (stop func()) {
+	f.Helper()
+	f.Node = node.New(f.db, f.reaching(r))
+	return f.work(f.Node)
+}
+
+// work runs the feed and the webhooks of the node.
+func (f *fixture) work(n *node.Node) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
+	var working sync.WaitGroup
+	working.Go(func() { n.Access.Feed.Run(ctx) })
+	working.Go(func() { n.Webhooks.Run(ctx) })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		working.Wait()
+	})
+	f.Cleanup(stop)
+	return stop
+}
+
+// aReader returns a service account that may follow changes, with the permissions.
+func (f *fixture) aReader(permissions ...string) rolecall.ServiceAccount {
+	f.Helper()
+	name := fmt.Sprintf("Reader %d", serial.Add(1))
+	return f.account(name, f.role(name, append([]string{"changes:read"}, permissions...)...).ID)
+}
+
+func (f *fixture) newWebhook(url string, account rolecall.ServiceAccountID, change ...func(*rolecall.WebhookDraft)) webhooks.Webhook {
+	f.Helper()
+	draft := rolecall.WebhookDraft{URL: url, ServiceAccountID: account}
+	for _, c := range change {
+		c(&draft)
+	}
+	created, err := f.Webhooks.CreateWebhook(f.Context(), f.owner, newKey(), draft)
+	f.ok(err)
+	return created.Value
+}
+
+func (f *fixture) webhook(id rolecall.WebhookID) rolecall.Webhook {
+	f.Helper()
+	w, err := f.Webhooks.Webhook(f.Context(), f.owner, id)
+	f.ok(err)
+	return w
+}
+
+func (f *fixture) deliveries(id rolecall.WebhookID) []rolecall.WebhookDelivery {
+	f.Helper()
+	page, err := f.Webhooks.Deliveries(f.Context(), f.owner, rolecall.WebhookDeliveryQuery{Webhook: id, Limit: rolecall.MaxLimit})
+	f.ok(err)
+	return page.Items
+}
+
+// rename changes the name of a user.
+func (f *fixture) rename(id rolecall.UserID, name string) {
+	f.Helper()
+	f.ok(errorOf(f.Directory.UpdateUser(f.Context(), f.owner, id, rolecall.UserPatch{Name: rolecall.Some(name)}, nil)))
+}
+
+// isInvalid checks that the error is a field error of the member.
+func (f *fixture) isInvalid(err error, pointer string) {
+	f.Helper()
+	var e *rolecall.Error
+	if !errors.As(err, &e) || len(e.FieldErrors) != 1 || e.FieldErrors[0].Pointer != pointer {
+		f.Errorf("the error is %v, not one of %s", err, pointer)
+	}
+}
+
+func types(t ...rolecall.EventType) func(*rolecall.WebhookDraft) {
+	return func(d *rolecall.WebhookDraft) { d.Types = t }
+}

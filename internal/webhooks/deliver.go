@@ -1,0 +1,413 @@
+package webhooks
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/queue"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const (
+	// lease is how long claimed parts are reserved for one process. It is longer than a turn, the last
+	// attempt of the turn, and the statements.
+	lease = time.Minute
+
+	// turn is how long a process delivers the items of a part before other parts get a turn, and
+	// turnItems is how many. A turn begins no attempt after turnLast.
+	turn      = 500 * time.Millisecond
+	turnItems = 50
+	turnLast  = 20 * time.Second
+
+	// page is how many changes are read at once.
+	page = 200
+
+	interval = time.Second // how often a process looks for work of other processes
+	batch    = 16          // how many groups are claimed at once
+
+	// idlePause is how often an idle part looks for changes that did not wake it, and for the end of a
+	// suspension of its tenant.
+	idlePause = time.Minute
+
+	// slow is the time of an attempt from which on the endpoint is slow.
+	slow = 2 * time.Second
+
+	// lastLimit is the time limit of attempts in progress after the context of Run ends.
+	lastLimit = 5 * time.Second
+)
+
+// atOnce is how many groups of each lane this process delivers at once. A group has at most one attempt
+// for each of its parts at a time.
+var atOnce = [rolecall.LaneCount]int{rolecall.LaneFast: 64, rolecall.LaneNew: 16, rolecall.LaneSlow: 32}
+
+// backoff is the pause before an item is sent again. With it, an item has about 45 attempts in three
+// days.
+var backoff = queue.Backoff{First: 5 * time.Second, Last: 2 * time.Hour}
+
+// group has the parts of a webhook with the same place in the feed, which were claimed together.
+type group struct {
+	rolecall.WebhookCursor // the first part
+	parts                  []rolecall.WebhookCursor
+	begun                  time.Time
+}
+
+func (g *group) isTest() bool { return g.Part == rolecall.WebhookTestPart }
+
+func (s *Service) newLane(lane rolecall.WebhookLane) *queue.Worker[group] {
+	return queue.New(queue.Worker[group]{
+		AtOnce: atOnce[lane], Batch: batch, Interval: interval,
+		Claim: func(ctx context.Context, n int) ([]group, error) { return s.claim(ctx, lane, n) },
+		Do:    s.deliver,
+		Failed: func(ctx context.Context, err error) {
+			s.log.WarnContext(ctx, "cannot read due webhooks; will retry", "error", err)
+		},
+	})
+}
+
+// wake makes Run look for due webhooks.
+func (s *Service) wake() {
+	for _, lane := range s.lanes {
+		lane.Wake()
+	}
+}
+
+// Run sends the items of webhooks until ctx ends. Then it gives the attempts in progress a few seconds.
+// Any number of processes can call it: each part of a webhook is claimed by one at a time.
+func (s *Service) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, lane := range s.lanes {
+		running.Go(func() { lane.Run(ctx) })
+	}
+	running.Wait()
+}
+
+// claim reserves up to n groups of due parts of the lane. It returns ErrNotFound if none is due.
+func (s *Service) claim(ctx context.Context, lane rolecall.WebhookLane, n int) (groups []group, err error) {
+	var due bool
+	err = s.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		due, err = tx.IsWebhookDue(lane, s.now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !due {
+		return nil, rolecall.ErrNotFound
+	}
+	var claimed []rolecall.WebhookCursor
+	begun := time.Now()
+	err = s.access.Store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		claimed, err = tx.ClaimWebhooks(lane, s.now(), s.now().Add(lease), n)
+		return err
+	})
+	at := map[rolecall.WebhookCursor]int{}
+	for _, c := range claimed {
+		place := rolecall.WebhookCursor{WebhookID: c.WebhookID, Number: c.Number, Until: c.Until}
+		i, known := at[place]
+		if !known {
+			i = len(groups)
+			at[place] = i
+			groups = append(groups, group{WebhookCursor: c, begun: begun})
+		}
+		groups[i].parts = append(groups[i].parts, c)
+	}
+	return groups, err
+}
+
+// deliver sends the next items of a claimed group.
+func (s *Service) deliver(ctx context.Context, g group) {
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease-5*time.Second)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
+	defer stop()
+	var err error
+	if g.isTest() {
+		err = s.deliverTest(sending, &g)
+	} else {
+		err = s.deliverGroup(ctx, sending, &g)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "cannot deliver the items of a webhook; will retry", "webhook", g.WebhookID, "tenant", g.TenantID, "error", err)
+	}
+}
+
+// selection has the next items of a group.
+type selection struct {
+	webhook rolecall.Webhook
+	items   map[int][]rolecall.ChangeHead // by part
+	end     int64                         // the last number that was read
+	more    bool                          // there are further changes
+	wait    bool                          // the tenant is suspended or deleted
+	orphan  bool                          // the service account does not exist
+}
+
+// deliverGroup sends the next items of the parts of g. It begins no attempt after ctx has ended. The
+// context sending limits the time of attempts and of statements.
+func (s *Service) deliverGroup(ctx, sending context.Context, g *group) error {
+	next, err := s.next(sending, g)
+	switch {
+	case err != nil:
+		if found, err := access.Found(err); found || err != nil {
+			return err
+		}
+		return s.update(sending, g, func(tx *store.Tx) error {
+			tx.DropWebhook(g.WebhookID)
+			return nil
+		})
+	case next.wait:
+		return s.settleAll(sending, g.parts, rolecall.WebhookDue, s.now().Add(idlePause))
+	case !next.webhook.Enabled:
+		return s.settleAll(sending, g.parts, rolecall.WebhookParked, rolecall.Never)
+	case next.orphan:
+		return s.disable(sending, g, rolecall.WebhookUnattended)
+	}
+	if err := s.renew(sending, g, next.webhook); err != nil {
+		return err
+	}
+	var done []rolecall.WebhookCursor
+	var sendings sync.WaitGroup
+	failures := make([]error, len(g.parts))
+	for i, part := range g.parts {
+		items := next.items[part.Part]
+		if len(items) == 0 {
+			done = append(done, part)
+			continue
+		}
+		sendings.Go(func() { failures[i] = s.deliverPart(ctx, sending, g, part, items, &next) })
+	}
+	err = s.pass(sending, g, done, &next)
+	sendings.Wait()
+	for _, failure := range failures {
+		if err == nil {
+			err = failure
+		}
+	}
+	return err
+}
+
+// renew encrypts the secret again if a previous key of the instance has encrypted it, so that this key can
+// be removed later.
+func (s *Service) renew(ctx context.Context, g *group, old rolecall.Webhook) error {
+	renewed := s.access.Keys.Renew(secretPurpose, string(old.Secret.Sealed), belongs(g.TenantID, old.ID))
+	if renewed == string(old.Secret.Sealed) {
+		return nil
+	}
+	changed := old
+	changed.Secret.Sealed, changed.Version = []byte(renewed), old.Version+1
+	return s.update(ctx, g, func(tx *store.Tx) error {
+		_, err := tx.UpdateWebhook(old, changed, s.now()) // without success, a later turn does it
+		return err
+	})
+}
+
+// next returns the next items of the group. It returns ErrNotFound if the webhook does not exist.
+func (s *Service) next(ctx context.Context, g *group) (next selection, err error) {
+	err = s.view(ctx, g, func(tx *store.Tx) (err error) {
+		if next.webhook, err = tx.Webhook(g.WebhookID); err != nil {
+			return err
+		}
+		tenant, err := tx.TenantByID(g.TenantID)
+		if found, err := access.Found(err); err != nil {
+			return err
+		} else if !found || tenant.Status == rolecall.TenantSuspended {
+			next.wait = true
+			return nil
+		}
+		_, err = tx.ServiceAccountByID(next.webhook.ServiceAccountID)
+		found, err := access.Found(err)
+		if next.orphan = !found; err != nil {
+			return err
+		}
+		return s.selectItems(tx, g, &next)
+	})
+	if err == nil && !next.wait && g.Until == 0 && next.end == g.Number && !next.more {
+		// A process that was killed may have left events without a number.
+		end, err := s.access.Feed.End(ctx, g.TenantID)
+		next.more = err == nil && (end.Next.Number > next.end || !end.UpToDate)
+	}
+	return next, err
+}
+
+// selectItems reads the changes after the place of the group, and selects those that the webhook sends.
+func (s *Service) selectItems(tx *store.Tx, g *group, next *selection) error {
+	feed, err := tx.Feed(0)
+	if err != nil {
+		return err
+	}
+	last := feed.Last
+	if g.Until > 0 {
+		last = min(last, g.Until)
+	}
+	// Deleted events are skipped. After a failover that has lost commits, the place can be behind the end.
+	after := min(max(g.Number, feed.First-1), last)
+	heads, err := tx.ChangeHeads(after, page)
+	if err != nil {
+		return err
+	}
+	next.end, next.items = after, map[int][]rolecall.ChangeHead{}
+	for i := range heads {
+		head := &heads[i]
+		if head.Number > last {
+			break
+		}
+		next.end = head.Number
+		if g.Until > 0 && (head.OccurredAt < g.From || head.OccurredAt >= g.To) || !next.webhook.Sends(head) {
+			continue
+		}
+		part := head.Partition()
+		if g.Part >= rolecall.WebhookReplayPart {
+			part += rolecall.WebhookReplayPart
+		}
+		next.items[part] = append(next.items[part], *head)
+	}
+	next.more = next.end < last && len(heads) > 0
+	if !next.more {
+		next.end = last
+	}
+	return nil
+}
+
+// pass moves parts without items to the end of the selection.
+func (s *Service) pass(ctx context.Context, g *group, parts []rolecall.WebhookCursor, next *selection) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	return s.update(ctx, g, func(tx *store.Tx) error {
+		state, due, err := s.afterwards(tx, g, next)
+		for i := range parts {
+			c := parts[i]
+			c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item = next.end, 0, 0, 0, rolecall.EventID{}
+			if err == nil {
+				_, err = tx.SettleWebhook(&c, state, s.now(), due)
+			}
+		}
+		return err
+	})
+}
+
+// afterwards returns the state of a part at the end of the selection, and when it is due again.
+func (s *Service) afterwards(tx *store.Tx, g *group, next *selection) (rolecall.WebhookState, rolecall.Time, error) {
+	now := s.now()
+	switch {
+	case next.more:
+		return rolecall.WebhookDue, now, nil
+	case g.Until > 0:
+		return rolecall.WebhookParked, rolecall.Never, nil
+	}
+	last, _, err := tx.LockFeed()
+	if last > next.end {
+		return rolecall.WebhookDue, now, err
+	}
+	return rolecall.WebhookIdle, now.Add(idlePause), err
+}
+
+// settleAll ends the claims of parts without progress.
+func (s *Service) settleAll(ctx context.Context, parts []rolecall.WebhookCursor, state rolecall.WebhookState, due rolecall.Time) error {
+	return s.access.Store.Update(ctx, parts[0].TenantID, func(tx *store.Tx) error {
+		for i := range parts {
+			if _, err := tx.SettleWebhook(&parts[i], state, s.now(), due); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// disable disables the webhook for the reason. It records an event, and mails the owners of the tenant.
+func (s *Service) disable(ctx context.Context, g *group, reason string) error {
+	var disabled bool
+	err := s.update(ctx, g, func(tx *store.Tx) error {
+		disabled = false
+		old, err := tx.Webhook(g.WebhookID)
+		if err != nil || !old.Enabled {
+			_, err = access.Found(err)
+			return err
+		}
+		now := s.now()
+		changed := old.Disabled(reason, now)
+		if disabled, err = tx.UpdateWebhook(old, changed, now); err != nil || !disabled { // it was changed concurrently, so the new one gets a chance
+			return err
+		}
+		event := rolecall.Event{
+			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventWebhookDisabled, OccurredAt: now, Members: []string{"enabled"},
+			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "webhook"}, Subject: audit.AboutWebhook(old.ID), Reason: reason,
+		}
+		if event.Values, err = valuesOf(&old, &changed); err != nil {
+			return err
+		}
+		tx.InsertEvent(event)
+		return s.mailOwners(tx, g.TenantID, &changed)
+	})
+	if err == nil && disabled {
+		s.log.WarnContext(ctx, "webhook disabled", "webhook", g.WebhookID, "tenant", g.TenantID, "reason", reason)
+	}
+	return err
+}
+
+// because has the reasons as a part of a sentence in a mail.
+var because = map[string]string{
+	rolecall.WebhookGone:       "the endpoint answered with the status 410, so it does not exist any more",
+	rolecall.WebhookFailing:    "an item could not be delivered for three days",
+	rolecall.WebhookUnattended: "the service account of the webhook was deleted",
+}
+
+// ownersMailed is the maximum number of owners who get a mail about a webhook.
+const ownersMailed = 20
+
+// mailOwners mails the active owners of the tenant that a webhook was disabled.
+func (s *Service) mailOwners(tx *store.Tx, tenant rolecall.TenantID, w *rolecall.Webhook) error {
+	role, err := tx.RoleByKey(rolecall.OwnerKey)
+	if found, err := access.Found(err); !found {
+		return err
+	}
+	owners, err := tx.Users(rolecall.UserQuery{Role: role.ID, Status: rolecall.UserActive, Within: rolecall.Everywhere(), Limit: ownersMailed})
+	for i := range owners.Items {
+		owner := &owners.Items[i]
+		assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
+		if err != nil {
+			return err
+		}
+		if !authz.CountsAsOwner(owner, assignments) {
+			continue
+		}
+		if err := s.access.Outbox.Enqueue(tx, tenant, rolecall.Mail{
+			Kind: rolecall.MailWebhookDisabled, To: owner.Email, Name: owner.Name, UserID: owner.ID, What: because[*w.DisabledReason],
+		}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Service) view(ctx context.Context, g *group, fn func(*store.Tx) error) error {
+	return s.access.Store.View(ctx, g.TenantID, fn)
+}
+
+func (s *Service) update(ctx context.Context, g *group, fn func(*store.Tx) error) error {
+	return s.access.Store.Update(ctx, g.TenantID, fn)
+}
+
+// Counts are the numbers of one process: delivered items, and failed attempts.
+type Counts struct{ Delivered, Failed int64 }
+
+// Counts returns the counts of this process.
+func (s *Service) Counts() Counts {
+	return Counts{s.delivered.Load(), s.failed.Load()}
+}
+
+// disabledCount is the number at which Disabled stops counting.
+const disabledCount = 10_000
+
+// Disabled returns the number of disabled webhooks of the instance, at most 10,000.
+func (s *Service) Disabled(ctx context.Context) (n int, err error) {
+	err = s.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		n, err = tx.CountDisabledWebhooks(disabledCount)
+		return err
+	})
+	return n, err
+}

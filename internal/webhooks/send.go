@@ -1,0 +1,307 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/feed"
+	"github.com/rolecall/rolecall/internal/outbound"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/wire"
+)
+
+// typeTest is the type of the item of a test.
+const typeTest rolecall.EventType = "webhook.test"
+
+// The codes of attempts that fail before anything is sent.
+const (
+	codeSuspended = "service-account-suspended"
+	codeDenied    = "permission-denied" // the service account lacks changes:read
+	codeSecret    = "secret-unreadable" // no key of the instance can decrypt the secret
+)
+
+var itemEncoder = wire.NewEncoder[feed.Item]()
+
+// delivery is a rendered item.
+type delivery struct {
+	url     string
+	secrets []string
+	id      rolecall.EventID
+	body    []byte
+	failure string // a code, if the item must not be sent now
+	skip    bool   // the webhook does not send the item any more, or the event was deleted
+	stop    bool   // the webhook was disabled, or its tenant was suspended
+	orphan  bool   // the service account was deleted
+}
+
+// render returns the item with the values that the service account may read at this moment.
+func (s *Service) render(ctx context.Context, g *group, head *rolecall.ChangeHead) (d delivery, err error) {
+	err = s.view(ctx, g, func(tx *store.Tx) error {
+		w, tenant, err := s.current(tx, g)
+		if err != nil || tenant == nil || !w.Enabled {
+			d.stop = true
+			return err
+		}
+		if d.skip = !w.Sends(head); d.skip {
+			return nil
+		}
+		account, err := tx.ServiceAccountByID(w.ServiceAccountID)
+		if found, err := access.Found(err); !found {
+			d.stop, d.orphan = true, true
+			return err
+		}
+		assignments, err := tx.Assignments(rolecall.HolderOf(account.ID))
+		if err != nil {
+			return err
+		}
+		principal := authz.NewAccountPrincipal(*tenant, &account, assignments, s.now())
+		switch {
+		case account.Status != rolecall.ServiceAccountActive:
+			d.failure = codeSuspended
+			return nil
+		case authz.ReadChanges.Authorize(principal) != nil:
+			d.failure = codeDenied
+			return nil
+		}
+		changes, err := tx.Changes(rolecall.ChangeQuery{After: head.Number - 1, To: head.Number, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if d.skip = len(changes) == 0; d.skip {
+			return nil
+		}
+		if err := authz.RedactChanges(principal, changes); err != nil {
+			return err
+		}
+		item := feed.NewItem(&changes[0].Event, feed.SourceOf(s.access.PublicURL, tenant.Name), tenant.Name)
+		s.complete(&d, g.TenantID, w, &item)
+		return nil
+	})
+	return d, err
+}
+
+// current returns the webhook and its tenant. The tenant is nil if it is suspended or deleted, or if
+// the webhook was deleted.
+func (s *Service) current(tx *store.Tx, g *group) (*rolecall.Webhook, *rolecall.Tenant, error) {
+	w, err := tx.Webhook(g.WebhookID)
+	if found, err := access.Found(err); !found {
+		return nil, nil, err
+	}
+	tenant, err := tx.TenantByID(g.TenantID)
+	if found, err := access.Found(err); !found || tenant.Status == rolecall.TenantSuspended {
+		return &w, nil, err
+	}
+	return &w, &tenant, nil
+}
+
+// complete sets the URL, the secrets and the body of the delivery.
+func (s *Service) complete(d *delivery, tenant rolecall.TenantID, w *rolecall.Webhook, item *feed.Item) {
+	d.url, d.id, d.body = w.URL, item.ID, itemEncoder.Append(nil, item)
+	sealed := [][]byte{w.Secret.Sealed}
+	if w.Secret.OldUntil > s.now() {
+		sealed = append(sealed, w.Secret.Old)
+	}
+	for _, text := range sealed {
+		plain, err := s.access.Keys.Open(secretPurpose, string(text), belongs(tenant, w.ID))
+		if err != nil {
+			d.failure = codeSecret
+			return
+		}
+		d.secrets = append(d.secrets, string(plain))
+	}
+}
+
+// post sends the delivery once.
+func (s *Service) post(ctx context.Context, d *delivery) outbound.Result {
+	if d.failure != "" {
+		return outbound.Result{Error: d.failure}
+	}
+	at := s.now().Std().Unix()
+	signatures := ""
+	for _, text := range d.secrets {
+		signature, err := secret.SignWebhook(text, d.id.String(), at, d.body)
+		if err != nil {
+			return outbound.Result{Error: codeSecret}
+		}
+		if signatures != "" {
+			signatures += " "
+		}
+		signatures += signature
+	}
+	return s.client.Post(ctx, d.url, http.Header{
+		"Content-Type": {"application/cloudevents+json"}, "User-Agent": {"Rolecall"}, "Webhook-Id": {d.id.String()},
+		"Webhook-Timestamp": {strconv.FormatInt(at, 10)}, "Webhook-Signature": {signatures},
+	}, d.body)
+}
+
+// deliverPart sends items of a part, one after the other, until one fails or the turn is over.
+func (s *Service) deliverPart(ctx, sending context.Context, g *group, part rolecall.WebhookCursor, items []rolecall.ChangeHead, next *selection) error {
+	p := progress{part: part, was: part}
+	for i := range items {
+		if p.sent >= turnItems || i > 0 && time.Since(g.begun) >= turn || time.Since(g.begun) >= turnLast || ctx.Err() != nil {
+			return s.settle(sending, g, &p, nil)
+		}
+		d, err := s.render(sending, g, &items[i])
+		switch {
+		case err != nil:
+			return errors.Join(err, s.settle(sending, g, &p, nil))
+		case d.stop:
+			if !d.orphan { // of a webhook without a service account, the next turn disables it
+				p.due = s.now().Add(idlePause)
+			}
+			return s.settle(sending, g, &p, nil)
+		case d.skip:
+			p.part.Number = items[i].Number
+			p.forget()
+			continue
+		}
+		r := s.post(sending, &d)
+		if r.Error != "" && sending.Err() != nil { // the process stops
+			return s.settle(sending, g, &p, nil)
+		}
+		if s.note(&p, &items[i], r); r.Error != "" {
+			return s.fail(sending, g, &p, r)
+		}
+	}
+	return s.settle(sending, g, &p, next)
+}
+
+// progress is what a turn of a part has done.
+type progress struct {
+	was, part rolecall.WebhookCursor
+	attempts  []rolecall.WebhookDelivery
+	sent      int
+	due       rolecall.Time // zero: now
+}
+
+// forget clears the failures of the item that was blocked.
+func (p *progress) forget() {
+	p.part.Attempts, p.part.FailingSince, p.part.Blocked, p.part.Item = 0, 0, 0, rolecall.EventID{}
+}
+
+// note adds an attempt to the progress.
+func (s *Service) note(p *progress, head *rolecall.ChangeHead, r outbound.Result) {
+	p.attempts = append(p.attempts, s.attempt(&p.part, head.ID, head.Type, r))
+	p.sent++
+	p.part.Lane = rolecall.LaneSlow
+	if r.Error == "" {
+		s.delivered.Add(1)
+		if r.Duration < slow {
+			p.part.Lane = rolecall.LaneFast
+		}
+		p.part.Number = head.Number
+		p.forget()
+		return
+	}
+	s.failed.Add(1)
+	p.part.Attempts++
+	p.part.Blocked, p.part.Item = head.Number, head.ID
+	if p.part.FailingSince == 0 {
+		p.part.FailingSince = s.now()
+	}
+}
+
+// attempt returns the record of an attempt, and counts it.
+func (s *Service) attempt(part *rolecall.WebhookCursor, item rolecall.EventID, kind rolecall.EventType, r outbound.Result) rolecall.WebhookDelivery {
+	a := rolecall.WebhookDelivery{
+		ID: rolecall.NewID[rolecall.WebhookDelivery](s.now()), Item: item, Type: kind, Attempt: part.Attempts + 1, Status: r.Status, Duration: r.Duration, Error: r.Error,
+		Slot: part.Part*rolecall.WebhookDeliveriesMax + int(part.Slot%rolecall.WebhookDeliveriesMax),
+	}
+	part.Slot++
+	return a
+}
+
+// fail stores the progress of a part whose last attempt has failed. It disables the webhook if the
+// endpoint answered 410, or has failed for too long.
+func (s *Service) fail(ctx context.Context, g *group, p *progress, r outbound.Result) error {
+	pause := max(backoff.Pause(p.part.Attempts), r.RetryAfter)
+	p.due = s.now().Add(pause)
+	if err := s.settle(ctx, g, p, nil); err != nil {
+		return err
+	}
+	switch {
+	case r.Status == http.StatusGone:
+		return s.disable(ctx, g, rolecall.WebhookGone)
+	case s.now().Sub(p.part.FailingSince) >= rolecall.WebhookPatience:
+		return s.disable(ctx, g, rolecall.WebhookFailing)
+	}
+	return nil
+}
+
+// settle stores the progress of a part. If next is not nil, the part has reached the end of this
+// selection.
+func (s *Service) settle(ctx context.Context, g *group, p *progress, next *selection) error {
+	if p.due == 0 {
+		p.due = s.now()
+	}
+	ctx, cancel := access.Outliving(ctx)
+	defer cancel()
+	return s.update(ctx, g, func(tx *store.Tx) (err error) {
+		state, due := rolecall.WebhookDue, p.due
+		if next != nil {
+			if state, due, err = s.afterwards(tx, g, next); err != nil {
+				return err
+			}
+			p.part.Number = next.end
+		}
+		if ok, err := tx.SettleWebhook(&p.part, state, s.now(), due); err != nil || !ok {
+			return err
+		}
+		for _, a := range p.attempts {
+			tx.UpsertDelivery(g.WebhookID, a)
+		}
+		if p.part.Lane == rolecall.LaneFast && p.was.Lane == rolecall.LaneNew {
+			tx.PromoteWebhook(g.WebhookID)
+		}
+		if p.was.Attempts > 0 && p.part.Number >= p.was.Blocked {
+			tx.RetryWebhook(g.WebhookID, s.now())
+		}
+		return nil
+	})
+}
+
+// deliverTest sends the test of a webhook, once.
+func (s *Service) deliverTest(ctx context.Context, g *group) error {
+	var d delivery
+	err := s.view(ctx, g, func(tx *store.Tx) error {
+		w, tenant, err := s.current(tx, g)
+		if d.stop = tenant == nil; err != nil || d.stop {
+			return err
+		}
+		s.complete(&d, g.TenantID, w, &feed.Item{
+			SpecVersion: "1.0", ID: g.Item, Source: feed.SourceOf(s.access.PublicURL, tenant.Name), Type: typeTest, Time: s.now(),
+			Subject: string(rolecall.SubjectWebhook) + "/" + w.ID.String(), ContentType: "application/json",
+			Data: feed.ItemData{
+				Tenant: tenant.Name, Subject: feed.ItemSubject{Type: rolecall.SubjectWebhook, ID: rolecall.AnyID(w.ID)}, Members: []string{},
+				Actor: feed.ItemActor{Type: rolecall.ActorAnonymous, Via: "webhook"},
+			},
+		})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	part := g.parts[0]
+	p := progress{part: part, was: part}
+	if !d.stop {
+		p.attempts = append(p.attempts, s.attempt(&p.part, g.Item, typeTest, s.post(ctx, &d)))
+	}
+	ctx, cancel := access.Outliving(ctx)
+	defer cancel()
+	return s.update(ctx, g, func(tx *store.Tx) error {
+		if ok, err := tx.SettleWebhook(&p.part, rolecall.WebhookParked, s.now(), rolecall.Never); err != nil || !ok {
+			return err
+		}
+		for _, a := range p.attempts {
+			tx.UpsertDelivery(g.WebhookID, a)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,306 @@
+// Package webhooks sends the items of the change feed to endpoints that tenants choose, and manages
+// these endpoints. The package may import access and the packages that access may import.
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/outbound"
+	"github.com/rolecall/rolecall/internal/queue"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Service manages webhooks, and sends their items. It is safe for concurrent use.
+type Service struct {
+	access *access.Service
+	now    func() rolecall.Time
+	log    *slog.Logger
+	client *outbound.Client
+	lanes  [rolecall.LaneCount]*queue.Worker[group]
+
+	delivered, failed atomic.Int64
+}
+
+// New returns a Service. Call Run to send items.
+func New(a *access.Service) *Service {
+	s := &Service{access: a, now: a.Now, log: a.Log, client: a.Outbound}
+	for lane := range rolecall.LaneCount {
+		s.lanes[lane] = s.newLane(lane)
+	}
+	a.Deliver = s.wake
+	return s
+}
+
+// Webhook is a webhook with its secret, which only the responses to its creation and to a rotation
+// contain.
+type Webhook struct {
+	rolecall.Webhook
+	Secret string
+}
+
+const secretPurpose = "webhook"
+
+// belongs returns the data that binds an encrypted secret to its webhook.
+func belongs(tenant rolecall.TenantID, id rolecall.WebhookID) []byte {
+	return append(tenant[:], id[:]...)
+}
+
+// seal encrypts the secret of a webhook.
+func (s *Service) seal(tenant rolecall.TenantID, id rolecall.WebhookID, text string) []byte {
+	return []byte(s.access.Keys.Seal(secretPurpose, []byte(text), belongs(tenant, id)))
+}
+
+// Webhooks returns a page of the webhooks, the oldest first. It can fail with ErrPermissionDenied.
+func (s *Service) Webhooks(ctx context.Context, c access.Caller, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Webhook], err error) {
+	if err := authz.ReadWebhooks.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page, err = tx.Webhooks(after, limit)
+		return err
+	})
+	return page, err
+}
+
+// Webhook returns the webhook with the id. It can fail with ErrNotFound or ErrPermissionDenied.
+func (s *Service) Webhook(ctx context.Context, c access.Caller, id rolecall.WebhookID) (w rolecall.Webhook, err error) {
+	if err := authz.ReadWebhooks.Authorize(c.Principal); err != nil {
+		return w, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		w, err = tx.Webhook(id)
+		return err
+	})
+	return w, err
+}
+
+// Deliveries returns a page of the attempts that q selects, the newest first. It can fail with
+// ErrNotFound or ErrPermissionDenied.
+func (s *Service) Deliveries(ctx context.Context, c access.Caller, q rolecall.WebhookDeliveryQuery) (page rolecall.Page[rolecall.WebhookDelivery], err error) {
+	if err := authz.ReadWebhooks.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		if _, err = tx.Webhook(q.Webhook); err == nil {
+			page, err = tx.WebhookDeliveries(q)
+		}
+		return err
+	})
+	return page, err
+}
+
+// CreateWebhook creates a webhook, once for each idempotency key. Its first item is the event about its
+// creation. The endpoint receives the values that the service account may read, so the caller must be able
+// to assign all roles of this account. If the key was used before, the result has no secret.
+//
+// CreateWebhook can fail with ErrPermissionDenied, ErrSessionRequired, ErrBeyondOwnPermissions,
+// ErrValidation, ErrTooManyWebhooks, and the errors of idempotency keys.
+func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.WebhookDraft) (created idempotency.Created[Webhook], err error) {
+	if err := authz.CreateWebhook.Authorize(c.Principal); err != nil {
+		return created, err
+	}
+	faults := draft.Check()
+	checkURL(&faults, draft.URL)
+	if err := faults.Err(); err != nil {
+		return created, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		return s.authorizeAccount(tx, c, authz.CreateWebhook, draft.ServiceAccountID)
+	})
+	if err != nil {
+		return created, unknownAccount(err)
+	}
+	w, text := draft.Webhook(s.now()), secret.NewWebhookSecret()
+	w.Secret.Sealed = s.seal(c.Tenant.ID, w.ID, text)
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "createWebhook", Location: "/webhooks/" + w.ID.String(), ID: rolecall.AnyID(w.ID), Value: w,
+		Event: s.access.Event(c, rolecall.EventWebhookCreated, audit.AboutWebhook(w.ID)),
+		Insert: func(tx *store.Tx) error {
+			if _, err := tx.NumberEvents(s.now()); err != nil { // so that earlier events are not sent
+				return err
+			}
+			last, stored, err := tx.LockFeed()
+			if err == nil && stored >= rolecall.WebhooksMax {
+				err = rolecall.ErrTooManyWebhooks
+			}
+			if err == nil {
+				tx.InsertWebhook(w, last)
+			}
+			return err
+		},
+	})
+	switch {
+	case err != nil:
+		return created, err
+	case first == nil:
+		return idempotency.Created[Webhook]{Value: Webhook{w, text}}, nil
+	}
+	again, err := idempotency.Recreated(first, w, func(id rolecall.AnyID) rolecall.Webhook { return rolecall.Webhook{ID: rolecall.WebhookID(id)} })
+	return idempotency.Created[Webhook]{Value: Webhook{Webhook: again.Value}, Replayed: true, Erased: again.Erased}, err
+}
+
+// checkURL adds a field error if the URL cannot be the address of an endpoint.
+func checkURL(faults *rolecall.FieldErrors, url string) {
+	if err := outbound.CheckURL(url); err != nil {
+		faults.Add("/url", "url", err.Error())
+	}
+}
+
+// authorizeAccount checks whether the policy allows the caller to configure a webhook with the service
+// account. It returns ErrNotFound if the account does not exist.
+func (s *Service) authorizeAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) error {
+	if _, err := tx.ServiceAccountByID(id); err != nil {
+		return err
+	}
+	assignments, err := tx.Assignments(rolecall.HolderOf(id))
+	if err != nil {
+		return err
+	}
+	return policy.AuthorizeAccount(c.Principal, assignments, s.now())
+}
+
+// unknownAccount returns a field error in place of ErrNotFound.
+func unknownAccount(err error) error {
+	if !errors.Is(err, rolecall.ErrNotFound) {
+		return err
+	}
+	var faults rolecall.FieldErrors
+	faults.Add("/serviceAccountId", "unknown", "must be the ID of a service account of this tenant")
+	return faults.Err()
+}
+
+// UpdateWebhook applies the patch to the stored webhook. After a concurrent change, it applies the patch
+// to the new version. UpdateWebhook can fail with ErrPermissionDenied, ErrSessionRequired,
+// ErrBeyondOwnPermissions, ErrValidation, ErrNotFound or ErrPreconditionFailed.
+func (s *Service) UpdateWebhook(ctx context.Context, c access.Caller, id rolecall.WebhookID, patch rolecall.WebhookPatch, match access.Match[rolecall.Webhook]) (rolecall.Webhook, error) {
+	if err := authz.UpdateWebhook.Authorize(c.Principal); err != nil {
+		return rolecall.Webhook{}, err
+	}
+	faults := patch.Check()
+	if patch.URL.Set {
+		checkURL(&faults, patch.URL.Value)
+	}
+	if err := faults.Err(); err != nil {
+		return rolecall.Webhook{}, err
+	}
+	return s.change(ctx, c, id, match, func(tx *store.Tx, old rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error) {
+		changed, members := patch.Apply(old, s.now())
+		if changed.Enabled || changed.ServiceAccountID != old.ServiceAccountID {
+			if err := s.authorizeAccount(tx, c, authz.UpdateWebhook, changed.ServiceAccountID); err != nil {
+				return old, nil, unknownAccount(err)
+			}
+		}
+		if members == nil {
+			return old, nil, nil
+		}
+		event, err := s.event(c, rolecall.EventWebhookUpdated, &old, &changed)
+		if err == nil {
+			event.Members = members
+		}
+		return changed, event, err
+	})
+}
+
+// RotateSecret gives the webhook a new secret. The old one signs too for a day. RotateSecret can fail
+// with ErrPermissionDenied, ErrSessionRequired, ErrBeyondOwnPermissions, ErrNotFound or
+// ErrPreconditionFailed.
+func (s *Service) RotateSecret(ctx context.Context, c access.Caller, id rolecall.WebhookID, match access.Match[rolecall.Webhook]) (Webhook, error) {
+	if err := authz.UpdateWebhook.Authorize(c.Principal); err != nil {
+		return Webhook{}, err
+	}
+	text := secret.NewWebhookSecret()
+	w, err := s.change(ctx, c, id, match, func(_ *store.Tx, old rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error) {
+		event := s.access.Event(c, rolecall.EventSecretRotated, audit.AboutWebhook(id))
+		event.Members = []string{"secret"}
+		return old.Rotated(s.seal(c.Tenant.ID, id, text), s.now()), event, nil
+	})
+	return Webhook{w, text}, err
+}
+
+// change stores the webhook that fn returns for the stored one, with its event. Without an event,
+// nothing is stored. The caller must be able to assign all roles of the service account of the stored
+// webhook.
+func (s *Service) change(ctx context.Context, c access.Caller, id rolecall.WebhookID, match access.Match[rolecall.Webhook],
+	fn func(*store.Tx, rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error)) (w rolecall.Webhook, err error) {
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := tx.Webhook(id)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := access.Found(s.authorizeAccount(tx, c, authz.UpdateWebhook, old.ServiceAccountID)); err != nil {
+				return nil, err
+			}
+			if err := match.Check(&old); err != nil {
+				return nil, err
+			}
+			changed, event, err := fn(tx, old)
+			if w = changed; err != nil || event == nil {
+				return nil, err
+			}
+			if ok, err := tx.UpdateWebhook(old, changed, s.now()); err != nil || ok {
+				return event, err
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.Webhook{}, err
+	}
+	return w, nil
+}
+
+// DeleteWebhook deletes the webhook with its deliveries. It can fail with ErrPermissionDenied,
+// ErrNotFound or ErrPreconditionFailed.
+func (s *Service) DeleteWebhook(ctx context.Context, c access.Caller, id rolecall.WebhookID, match access.Match[rolecall.Webhook]) error {
+	if err := authz.DeleteWebhook.Authorize(c.Principal); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if _, _, err := tx.LockFeed(); err != nil {
+			return nil, err
+		}
+		for range access.MaxRetries {
+			old, err := tx.Webhook(id)
+			if err == nil {
+				err = match.Check(&old)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if ok, err := tx.DeleteWebhook(old); err != nil {
+				return nil, err
+			} else if ok {
+				return s.event(c, rolecall.EventWebhookDeleted, &old, nil)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
+
+// event returns an event about the webhook. The argument changed is nil if it was deleted.
+func (s *Service) event(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Webhook) (*rolecall.Event, error) {
+	event := s.access.Event(c, kind, audit.AboutWebhook(old.ID))
+	values, err := valuesOf(old, changed)
+	event.Values = values
+	return event, err
+}
+
+func valuesOf(old, changed *rolecall.Webhook) (*rolecall.EventValues, error) {
+	before, err := json.Marshal(old)
+	if err != nil || changed == nil {
+		return &rolecall.EventValues{Before: before}, err
+	}
+	after, err := json.Marshal(changed)
+	return &rolecall.EventValues{Before: before, After: after}, err
+}
