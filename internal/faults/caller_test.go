@@ -39,12 +39,17 @@ type caller struct {
 // send sends "METHOD /path" with an optional body and header lines "name: value". The
 // transport never repeats a request with a body.
 func (c caller) send(line, body string, header ...string) result {
+	return c.sendTo(c.load.url, line, body, header...)
+}
+
+// sendTo is like send, to the program at the URL.
+func (c caller) sendTo(url, line, body string, header ...string) result {
 	method, path, _ := strings.Cut(line, " ")
 	var content io.Reader
 	if body != "" {
 		content = io.MultiReader(strings.NewReader(body)) // the transport cannot rewind this reader
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, c.load.url+path, content)
+	r, err := http.NewRequestWithContext(context.Background(), method, url+path, content)
 	if err != nil {
 		panic(err) // the requests of the tests are valid
 	}

@@ -34,7 +34,7 @@ func (tn *tenant) followOnce(wait string) bool {
 	if tn.feed.cursor != "" {
 		path += "&after=" + url.QueryEscape(tn.feed.cursor)
 	}
-	of := tn.owner.send(path, "")
+	of := tn.owner.sendTo(tn.load.followedURL(), path, "")
 	switch {
 	case !of.known || of.status == 0:
 		return false
@@ -52,13 +52,21 @@ func (tn *tenant) followOnce(wait string) bool {
 	return true
 }
 
+// followedURL returns the URL at which the clients follow changes.
+func (l *load) followedURL() string {
+	if l.far != nil {
+		return l.far.URL()
+	}
+	return l.url
+}
+
 // followTenants reads the next changes of all tenants.
 func (l *load) followTenants(wait string) bool {
 	path := "GET /operator/changes?limit=100" + wait
 	if l.feed.cursor != "" {
 		path += "&after=" + url.QueryEscape(l.feed.cursor)
 	}
-	of := (caller{load: l}).send(path, "", l.operator)
+	of := (caller{load: l}).sendTo(l.followedURL(), path, "", l.operator)
 	switch {
 	case !of.known || of.status == 0:
 		return false

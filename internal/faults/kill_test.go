@@ -2,19 +2,23 @@ package faults
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
 
 // TestKill kills the program at random moments under load, again and again. After each
 // restart, all acknowledged changes are present. The clients that follow the changes have read each of
-// them once.
+// them once. On PostgreSQL, they follow on another node, which is killed too: both nodes number events.
 func TestKill(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		const together = 10 // number of kills per history
 		s := serve(t, database)
 		l := newLoad(t, s)
 		l.follows = true
+		if strings.HasPrefix(database, "postgres:") {
+			l.far = serve(t, database)
+		}
 		var slowest time.Duration
 		cycles := fewer(1, 3, 300)
 		for done := 0; done < cycles; {
@@ -25,7 +29,10 @@ func TestKill(t *testing.T) {
 				killed := time.Now()
 				start(t, s)
 				slowest = max(slowest, time.Since(killed))
-				done++
+				if done++; l.far != nil && rand.IntN(2) == 0 {
+					kill(t, l.far)
+					start(t, l.far)
+				}
 			}
 			l.await(200)
 			l.finish()

@@ -32,10 +32,11 @@ type load struct {
 	inspect  string // the URL of the database for checks; empty: that of the server
 	client   *http.Client
 	tenants  []*tenant
-	spread   int      // number of tenants that open creates
-	follows  bool     // a client of each tenant follows its changes, and another client those of all tenants
-	feed     followed // of all tenants; used by one client
-	operator string   // the header with the key of this client
+	spread   int             // number of tenants that open creates
+	follows  bool            // a client of each tenant follows its changes, and another client those of all tenants
+	far      *process.Server // another node on the same database, on which the clients follow; nil: they follow on server
+	feed     followed        // of all tenants; used by one client
+	operator string          // the header with the key of this client
 	over     chan struct{}
 	running  sync.WaitGroup
 

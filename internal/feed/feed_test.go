@@ -140,6 +140,21 @@ func TestWaitingReadersAreWokenWhenEventsHaveNumbers(t *testing.T) {
 	}
 }
 
+func TestReadersOfAllTenantsAreWokenByEachTenant(t *testing.T) {
+	f := newFixture(t)
+	for _, tenant := range []rolecall.TenantID{f.tenant, rolecall.NewID[rolecall.Tenant](start), {}} {
+		changed, stop := f.feed.WaitForTenants()
+		f.feed.Changed(tenant)
+		if !isClosed(changed) {
+			t.Errorf("a change of %v does not wake the readers of all tenants", tenant)
+		}
+		stop()
+	}
+	if len(f.feed.waiting) != 0 {
+		t.Errorf("left are %v", f.feed.waiting)
+	}
+}
+
 func TestAWaitThatEndsLeavesNothing(t *testing.T) {
 	f := newFixture(t)
 	_, stop := f.feed.Wait(f.tenant)

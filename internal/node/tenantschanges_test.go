@@ -178,3 +178,28 @@ func TestNumbersThatAKilledProcessHasLeftGetPlaces(t *testing.T) {
 		}
 	})
 }
+
+// The order of the feeds does not depend on the clocks of the nodes.
+func TestFeedsContinueAfterTheClockIsSetBack(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.newTenant("other")
+		follower := f.tenantsFollower()
+		user := f.user("ada")
+		follower.reads("acme user.created")
+		of, err := f.Directory.ChangesEnd(f.Context(), f.owner)
+		f.ok(err)
+		f.clock.advance(-time.Hour)
+		f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, user.ID, "")))
+		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, "other", nil))
+		follower.reads("acme user.suspended", "other tenant.deleted")
+		f.clock.advance(2 * time.Hour)
+		f.ok(errorOf(f.Directory.ResumeUser(f.Context(), f.owner, user.ID, "")))
+		follower.reads("acme user.resumed")
+		page, err := f.Directory.Changes(f.Context(), f.owner, feed.Query{After: &of.Next, Limit: 10})
+		f.ok(err)
+		if len(page.Changes) != 2 || page.Changes[0].Type != rolecall.EventUserSuspended || page.Changes[1].Type != rolecall.EventUserResumed ||
+			page.Changes[0].OccurredAt >= user.CreatedAt {
+			f.Errorf("the tenant reads %+v", page.Changes)
+		}
+	})
+}
