@@ -39,7 +39,7 @@ func main() {
 	b := &bench{sizes: large}
 	small := flag.Bool("small", false, "large stores of 20,000 users and 500 tenants: a minute or two, for development")
 	stores := flag.String("stores", "sqlite,postgres", "stores to measure")
-	parts := flag.String("parts", "tenant,tenants,nodes,console", "what to measure: one large tenant, many tenants, several nodes, pages of the console")
+	parts := flag.String("parts", "tenant,tenants,nodes,console,feed", "what to measure: one large tenant, many tenants, several nodes, pages of the console, followers of the change feeds")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often small and large take turns")
 	flag.StringVar(&b.only, "only", "", "measure only the operations on a large tenant whose names contain this")
 	flag.IntVar(&b.events, "events", 0, "about how many events to add to the large tenant, such as 10000000")
@@ -115,7 +115,7 @@ func (b *bench) measure(ctx context.Context, store string, parts []string) (err 
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"tenant", b.oneTenant}, {"tenants", b.manyTenants}, {"nodes", b.manyNodes}, {"console", b.manyPages}} {
+	}{{"tenant", b.oneTenant}, {"tenants", b.manyTenants}, {"nodes", b.manyNodes}, {"console", b.manyPages}, {"feed", b.followers}} {
 		if !slices.Contains(parts, part.name) {
 			continue
 		}
