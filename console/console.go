@@ -26,6 +26,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/typeface"
 	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/internal/webhooks"
 )
 
 // Path is the path of the console. The base path of the site precedes it.
@@ -40,6 +41,7 @@ type console struct {
 	access    *access.Service
 	directory *directory.Service
 	signin    *signin.Service
+	webhooks  *webhooks.Service
 	site      *web.Site
 	assets    map[string]string // addresses of the assets, by file name
 	policies  map[string]web.Policy
@@ -47,8 +49,8 @@ type console struct {
 
 // New returns the handler of the console. policies maps the ids of API operations to their
 // policies. New panics if a page names an operation that is not in policies.
-func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
-	c := &console{access: a, directory: d, signin: in, site: site, assets: map[string]string{}, policies: policies}
+func New(a *access.Service, d *directory.Service, in *signin.Service, hooks *webhooks.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
+	c := &console{access: a, directory: d, signin: in, webhooks: hooks, site: site, assets: map[string]string{}, policies: policies}
 	var routes []web.Route
 	for _, a := range assets() {
 		c.assets[a.name] = site.Base + a.Path
@@ -107,6 +109,7 @@ func (c *console) pages() []page {
 		c.findPages(),
 		c.settingsPages(),
 		c.logoPages(),
+		c.webhookPages(),
 		c.usersPages(),
 		c.newUserPages(),
 		c.selectedPages(),

@@ -136,8 +136,10 @@ var eventKinds = []eventKind{
 		rolecall.EventTokenCreated, rolecall.EventTokenRevoked,
 		rolecall.EventServiceAccountCreated, rolecall.EventServiceAccountUpdated, rolecall.EventServiceAccountSuspended,
 		rolecall.EventServiceAccountResumed, rolecall.EventServiceAccountDeleted,
-		rolecall.EventWebhookCreated, rolecall.EventWebhookUpdated, rolecall.EventSecretRotated, rolecall.EventWebhookReplayed, rolecall.EventWebhookSkipped,
-		rolecall.EventWebhookDisabled, rolecall.EventWebhookDeleted,
+	}},
+	{"nav.webhooks", []rolecall.EventType{
+		rolecall.EventWebhookCreated, rolecall.EventWebhookUpdated, rolecall.EventSecretRotated, rolecall.EventWebhookDisabled,
+		rolecall.EventWebhookReplayed, rolecall.EventWebhookSkipped, rolecall.EventWebhookDeleted,
 	}},
 	{"settings.tenant", []rolecall.EventType{
 		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventLogoChanged, rolecall.EventLogoRemoved, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,

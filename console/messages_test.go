@@ -110,6 +110,15 @@ func families() map[string][]string {
 		all[a.key+"."] = []string{"label", "title", "detail"}
 		all[donePrefix] = append(all[donePrefix], a.done)
 	}
+	for _, a := range append(slices.Clone(webhookActions), *rotateSecret) {
+		all[a.key+"."] = []string{"label", "title", "detail"}
+		if a.done != "" {
+			all[donePrefix] = append(all[donePrefix], a.done)
+		}
+	}
+	all[donePrefix] = append(all[donePrefix], "webhook-replayed")
+	all["webhooks.error-"] = []string{"redirect", "timeout", "address-refused", "name-unresolved", "tls", "connection", "permission-denied", "service-account-suspended", "secret-unreadable"}
+	all["webhooks.reason-"] = []string{rolecall.WebhookGone, rolecall.WebhookFailing, rolecall.WebhookUnattended}
 	for i := range bulkActions {
 		all[bulkActions[i].key+"."] = []string{"label", "title", "detail", "outcome"}
 		if bulkActions[i].opposite != "" {

@@ -26,6 +26,9 @@ type parameters struct {
 	sessionID rolecall.SessionID
 	passkeyID []byte
 	jobID     rolecall.JobID
+	webhookID rolecall.WebhookID
+	eventID   rolecall.EventID
+	result    string
 
 	limit      int // of the query, like all further fields
 	cursor     string
@@ -66,6 +69,8 @@ func readersOf(path string) (readers []pathReader) {
 		{"/roles/{id}", "id", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
 		{"/service-accounts/{id}", "id", func(p *parameters, text string) bool { return readID(&p.accountID, text) }},
 		{"/jobs/{id}", "id", func(p *parameters, text string) bool { return readID(&p.jobID, text) }},
+		{"/webhooks/{id}", "id", func(p *parameters, text string) bool { return readID(&p.webhookID, text) }},
+		{"/{eventId}", "eventId", func(p *parameters, text string) bool { return readID(&p.eventID, text) }},
 		{"/{roleId}", "roleId", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
 		{"/{tokenId}", "tokenId", func(p *parameters, text string) bool { return readID(&p.tokenID, text) }},
 		{"/{sessionId}", "sessionId", func(p *parameters, text string) bool { return readID(&p.sessionID, text) }},

@@ -41,6 +41,7 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 	f.remove(gone)
 	role := f.makeRole("Helper", "users:read")
 	account := f.makeAccount("Import", role)
+	hook := f.makeWebhook(account)
 	cookie := f.signIn("acme", ownerEmail)
 	const passkeys = "/console/acme/account/passkeys"
 	made := passkeytest.New("https://example.com").Create(t, []byte(fieldOf(t, f.get(passkeys+"/add", cookie).body, "passkey", "data-passkey")))
@@ -60,7 +61,7 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 		case "UsersController_createUserToken":
 			user = f.owner.ID
 		}
-		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(),
+		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(), "/webhooks/{id}", "/webhooks/"+hook.ID.String(),
 			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey).Replace(page.path)
 		if strings.HasSuffix(path, "/roles/copy") {
 			path += "?with=" + f.owner.ID.String()

@@ -32,6 +32,10 @@ const forms = {
   "/service-accounts/{id}/edit": "/service-accounts/{account}/edit",
   "/service-accounts/{id}/suspend": "/service-accounts/{account}/suspend",
   "/service-accounts/{id}/resume": "/service-accounts/{suspended-account}/resume",
+  "/webhooks/create": "/webhooks/create",
+  "/webhooks/{id}/edit": "/webhooks/{webhook}/edit",
+  "/webhooks/{id}/replay": "/webhooks/{webhook}/replay",
+  "/webhooks/{id}/skip": "/webhooks/{webhook}/skip",
 };
 
 /**
@@ -57,6 +61,12 @@ const withoutInput = {
   "/users/{id}/delete": "/users/{active}/delete",
   "/users/{id}/sessions/{sessionId}/end": "/users/{self}/sessions/{session}/end",
   "/roles/{id}/delete": "/roles/{role}/delete",
+  "/webhooks/{id}/rotate-secret": "/webhooks/{webhook}/rotate-secret",
+  "/webhooks/{id}/test": "/webhooks/{webhook}/test",
+  "/webhooks/{id}/enable": "/webhooks/{webhook}/enable",
+  "/webhooks/{id}/disable": "/webhooks/{webhook}/disable",
+  "/webhooks/{id}/delete": "/webhooks/{webhook}/delete",
+  "/webhooks/{id}/resend/{eventId}": "/webhooks/{webhook}/resend/{self}",
   "/users/{id}/roles/{roleId}/take": "/users/{active}/roles/{role}/take",
   "/service-accounts/{id}/roles/{roleId}/take": "/service-accounts/{account}/roles/{role}/take",
   "/users/{id}/tokens/{tokenId}/revoke": "/users/{self}/tokens/{token}/revoke",
@@ -93,9 +103,10 @@ async function things(page) {
   const own = await create(`/users/${session.user.id}/tokens`, token);
   const { body: theirs } = await call(page, "POST", `/service-accounts/${account.id}/tokens`, token, { "idempotency-key": token.name.replace(" ", "-") });
   const deleted = await first(page, "/users?status=deleted&limit=1");
+  const webhook = await create("/webhooks", { url: "https://hooks.example.com/draft", serviceAccountId: account.id, enabled: false });
   return {
     active: active.id, pending: pending.id, suspended: suspended.id, account: account.id, "suspended-account": other.id, role: role.id,
-    self: session.user.id, session: session.id ?? session.session?.id, token: own.id, "account-token": theirs.id, deleted: deleted.id,
+    self: session.user.id, session: session.id ?? session.session?.id, token: own.id, "account-token": theirs.id, deleted: deleted.id, webhook: webhook.id,
   };
 }
 

@@ -6,7 +6,7 @@ import { call, checkAccess, checkShifts, checkWidth, colorRules, results, scenar
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
 const pages = ["/home", "/find", "/find?q=margaret", "/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/settings/logo", "/settings/logo/remove", "/users", "/users?q=zzzz", "/users?q=!", "/users?status=bogus", "/users?columns=lastLoginAt,roles,factors&view=Mine", "/users/create", "/users/selected/suspend?user={user}", "/users/selected/give-role?user={user}", "/users/selected/resume", "/users/all/suspend?return=/users", "/users/all/give-role?return=/users%3Fdepartment%3DSales", "/users/all/resume?return=/users%3Femail%3Dx", "/jobs", "/jobs/{job}", "/jobs/{job}/users", "/jobs/{job}/cancel", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/copy?with={self}", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/roles/{role}/compare", "/roles/{role}/compare?with={owner}", "/roles/create?from={role}", "/users/{user}/access", "/users/{user}/compare?with={self}", "/access", "/access?permission=users:erase", "/access?permission=shop/tills:close&department=Sales",
   "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events", "/users/deleted", "/invitations", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
-  "/service-accounts", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
+  "/service-accounts", "/webhooks", "/webhooks/create", "/webhooks/{webhook}", "/webhooks/{webhook}/edit", "/webhooks/{webhook}/deliveries", "/webhooks/{webhook}/replay", "/webhooks/{webhook}/skip", "/webhooks/{webhook}/rotate-secret", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
   "/service-accounts/{account}/roles", "/service-accounts/{account}/roles/give", "/service-accounts/{account}/tokens", "/service-accounts/{account}/tokens/create", "/users/{self}/tokens", "/users/{self}/tokens/create",
   "/nowhere"];
 
@@ -39,11 +39,14 @@ scenario("all pages are accessible and fit three widths in both themes", async (
   const { body: owners } = await call(page, "GET", "/roles?key=owner");
   const { body: account } = await call(page, "POST", "/service-accounts", { name: "Import" }, { "idempotency-key": "import" });
   await call(page, "PUT", `/service-accounts/${account.id}/roles/${roles.items[0].id}`, {});
+  const hook = await call(page, "POST", "/webhooks", { url: "https://hooks.example.com/rolecall", types: ["user.created", "user.updated"], serviceAccountId: account.id }, { "idempotency-key": "hook" });
+  assert.equal(hook.status, 201, JSON.stringify(hook.body));
+  await call(page, "POST", `/webhooks/${hook.body.id}/test`);
   const { body: deleted } = await call(page, "GET", "/users?status=deleted&limit=1");
   const { body: own } = await call(page, "GET", "/auths/session");
   const job = await call(page, "POST", "/jobs/assign-role", { users: { q: "margaret", status: "active" }, roleId: roles.items[0].id, reach: { departments: ["Sales"] } }, { "idempotency-key": "job" });
   assert.equal(job.status, 201, JSON.stringify(job.body));
-  const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id };
+  const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id };
   for (const path of pages) await look(page, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`, path);
 }, { timeout: 600_000 });
 
