@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // The example of the official Go library of Standard Webhooks (libraries/go/webhook_test.go).
@@ -110,10 +112,32 @@ func TestEachFlippedBitOfADeliveryIsRejected(t *testing.T) {
 	}
 }
 
+// The service signs with the old and the new secret for a while after a rotation.
+func TestVerifyAcceptsWhatTheServiceSigns(t *testing.T) {
+	old, next, id, body := secret.NewWebhookSecret(), secret.NewWebhookSecret(), "01a1fd5a-4473-7000-81f7-7c423c118618", []byte(`{"type":"user.updated"}`)
+	var signatures []string
+	for _, key := range []string{next, old} {
+		signature, err := secret.SignWebhook(key, id, vectorTime, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signatures = append(signatures, signature)
+	}
+	header := delivery("webhook-id", id, "webhook-signature", strings.Join(signatures, " "))
+	for _, known := range []string{old, next} {
+		if err := verifierAt(t, 0, known).Verify(header, body); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := verifierAt(t, 0, secret.NewWebhookSecret()).Verify(header, body); !errors.Is(err, ErrDeliveryInvalid) {
+		t.Errorf("with another secret: %v", err)
+	}
+}
+
 func TestSecretsOfWebhooksAreChecked(t *testing.T) {
-	for _, secret := range []string{"", "whsec_", "whsec_?", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"} {
-		if _, err := NewWebhookVerifier(vectorSecret, secret); err == nil || secret != "" && strings.Contains(err.Error(), strings.TrimPrefix(secret, "whsec_")) && secret != "whsec_" {
-			t.Errorf("%q: %v", secret, err)
+	for _, text := range []string{"", "whsec_", "whsec_?", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"} {
+		if _, err := NewWebhookVerifier(vectorSecret, text); err == nil || text != "" && text != "whsec_" && strings.Contains(err.Error(), strings.TrimPrefix(text, "whsec_")) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
