@@ -220,6 +220,19 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 	if !has(t, s, tenant, user.ID) || has(t, s, newTenant(t, s, "other"), user.ID) {
 		t.Error("the granted role does not see exactly its tenant's rows")
 	}
+	write(t, s, tenant, func(tx *store.Tx) {
+		tx.InsertEvent(rolecall.Event{ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserCreated, OccurredAt: now, Members: []string{}, Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(user.ID)}})
+	})
+	write(t, s, tenant, func(tx *store.Tx) {
+		if n, err := tx.NumberEvents(now); n != 1 || err != nil {
+			t.Errorf("the granted role numbered %d events: %v", n, err)
+		}
+	})
+	write(t, s, rolecall.TenantID{}, func(tx *store.Tx) {
+		if n, err := tx.GivePlaces(); n != 1 || err != nil {
+			t.Errorf("the granted role gave places to %d batches: %v", n, err)
+		}
+	})
 	if _, err := connect(t, nodeURL).Exec(t.Context(), "alter table users no force row level security"); err == nil {
 		t.Error("the granted role changed a table")
 	}

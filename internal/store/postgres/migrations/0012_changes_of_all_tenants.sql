@@ -3,6 +3,7 @@
 -- numbers of one tenant. feed_news has the numbers without a place. These tables belong to no tenant,
 -- and have only ids and numbers.
 create sequence feed_arrivals;
+grant usage on sequence feed_arrivals to public; -- migrate --grant-to grants only tables
 
 create table feed_news (
     n            bigint not null default nextval('feed_arrivals') primary key,
