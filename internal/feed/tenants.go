@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -234,18 +235,18 @@ func (f *Feed) Purge(ctx context.Context, batch int) error {
 // Number numbers the events of the tenant that have no number yet. They can be from a process that has
 // ended.
 func (f *Feed) Number(ctx context.Context, tenant rolecall.TenantID) error {
-	published := true
-	all, err := f.catchUp(ctx, tenant)
-	if err == nil && all {
-		err = f.store.View(ctx, tenant, func(tx *store.Tx) (err error) {
-			published, err = tx.IsPublished()
+	var left bool
+	err := f.store.View(ctx, tenant, func(tx *store.Tx) error {
+		_, err := tx.Unnumbered()
+		if left = err == nil; !errors.Is(err, rolecall.ErrNotFound) {
 			return err
-		})
-	}
-	for err == nil && (!all || !published) {
-		var more bool
-		more, err = f.number(ctx, tenant)
-		all, published = !more, true
+		}
+		published, err := tx.IsPublished()
+		left = !published
+		return err
+	})
+	for err == nil && left {
+		left, err = f.number(ctx, tenant)
 	}
 	return err
 }
