@@ -67,6 +67,9 @@ type serveCommand struct {
 	SecurityURI      string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
 	SMTP             string        `group:"Mail:" name:"smtp" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
 	MailFrom         string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
+	MailWebhook      string        `group:"Mail:" placeholder:"URL" help:"Pass each mail to your application at this https URL, signed, instead of sending it. It excludes --smtp. Default: none"`
+	MailWebhookKey   string        `group:"Mail:" name:"mail-webhook-key-file" placeholder:"FILE" help:"File with the secret that signs these requests: whsec_ and base64. Required with --mail-webhook."`
+	MailNetworks     []string      `group:"Mail:" name:"mail-webhook-networks" placeholder:"CIDR" help:"Private networks that --mail-webhook may reach, such as 10.1.2.0/24. Less secure. Default: only the internet"`
 	MailTemplates    string        `group:"Mail:" placeholder:"FOLDER" help:"Folder with your own mail templates, each replacing the built-in one of the same name. Preview them with rolecall mail preview. Default: built-in templates"`
 	Mailbox          string        `group:"Mail:" placeholder:"FOLDER" help:"For development: write mail to this folder and print it, instead of sending it."`
 	InvitationURL    string        `group:"Mail:" name:"invitation-url" placeholder:"URL" help:"Your own page for invitations, such as https://{tenant}.example.com/welcome#{token}. The token must be after the #. Default: the page of the console"`

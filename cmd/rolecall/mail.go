@@ -8,10 +8,12 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail"
+	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbox"
 )
 
@@ -31,6 +33,10 @@ func (s *settings) readMail() (err error) {
 		}
 	}
 	switch {
+	case s.MailWebhook != "":
+		return s.readMailWebhook()
+	case s.MailWebhookKey != "" || s.MailNetworks != nil:
+		return errors.New("--mail-webhook-key-file and --mail-webhook-networks require --mail-webhook")
 	case s.SMTP == "" && s.Mailbox != "" && !s.Demo:
 		s.warn("--mailbox: mail is written to a folder and printed with its secrets, instead of being sent; use it for development only")
 	case s.SMTP == "":
@@ -44,6 +50,43 @@ func (s *settings) readMail() (err error) {
 		return s.readSMTP()
 	}
 	return nil
+}
+
+// readMailWebhook checks the settings of --mail-webhook.
+func (s *settings) readMailWebhook() error {
+	switch {
+	case s.SMTP != "" || s.Mailbox != "":
+		return errors.New("--mail-webhook cannot be used with --smtp, --mailbox or --demo")
+	case s.publicURL == nil:
+		return errors.New("--mail-webhook requires --public-url, the base URL of the links in mail")
+	case s.MailWebhookKey == "":
+		return errors.New("--mail-webhook requires --mail-webhook-key-file")
+	}
+	networks, err := readNetworks("--mail-webhook-networks", s.MailNetworks)
+	if err != nil {
+		return err
+	}
+	if err := mail.CheckWebhook(s.MailWebhook, networks); err != nil {
+		return fmt.Errorf("--mail-webhook %w", err)
+	}
+	if networks != nil {
+		s.warn("--mail-webhook-networks lets the requests with mail reach these private networks: " + strings.Join(s.MailNetworks, ", "))
+	}
+	s.mailNetworks = networks
+	return nil
+}
+
+// mailWebhook returns the mailer of --mail-webhook.
+func (s *settings) mailWebhook(links rolecall.MailLinks) (outbox.Mailer, error) {
+	key, err := os.ReadFile(s.MailWebhookKey)
+	if err != nil {
+		return nil, fmt.Errorf("--mail-webhook-key-file: %w", err)
+	}
+	mailer, err := mail.NewWebhook(s.MailWebhook, strings.TrimSpace(string(key)), links, outbound.New(outbound.Options{Allowed: s.mailNetworks}))
+	if err != nil {
+		return nil, fmt.Errorf("--mail-webhook-key-file %s %w", s.MailWebhookKey, err)
+	}
+	return mailer, nil
 }
 
 func (s *settings) readSMTP() (err error) {
@@ -112,6 +155,8 @@ func (s *settings) mailer(out io.Writer, address net.Addr) (outbox.Mailer, error
 	links := rolecall.ConsoleLinks(public)
 	maps.Copy(links, s.mailLinks)
 	switch {
+	case s.MailWebhook != "":
+		return s.mailWebhook(links)
 	case s.smtp != nil:
 		return mail.NewMailer(s.templates, links, s.smtp), nil
 	case s.Mailbox == "":

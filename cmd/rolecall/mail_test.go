@@ -13,6 +13,7 @@ import (
 
 func TestMailSettings(t *testing.T) {
 	const public, from = "https://id.example.com", "rolecall@example.com"
+	const hook = "https://hooks.example.com/mail"
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "invitation.txt"), []byte("no subject"), 0o600); err != nil {
 		t.Fatal(err)
@@ -36,6 +37,17 @@ func TestMailSettings(t *testing.T) {
 		{serveCommand{SMTP: "smtps://mail.example.com", Mailbox: folder, MailFrom: from, PublicURL: public}, "cannot be used with --mailbox", ""},
 		{serveCommand{SMTP: "smtps://mail.example.com", Demo: true, Listen: "127.0.0.1:0", MailFrom: from, PublicURL: public}, "cannot be used with --mailbox", ""},
 		{serveCommand{Mailbox: "mail"}, "", "for development only"},
+		{serveCommand{MailWebhook: hook, MailWebhookKey: "key", PublicURL: public}, "", ""},
+		{serveCommand{MailWebhook: hook, MailWebhookKey: "key", PublicURL: public, SMTP: "smtps://mail.example.com", MailFrom: from}, "--mail-webhook cannot be used with --smtp", ""},
+		{serveCommand{MailWebhook: hook, MailWebhookKey: "key", PublicURL: public, Demo: true, Listen: "127.0.0.1:0"}, "--mail-webhook cannot be used with --smtp, --mailbox or --demo", ""},
+		{serveCommand{MailWebhook: hook, MailWebhookKey: "key"}, "--mail-webhook requires --public-url", ""},
+		{serveCommand{MailWebhook: hook, PublicURL: public}, "requires --mail-webhook-key-file", ""},
+		{serveCommand{MailWebhookKey: "key"}, "require --mail-webhook", ""},
+		{serveCommand{MailWebhook: "http://hooks.example.com/", MailWebhookKey: "key", PublicURL: public}, "--mail-webhook must", ""},
+		{serveCommand{MailWebhook: "https://10.0.0.1/mail", MailWebhookKey: "key", PublicURL: public}, "--mail-webhook must", ""},
+		{serveCommand{MailWebhook: "https://10.0.0.1/mail", MailWebhookKey: "key", PublicURL: public, MailNetworks: []string{"10.0.0.0/8"}}, "", "--mail-webhook-networks lets"},
+		{serveCommand{MailWebhook: "http://10.0.0.1/mail", MailWebhookKey: "key", PublicURL: public, MailNetworks: []string{"10.0.0.0/8"}}, "--mail-webhook must", ""},
+		{serveCommand{MailWebhook: hook, MailWebhookKey: "key", PublicURL: public, MailNetworks: []string{"ten"}}, "--mail-webhook-networks", ""},
 		{serveCommand{InvitationURL: "https://{tenant}.example.com/welcome?from={tenant}#token={token}"}, "", ""},
 		{serveCommand{PasswordResetURL: "http://localhost:3000/#{token}"}, "", "--password-reset-url uses plain http"},
 		{serveCommand{InvitationURL: "https://example.com/welcome"}, "--invitation-url must have {token} once", ""},

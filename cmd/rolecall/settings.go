@@ -25,6 +25,7 @@ type settings struct {
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
 	mailLinks      rolecall.MailLinks // the pages of an application; empty: the pages of the console
+	mailNetworks   []netip.Prefix     // private networks that --mail-webhook may reach
 	smtp           *mail.SMTP         // nil: no mail server
 	warnings       []string           // messages about settings that are less secure than they could be
 }
@@ -267,22 +268,33 @@ func isWithin(origin, domain string) bool {
 }
 
 // readProxies parses --trusted-proxies, which has networks and single addresses.
-func (s *settings) readProxies() error {
-	for _, text := range s.TrustedProxies {
+func (s *settings) readProxies() (err error) {
+	if s.trustedProxies, err = readNetworks("--trusted-proxies", s.TrustedProxies); err != nil {
+		return err
+	}
+	for i, network := range s.trustedProxies {
+		if network.Bits() == 0 {
+			s.warn("--trusted-proxies " + s.TrustedProxies[i] + " trusts every client: any client can forge its address with X-Forwarded-For; set only the networks of your proxies")
+		}
+	}
+	return nil
+}
+
+// readNetworks returns the networks that the values of a flag name. An address is a network of one
+// address.
+func readNetworks(flag string, texts []string) (networks []netip.Prefix, err error) {
+	for _, text := range texts {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
 			address, addressErr := netip.ParseAddr(text)
 			if addressErr != nil {
-				return fmt.Errorf("--trusted-proxies %q is not a network or an address: use a form such as 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1", text)
+				return nil, fmt.Errorf("%s %q is not a network or an address: use a form such as 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1", flag, text)
 			}
 			network = netip.PrefixFrom(address, address.BitLen())
 		}
-		if network.Bits() == 0 {
-			s.warn("--trusted-proxies " + text + " trusts every client: any client can forge its address with X-Forwarded-For; set only the networks of your proxies")
-		}
-		s.trustedProxies = append(s.trustedProxies, network.Masked())
+		networks = append(networks, network.Masked())
 	}
-	return nil
+	return networks, nil
 }
 
 // readSecurityContact returns an error unless the contact is empty or an https:, mailto: or tel:
