@@ -126,6 +126,7 @@ var (
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "After this request, the user would be in a department that your permission does not include. Use a department that it includes."}
 	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "You cannot grant or remove permissions that you do not have. If a user has more permissions than you, you cannot change how this user signs in. Ask an administrator of the tenant who has these permissions."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "This does not exist, or you may not see it. Check the IDs in the request."}
+	ErrLogShorter           = &Error{Kind: Conflict, Code: "log-shorter", Detail: "The audit log has fewer events than your checkpoint. Either the checkpoint is of another log, or events were removed after it."}
 	ErrChangesExpired       = &Error{Kind: Gone, Code: "changes-expired", Detail: "The changes after this cursor cannot be read without a gap: some were deleted, or the permissions to read their values have changed. Get a new cursor with at=now, read the lists again, and continue from there."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this email address. Use another address, or first change the address of the other user."}
 	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has not set a password yet. Send an invitation instead."}

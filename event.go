@@ -55,6 +55,24 @@ type Feed struct {
 	At    EventID
 }
 
+// Log is the state of the Merkle log of a tenant. Its leaves are the events of the feed: the event with
+// the number n has the index n-1.
+type Log struct {
+	Size       int64    // the number of leaves
+	Root       [32]byte // the hash of the tree
+	Removed    int64    // the events up to this number were deleted because of their age
+	BuiltAt    Time
+	SigningKey *string // encrypted; nil: no checkpoint was signed yet
+}
+
+// LoggedEvent is a stored event of the Merkle log, with the salts of its commitments.
+type LoggedEvent struct {
+	Number int64
+	ID     EventID // the event of the number
+	Event  *Event  // nil: the event does not exist
+	Salts  *EventSalts
+}
+
 // FeedPosition is a place in the feed of a tenant: after the event with the number. Event is the
 // id of this event, or zero if it is unknown.
 type FeedPosition struct {
@@ -247,7 +265,7 @@ var eventDescriptions = []EventDescription{
 	{Type: EventUserResumed, Subjects: ofUser, Written: "a suspended user was resumed", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 	{Type: EventUserDeleted, Subjects: ofUser, Written: "a user was deleted", Before: "the user"},
 	{Type: EventUserRestored, Subjects: ofUser, Written: "a deleted user was restored", After: "the user, and the ids of `roles` and `rolesNotRestored`"},
-	{Type: EventUserErased, Subjects: ofUser, Written: "a user was erased"},
+	{Type: EventUserErased, Subjects: ofUser, Written: "a user was erased, or the time to restore a deleted user has ended", Reason: "the reason that the caller gave, or `the time to restore the user has ended`"},
 	{Type: EventUserInvited, Subjects: ofUser, Written: "a user was invited", After: "`createdAt`, `expiresAt`"},
 	{Type: EventInvitationUsed, Subjects: ofUser, Written: "a user accepted an invitation and set a password"},
 	{Type: EventInvitationWithdrawn, Subjects: ofUser, Written: "an invitation was withdrawn"},

@@ -96,7 +96,7 @@ var actions = []action{
 	{
 		path: "/erase", operation: "UsersController_eraseUser", allowed: "erase", key: "action.erase", done: "erased", destructive: true, ends: true, gone: true, sure: true,
 		do: func(s *console, v *pageContext) error {
-			return s.directory.EraseUser(v.ctx, v.call, v.userID)
+			return s.directory.EraseUser(v.ctx, v.call, v.userID, "")
 		},
 	},
 }

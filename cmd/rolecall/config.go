@@ -29,6 +29,7 @@ type commandLine struct {
 	Migrate     migrateCommand      `cmd:"" help:"Create or update the database schema."`
 	Tenant      tenantCommands      `cmd:"" help:"Create, list, suspend, resume, delete and restore tenants, and add owners."`
 	User        userCommands        `cmd:"" help:"Set a user's password or email address, for users who cannot sign in."`
+	Events      eventCommands       `cmd:"" help:"Verify the audit log of a tenant."`
 	OperatorKey operatorKeyCommands `cmd:"" help:"Create, list and revoke keys for programs that manage tenants."`
 	Mail        mailCommands        `cmd:"" help:"Preview the mail that users receive."`
 	BreachList  breachedCommands    `cmd:"" name:"breached-passwords" help:"Build the file for --breached-passwords."`

@@ -18,6 +18,8 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2 // the command line is wrong
+
+	exitTampered = 3 // the audit log does not verify
 )
 
 // program holds the global flags, the input and the output of a command.
@@ -64,7 +66,10 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	case err != nil:
 		return report(stderr, line.JSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
 	}
-	if err := command.Run(&program{line.globals, stdin, stdout, stderr}); err != nil {
+	switch err := command.Run(&program{line.globals, stdin, stdout, stderr}); {
+	case errors.Is(err, errTampered):
+		return exitTampered // the report of the command says why
+	case err != nil:
 		return report(stderr, line.JSON, err, exitFailure)
 	}
 	return 0

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/auditlog"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
@@ -58,6 +59,7 @@ type Service struct {
 	Refusals     *audit.Refusals
 	Outbox       *outbox.Outbox
 	Feed         *feed.Feed
+	AuditLog     *auditlog.Log
 	Outbound     *outbound.Client
 	PublicURL    string
 
@@ -87,6 +89,7 @@ func New(db store.Database, o Options) *Service {
 	s.Store = store.New(db, s.updated)
 	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
 	s.Feed = feed.New(s.Store, o.Clock, o.Logger)
+	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Feed.CatchUp)
 	s.Limiter = ratelimit.New(s.Store, o.Keys, s.Invalidation, o.Clock, o.Limits)
 	s.Refusals = audit.NewRefusals(s.Store, o.Clock)
 	s.idempotency = idempotency.New(s.Store, o.Clock, o.KeyLimit)
@@ -96,8 +99,8 @@ func New(db store.Database, o Options) *Service {
 // updated is called at the end of each Store.Update, even after an error, because the
 // transaction may have been committed in spite of it. It invalidates the cached data that
 // the transaction changed. If the transaction stored a mail, updated wakes the mail sender. If
-// it stored events, updated has them numbered. If it numbered events, updated wakes those who wait for
-// changes. If webhooks can be due, updated wakes their senders.
+// it stored events, updated has them numbered. If it numbered events, updated has them added to the
+// Merkle log, and wakes those who wait for changes. If webhooks can be due, updated wakes their senders.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
@@ -109,6 +112,7 @@ func (s *Service) updated(effects store.Effects) {
 		s.Feed.Recorded(effects.Tenant)
 	}
 	if effects.Numbered {
+		s.AuditLog.Numbered(effects.Tenant)
 		s.Feed.Changed(effects.Tenant)
 	}
 	if effects.Delivers {

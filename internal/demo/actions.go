@@ -205,7 +205,7 @@ func (h *history) dismiss(ctx context.Context, i int) error {
 }
 
 func (h *history) erase(ctx context.Context, i int) error {
-	return h.directory.EraseUser(ctx, h.by(officer), h.people[i].user.ID)
+	return h.directory.EraseUser(ctx, h.by(officer), h.people[i].user.ID, "Requested by the person")
 }
 
 func (h *history) makeRoles(ctx context.Context) error {

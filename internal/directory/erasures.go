@@ -12,12 +12,13 @@ import (
 )
 
 // EraseUser permanently removes a user and all personal data of the user. The user can have
-// been deleted before. Events about the user keep their type and time. The first
+// been deleted before. Events about the user keep their type and time, and the ids of assigned roles.
+// The event of the erasure has the reason. The first
 // transaction removes the user. Further transactions erase the data in other rows, in
 // batches. If a batch fails, EraseUser still returns nil, and a background task completes
 // the erasure. EraseUser can fail with ErrNotFound, ErrPermissionDenied,
 // ErrBeyondOwnPermissions or ErrLastOwner.
-func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
+func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) error {
 	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
@@ -26,7 +27,9 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 			return nil, err
 		}
 		tx.InsertErasure(id, s.now().Add(access.SettleTime))
-		return s.access.Event(c, rolecall.EventUserErased, audit.AboutUser(id)), nil
+		event := s.access.Event(c, rolecall.EventUserErased, audit.AboutUser(id))
+		event.Reason = reason
+		return event, nil
 	})
 	if err != nil {
 		return err

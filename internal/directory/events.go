@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/auditlog"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/store"
@@ -117,4 +118,70 @@ func (s *Service) events(ctx context.Context, c access.Caller, l EventListing) (
 		return page, err
 	}
 	return page, authz.RedactEvents(c.Principal, page.Items)
+}
+
+// Checkpoint returns the signed state of the Merkle log of the tenant's events. The argument publicURL is
+// the public URL of the service. Checkpoint can fail with ErrPermissionDenied.
+func (s *Service) Checkpoint(ctx context.Context, c access.Caller, publicURL string) (auditlog.Checkpoint, error) {
+	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
+		return auditlog.Checkpoint{}, err
+	}
+	return s.access.AuditLog.Checkpoint(ctx, c.Tenant.ID, auditlog.Origin(publicURL, c.Tenant.Name))
+}
+
+// EventProof is the proof that an event is in the log, with the data of those groups of the event that
+// the caller may read.
+type EventProof struct {
+	auditlog.Proof
+	Leaf   []byte
+	Opened map[rolecall.EventGroup]OpenedGroup
+}
+
+// OpenedGroup is the salt and the data of a group of an event. Its commitment in the leaf is the hash of
+// both.
+type OpenedGroup struct{ Salt, Data []byte }
+
+// EventProof returns the proof that an event is in the log. It can fail with ErrPermissionDenied,
+// ErrNotFound, or ErrUnavailable if the log does not have the event yet.
+func (s *Service) EventProof(ctx context.Context, c access.Caller, publicURL string, id rolecall.EventID) (p EventProof, err error) {
+	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
+		return p, err
+	}
+	if p.Proof, err = s.access.AuditLog.Proof(ctx, c.Tenant.ID, auditlog.Origin(publicURL, c.Tenant.Name), id); err != nil {
+		return p, err
+	}
+	var readable rolecall.Event
+	if err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		readable, err = tx.EventByID(id)
+		return err
+	}); err != nil {
+		return p, err
+	}
+	events := []rolecall.Event{readable}
+	if err := authz.RedactEvents(c.Principal, events); err != nil {
+		return p, err
+	}
+	p.Leaf, p.Opened = p.Event.Leaf(p.Salts), map[rolecall.EventGroup]OpenedGroup{}
+	for g := range rolecall.EventGroupCount {
+		if data := p.Event.GroupData(g); !p.Salts.Erased(g) && (g != rolecall.GroupValues || len(data) == 0 || isComplete(&events[0], p.Event)) {
+			p.Opened[g] = OpenedGroup{p.Salts.Salt(g), data}
+		}
+	}
+	return p, nil
+}
+
+// isComplete reports whether a redacted event has all values of the stored event. Without the complete
+// values, their salt is not returned, because it allows guessing the rest.
+func isComplete(redacted, stored *rolecall.Event) bool {
+	return redacted.Values != nil && len(redacted.Values.Withheld) == 0 &&
+		len(redacted.Values.Before) > 0 == (len(stored.Values.Before) > 0) && len(redacted.Values.After) > 0 == (len(stored.Values.After) > 0)
+}
+
+// Consistency returns the proof that the log of the tenant's events begins with the first from events of
+// an earlier checkpoint. It can fail with ErrPermissionDenied or ErrLogShorter.
+func (s *Service) Consistency(ctx context.Context, c access.Caller, publicURL string, from int64) (auditlog.Consistency, error) {
+	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
+		return auditlog.Consistency{}, err
+	}
+	return s.access.AuditLog.Consistency(ctx, c.Tenant.ID, auditlog.Origin(publicURL, c.Tenant.Name), from)
 }

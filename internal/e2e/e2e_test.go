@@ -33,6 +33,7 @@ var suites = []suite{
 	{"events", testEvents},
 	{"changes", testChanges},
 	{"changes of tenants", testTenantsChanges},
+	{"audit log", testAuditLog},
 	{"tenant", testTenant},
 	{"user sessions", testUserSessions},
 	{"races", testRaces},

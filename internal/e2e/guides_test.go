@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,7 +52,7 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 				if name == "proxy-hook" {
 					tool(t, "nginx")
 				}
-				g.run(t, t.TempDir())
+				g.run(t, demoFolder(t, binary, p.Database))
 			})
 			continue
 		}
@@ -68,6 +69,18 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 			})
 		}
 	}
+}
+
+// demoFolder returns a folder with the program and the database of the demo, as after make run.
+func demoFolder(t *testing.T, binary, database string) string {
+	t.Helper()
+	folder := t.TempDir()
+	err := errors.Join(os.Mkdir(filepath.Join(folder, "rolecall-data"), 0o700), os.Symlink(binary, filepath.Join(folder, "rolecall")),
+		os.Symlink(database, filepath.Join(folder, "rolecall-data", "demo.db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // guide is the text of a guide, and the addresses that replace the addresses in the text.

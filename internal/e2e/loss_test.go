@@ -62,6 +62,22 @@ func (p *program) dump(t *testing.T) []byte {
 	return dump
 }
 
+// executePostgres runs a statement as the administrator of the database.
+func executePostgres(t *testing.T, database, statement string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, pgtest.Admin(t, database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		t.Error(err)
+	}
+	if err := conn.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 func dumpTables(t *testing.T, database string) []byte {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -74,6 +75,36 @@ func userEventsCells(t *testing.T, m *matrix, p *principal) {
 		}
 		if got, wanted := a.members("/items/0/after"), sorted(strings.Fields(p.readableMembers(s))); !slices.Equal(got, wanted) && p.readableMembers(s) != "id" {
 			t.Errorf("%s: the event shows %q, not %q", s.name, got, wanted)
+		}
+	}
+}
+
+const checkpointMembers = "builtAt note root size verifierKey"
+
+func checkpointCells(t *testing.T, m *matrix, p *principal) {
+	p.compare(t, "checkpoint", "GET /events/checkpoint", "", first(done(200, checkpointMembers), check{p.mayAnywhere("events:read"), mayNot}))
+}
+
+func consistencyCells(t *testing.T, m *matrix, p *principal) {
+	p.compare(t, "consistency", "GET /events/consistency?from=1", "", first(done(200, "checkpoint from hashes"), check{p.mayAnywhere("events:read"), mayNot}))
+}
+
+// eventProofCells compares the proofs of the creation of users. The values are part of a proof only if the
+// caller may read all of them.
+func eventProofCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		event := m.owner.do(t, "GET /events?type=user.created&subject="+s.id, "").expect(t, 200).text("/items/0/id")
+		a := p.compare(t, s.name, "GET /events/"+cmp.Or(event, never)+"/proof", "", first(done(200, "checkpoint hashes id index leaf reason source values"),
+			check{p.mayAnywhere("events:read"), mayNot}, check{event != "", notThere}))
+		if a.status != http.StatusOK {
+			continue
+		}
+		all := sorted(strings.Fields(p.readableMembers(s)))
+		if got, want := a.value("/values") != nil, (!s.deleted || p.may("users:restore", s.department)) && slices.Equal(all, sorted(strings.Fields(m.principals[0].readableMembers(s)))); got != want {
+			t.Errorf("%s: the proof has the values: %v, want %v", s.name, got, want)
+		}
+		if a.value("/source") == nil || a.value("/reason") == nil {
+			t.Errorf("%s: the proof does not have the source and the reason", s.name)
 		}
 	}
 }

@@ -85,6 +85,9 @@ var effects = map[string]string{
 
 	"EventsController_listEvents":       changesNothing,
 	"EventsController_listChanges":      changesNothing,
+	"EventsController_getCheckpoint":    changesNothing,
+	"EventsController_getConsistency":   changesNothing,
+	"EventsController_getEventProof":    changesNothing,
 	"TenantController_getTenant":        changesNothing,
 	"TenantController_getSummary":       changesNothing,
 	"WebhooksController_listWebhooks":   changesNothing,

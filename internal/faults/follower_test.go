@@ -1,9 +1,12 @@
 package faults
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -167,5 +170,24 @@ func (tn *tenant) checkFeed() {
 	})
 	if listed != len(read) {
 		l.t.Errorf("%s: the changes have %d events, and the list has %d", tn.name, len(read), listed)
+	}
+	tn.checkLog()
+}
+
+// checkLog verifies the audit log, also against the checkpoint of the call before.
+func (tn *tenant) checkLog() {
+	l := tn.load
+	verify := []string{"events", "verify", "--tenant", tn.name}
+	if tn.checkpoint != "" {
+		verify = append(verify, "--checkpoint", tn.checkpoint)
+	} else {
+		tn.checkpoint = filepath.Join(l.t.TempDir(), tn.name)
+	}
+	of := tn.owner.send("GET /events/checkpoint", "")
+	if _, err := l.server.Run(context.WithoutCancel(l.t.Context()), "", verify...); err != nil || of.status != http.StatusOK {
+		l.t.Errorf("%s: the audit log does not verify: %v (the checkpoint answered %d)", tn.name, err, of.status)
+	}
+	if err := os.WriteFile(tn.checkpoint, []byte(of.body), 0o600); err != nil {
+		l.t.Fatal(err)
 	}
 }

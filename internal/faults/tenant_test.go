@@ -26,16 +26,17 @@ type tenant struct {
 
 	contended, marks, created atomic.Int64
 
-	mu        sync.Mutex
-	known     map[string]string // the addresses of the users whose creation was acknowledged, by id
-	lost      map[string]result // the first creation of each key whose answer was lost
-	firsthand map[string]bool   // keys with a response that was not a replay
-	pending   []*creation       // creations with an unknown outcome
-	hot       []*hotUser        // shared by the editors
-	guests    chan *guest       // guests who sign in and out; each client takes one while it uses it
-	grantees  chan *guest       // guests whose role changes
-	tally     eventBounds
-	feed      followed // used by one client
+	mu         sync.Mutex
+	known      map[string]string // the addresses of the users whose creation was acknowledged, by id
+	lost       map[string]result // the first creation of each key whose answer was lost
+	firsthand  map[string]bool   // keys with a response that was not a replay
+	pending    []*creation       // creations with an unknown outcome
+	hot        []*hotUser        // shared by the editors
+	guests     chan *guest       // guests who sign in and out; each client takes one while it uses it
+	grantees   chan *guest       // guests whose role changes
+	tally      eventBounds
+	feed       followed // used by one client
+	checkpoint string   // the file with an earlier checkpoint of the audit log; empty: none
 }
 
 // eventBounds has the minimum and the maximum number of events, by type and subject.

@@ -224,6 +224,12 @@ func (f *Feed) number(ctx context.Context, tenant rolecall.TenantID) (more bool,
 	return more, err
 }
 
+// CatchUp gives numbers to the events of the tenant that have none. After an upgrade, some may be left.
+func (f *Feed) CatchUp(ctx context.Context, tenant rolecall.TenantID) error {
+	_, err := f.catchUp(ctx, tenant)
+	return err
+}
+
 // catchUp numbers the events of the tenant that have no number yet. They can be from a
 // process that has ended, or from a command. It reports whether all have a number now.
 func (f *Feed) catchUp(ctx context.Context, tenant rolecall.TenantID) (all bool, err error) {

@@ -10,9 +10,12 @@ import (
 // TestResponsesNameTheAcceptedSchemes calls every operation without a credential. It also calls the
 // operations that accept bearer tokens with an invalid token.
 func TestResponsesNameTheAcceptedSchemes(t *testing.T) {
-	s := newTestServer(t)
-	s.operate()
-	for _, op := range everyOperation {
+	var s *testServer
+	for i, op := range everyOperation {
+		if i%50 == 0 { // a server refuses an address after 100 wrong operator keys
+			s = newTestServer(t)
+			s.operate()
+		}
 		path := s.pathOf(op)
 		opens, refused := "Session, Bearer", `Session, Bearer error="invalid_token"`
 		switch {

@@ -71,7 +71,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
 	rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts, rolecall.ErrTooManyWebhooks, rolecall.ErrTooManyJobs,
 	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
-	rolecall.ErrUserPending,
+	rolecall.ErrUserPending, rolecall.ErrLogShorter,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
 	rolecall.ErrChangesExpired,
 	rolecall.ErrHistoryExpired,

@@ -2,14 +2,18 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/auditlog"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/feed"
@@ -282,4 +286,99 @@ type changesBody struct {
 	Items      []feed.Item `json:"items" doc:"The changes, the oldest first."`
 	NextCursor string      `json:"nextCursor" doc:"The cursor after these changes. It is never null. Use it as after in the next request."`
 	UpToDate   bool        `json:"upToDate" doc:"Whether there were no further changes."`
+}
+
+// checkpointBody is the signed state of the audit log.
+type checkpointBody struct {
+	Size        int64         `json:"size" doc:"Number of events in the log, including those that were deleted because of their age."`
+	Root        string        `json:"root" doc:"Hash of the whole log in base64."`
+	BuiltAt     rolecall.Time `json:"builtAt" doc:"When the last event was added to the log."`
+	Note        string        `json:"note" doc:"The checkpoint as a signed note in the form of C2SP tlog-checkpoint. Save it to a file for rolecall events verify."`
+	VerifierKey string        `json:"verifierKey" doc:"The public key that verifies the signature of the note, in the form of golang.org/x/mod/sumdb/note. It stays the same, so save it once."`
+}
+
+func newCheckpointBody(c *auditlog.Checkpoint) checkpointBody {
+	return checkpointBody{Size: c.Size, Root: auditlog.RootText(&c.Log), BuiltAt: c.BuiltAt, Note: c.Note, VerifierKey: c.VerifierKey}
+}
+
+func (s *Server) getCheckpoint(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[checkpointBody], error) {
+	checkpoint, err := s.directory.Checkpoint(ctx, c, s.site.Public)
+	return operation.Response[checkpointBody]{Body: newCheckpointBody(&checkpoint)}, err
+}
+
+// eventProofBody proves that an event is in the audit log.
+type eventProofBody struct {
+	ID         rolecall.EventID `json:"id" doc:"ID of the event."`
+	Index      int64            `json:"index" doc:"Index of the leaf in the log. The oldest event ever has the index 0."`
+	Leaf       string           `json:"leaf" doc:"The leaf: the event as a JSON object, with commitments instead of values, reason and source. The hash of the leaf is the SHA-256 of a zero byte and this text."`
+	Hashes     []string         `json:"hashes" doc:"The inclusion proof of RFC 6962 in base64: with the hash of the leaf, these hashes give the root of the checkpoint."`
+	Values     *openedBody      `json:"values" doc:"The values before and after the change, as a JSON object in a text. Null if they were erased, or if the caller may not read all of them."`
+	Reason     *openedBody      `json:"reason" doc:"The reason. Null if it was erased."`
+	Source     *openedBody      `json:"source" doc:"The IP address of the client. Null if it was erased."`
+	Checkpoint checkpointBody   `json:"checkpoint" doc:"The checkpoint of the log that has the event."`
+}
+
+// openedBody is the data behind a commitment.
+type openedBody struct {
+	Salt string `json:"salt" doc:"The salt in base64. The commitment in the leaf is the SHA-256 of a zero byte, the salt and the data, in base64."`
+	Data string `json:"data" doc:"The data. It is empty if the event has none."`
+}
+
+func (s *Server) getEventProof(ctx context.Context, c access.Caller, in *eventProofRequest) (operation.Response[eventProofBody], error) {
+	proof, err := s.directory.EventProof(ctx, c, s.site.Public, in.ID)
+	if err != nil {
+		return operation.Response[eventProofBody]{}, err
+	}
+	opened := func(g rolecall.EventGroup) *openedBody {
+		if group, ok := proof.Opened[g]; ok {
+			return &openedBody{base64.StdEncoding.EncodeToString(group.Salt), string(group.Data)}
+		}
+		return nil
+	}
+	return operation.Response[eventProofBody]{Body: eventProofBody{
+		ID: in.ID, Index: proof.Number - 1, Leaf: string(proof.Leaf), Hashes: hashTexts(proof.Hashes),
+		Values: opened(rolecall.GroupValues), Reason: opened(rolecall.GroupReason), Source: opened(rolecall.GroupSource),
+		Checkpoint: newCheckpointBody(&proof.Checkpoint),
+	}}, nil
+}
+
+type eventProofRequest struct{ idPath[rolecall.Event] }
+
+func hashTexts(hashes []tlog.Hash) []string {
+	texts := make([]string, len(hashes))
+	for i := range hashes {
+		texts[i] = hashes[i].String()
+	}
+	return texts
+}
+
+type consistencyRequest struct {
+	From logSize `query:"from" required:"true" doc:"The size of the earlier checkpoint."`
+}
+
+// logSize is the number of events of a checkpoint.
+type logSize int64
+
+// SetParameter parses the number.
+func (n *logSize) SetParameter(text string) (code, detail string) {
+	size, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || size < 1 {
+		return "range", "must be the size of a checkpoint, which is a whole number from 1"
+	}
+	*n = logSize(size)
+	return "", ""
+}
+
+// consistencyBody proves that the audit log has only grown since an earlier checkpoint.
+type consistencyBody struct {
+	From       int64          `json:"from" doc:"The size of the earlier checkpoint."`
+	Hashes     []string       `json:"hashes" doc:"The consistency proof of RFC 6962 in base64, from the root of the earlier checkpoint to the root of this one."`
+	Checkpoint checkpointBody `json:"checkpoint" doc:"The current checkpoint."`
+}
+
+func (s *Server) getConsistency(ctx context.Context, c access.Caller, in *consistencyRequest) (operation.Response[consistencyBody], error) {
+	proof, err := s.directory.Consistency(ctx, c, s.site.Public, int64(in.From))
+	return operation.Response[consistencyBody]{Body: consistencyBody{
+		From: int64(in.From), Hashes: hashTexts(proof.Hashes), Checkpoint: newCheckpointBody(&proof.Checkpoint),
+	}}, err
 }

@@ -117,6 +117,10 @@ func TestExamplesOfTheDocument(t *testing.T) {
 		return done(s.as(s.owner, method, path, body, "Idempotency-Key", fmt.Sprint("example-", keys)))
 	}
 	as("GET", "/changes?limit=2", "")
+	as("GET", "/events/checkpoint", "")
+	as("GET", "/events/consistency?from=1", "")
+	events := as("GET", "/events?limit=1", "").items(t)
+	as("GET", "/events/"+fmt.Sprint(events[0]["id"])+"/proof", "")
 	role := as("POST", "/roles", `{"name":"Invoice reader","key":"invoice-reader","permissions":["shop/invoices:read","users.name:read"]}`).id(t)
 	as("GET", "/roles/"+role, "")
 	as("GET", "/tenant/summary?timeZone=Europe/Berlin", "")

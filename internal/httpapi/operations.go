@@ -108,7 +108,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/users/{id}/erase", ID: "UsersController_eraseUser", Summary: "Erase a user",
-		Description: "Permanently removes the user and all personal data. It also works for a deleted user. Events about the user keep only their type and time.",
+		Description: "Permanently removes the user and all personal data. It also works for a deleted user. Events about the user keep only their type and time, and the IDs of assigned roles. The event of the erasure keeps its reason, so the reason must have no personal data of the user.",
 		Policy:      authz.EraseUser,
 		Answers:     operation.Answers{{http.StatusNoContent, "The user was erased.", nil}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
@@ -339,6 +339,29 @@ var tenantOperations = []*operation.Operation{
 		Policy:      authz.ReadEvents,
 		Answers:     operation.Answers{{http.StatusOK, "A page of events.", []string{"Link"}}},
 		Endpoint:    operation.Typed((*Server).listEvents),
+	},
+	{
+		Method: http.MethodGet, Path: "/events/checkpoint", ID: "EventsController_getCheckpoint", Summary: "Get a checkpoint of the audit log",
+		Description: "Returns the signed state of the log that all events of the tenant form: a Merkle tree as in RFC 6962, whose leaves are the events in the order of GET /changes. Save checkpoints outside of the service. With a checkpoint, you can prove later that no event before it was changed or removed.",
+		Policy:      authz.ReadEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The checkpoint.", nil}},
+		Endpoint:    operation.Typed((*Server).getCheckpoint),
+	},
+	{
+		Method: http.MethodGet, Path: "/events/consistency", ID: "EventsController_getConsistency", Summary: "Prove that the audit log has only grown",
+		Description: "Returns the proof that the log begins with exactly the events of an earlier checkpoint.",
+		Policy:      authz.ReadEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The proof, and the current checkpoint.", nil}},
+		Problems:    problems{rolecall.ErrLogShorter},
+		Endpoint:    operation.Typed((*Server).getConsistency),
+	},
+	{
+		Method: http.MethodGet, Path: "/events/{id}/proof", ID: "EventsController_getEventProof", Summary: "Prove that an event is in the audit log",
+		Description: "Returns the leaf of the event, the proof that it is in the log, and the checkpoint to verify both. An erasure of a person removes data from events. Their leaves have salted commitments to the data, and stay valid.",
+		Policy:      authz.ReadEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The proof, and the checkpoint of the log.", nil}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).getEventProof),
 	},
 	{
 		Method: http.MethodGet, Path: "/changes", ID: "EventsController_listChanges", Summary: "Follow changes",

@@ -84,6 +84,10 @@ var types = &operation.Types{
 		reflect.TypeFor[eventActor]():                                {"EventActor", "Who caused an event."},
 		reflect.TypeFor[eventSubject]():                              {"EventSubject", "The user, role or other object that an event is about."},
 		reflect.TypeFor[operation.Page[eventBody]]():                 {"EventPage", "A page of events."},
+		reflect.TypeFor[checkpointBody]():                            {"Checkpoint", "The signed state of the audit log of the tenant."},
+		reflect.TypeFor[eventProofBody]():                            {"EventProof", "The proof that an event is in the audit log."},
+		reflect.TypeFor[openedBody]():                                {"OpenedCommitment", "The data of an event to which its leaf commits."},
+		reflect.TypeFor[consistencyBody]():                           {"ConsistencyProof", "The proof that the audit log begins with the events of an earlier checkpoint."},
 		reflect.TypeFor[changesBody]():                               {"Changes", "A part of the change feed."},
 		reflect.TypeFor[feed.Item]():                                 {"Change", "An event as a CloudEvent 1.0. The page on events describes each type."},
 		reflect.TypeFor[feed.ItemData]():                             {"ChangeData", "The content of a change."},
@@ -181,12 +185,16 @@ var types = &operation.Types{
 		reflect.TypeFor[settingsBody]():    settingsSchema,
 		reflect.TypeFor[settingsPatch]():   settingsPatchSchema,
 		reflect.TypeFor[changesCursor]():   func(*operation.Schemas, string) *huma.Schema { return &huma.Schema{Type: "string", MinLength: new(1)} },
+		reflect.TypeFor[logSize](): func(*operation.Schemas, string) *huma.Schema {
+			return &huma.Schema{Type: "integer", Format: "int64", Minimum: new(1.0)}
+		},
 		reflect.TypeFor[waitSeconds](): func(*operation.Schemas, string) *huma.Schema {
 			return &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(float64(longestWait)), Default: 0}
 		},
 	},
 	PathIDs: map[reflect.Type]struct{ About, Example string }{
 		reflect.TypeFor[rolecall.UserID]():           {"ID of the user.", "019d83e6-1ef1-7000-9b87-15029121b69d"},
+		reflect.TypeFor[rolecall.EventID]():          {"ID of the event.", "019d83e6-1ef1-7003-9d1e-2b4c6d8e0f33"},
 		reflect.TypeFor[rolecall.RoleID]():           {"ID of the role.", "019d83e6-1ef1-7001-8c02-5a1f0c5d3e11"},
 		reflect.TypeFor[rolecall.ServiceAccountID](): {"ID of the service account.", "019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22"},
 		reflect.TypeFor[rolecall.WebhookID]():        {"ID of the webhook.", "019d83e6-1ef1-7005-8d3c-6b5a4f3e2d1c"},

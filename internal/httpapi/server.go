@@ -131,7 +131,7 @@ type (
 		idPath[T]
 		operation.IfMatchHeader
 	}
-	// statusRequest suspends or resumes a user or a service account.
+	// statusRequest suspends, resumes or erases a user, or suspends or resumes a service account.
 	statusRequest[T holder] struct {
 		idPath[T]
 		Body reasonBody `optional:"true"`

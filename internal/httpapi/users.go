@@ -362,8 +362,8 @@ func (s *Server) restoreUser(ctx context.Context, c access.Caller, in *userReque
 	return operation.Response[restoredUser]{Body: body}, err
 }
 
-func (s *Server) eraseUser(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
-	return operation.Response[operation.NoContent]{}, s.directory.EraseUser(ctx, c, in.ID)
+func (s *Server) eraseUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.EraseUser(ctx, c, in.ID, string(in.Body.Reason))
 }
 
 type listUserSessionsRequest struct {

@@ -82,7 +82,7 @@ var triedActions = []struct {
 		return s.Directory.DeleteUser(ctx, c, u.ID, nil)
 	}},
 	{"erase", rolecall.UsersErase, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
-		return s.Directory.EraseUser(ctx, c, u.ID)
+		return s.Directory.EraseUser(ctx, c, u.ID, "")
 	}},
 	{"resetFactors", rolecall.UsersFactors, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.SignIn.ResetFactors(ctx, c, u.ID)

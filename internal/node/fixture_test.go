@@ -94,6 +94,7 @@ func onEachStoreLimited(t *testing.T, limits ratelimit.Limits, run func(*fixture
 			f.owner = f.call(f.signIn("owner"))
 			run(f)
 			f.checkEvents()
+			f.checkLog()
 		})
 	}
 }

@@ -22,7 +22,7 @@ func TestNamesAreReturnedToCallersWhoMayReadThem(t *testing.T) {
 		f.ok(f.Directory.DeleteRole(f.Context(), f.owner, lostRole.ID, false, nil))
 		f.ok(f.Directory.DeleteServiceAccount(f.Context(), f.owner, lostAccount.ID, nil))
 		erased, _ := f.person("Sales")
-		f.ok(f.Directory.EraseUser(f.Context(), f.owner, erased.ID))
+		f.ok(f.Directory.EraseUser(f.Context(), f.owner, erased.ID, ""))
 		ids := []rolecall.AnyID{
 			rolecall.AnyID(sales.ID), rolecall.AnyID(ops.ID), rolecall.AnyID(gone.ID), rolecall.AnyID(role.ID), rolecall.AnyID(account.ID),
 			rolecall.AnyID(lostRole.ID), rolecall.AnyID(lostAccount.ID), rolecall.AnyID(erased.ID), rolecall.NewID[any](start),

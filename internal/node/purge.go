@@ -24,7 +24,8 @@ const (
 )
 
 // Run does the background work of the node until ctx ends. It watches the store, sends
-// mail and the items of webhooks, runs jobs, numbers events, writes counted refusals as events every second, finishes the deletion of
+// mail and the items of webhooks, runs jobs, numbers events, builds the Merkle logs, writes counted
+// refusals as events every second, finishes the deletion of
 // roles, and purges expired data in batches of limited size.
 func (n *Node) Run(ctx context.Context) error {
 	var background sync.WaitGroup
@@ -34,6 +35,7 @@ func (n *Node) Run(ctx context.Context) error {
 	background.Go(func() { n.Access.Feed.Run(ctx) })
 	background.Go(func() { n.numberRest(ctx) })
 	background.Go(func() { n.Webhooks.Run(ctx) })
+	background.Go(func() { n.Access.AuditLog.Run(ctx) })
 	background.Go(func() { n.finishDeletions(ctx) })
 	background.Go(func() { n.purgeRepeatedly(ctx) })
 	defer background.Wait()

@@ -81,18 +81,18 @@ func ignore(any, error) {}
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
-	"Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
+	"EventByID", "Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "Hashes", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
-	"TenantByID", "TenantByName", "TenantNames", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
+	"TenantByID", "TenantByName", "TenantNames", "Tenants", "TenantsToPurge", "Tiles", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "InsertWebhook", "IsWebhookDue", "LockFeed", "UpsertInvitation",
 
-	"BeginPurge", "ChangeHeads", "Changes", "ClaimJob", "ClaimMail", "ClaimWebhooks", "CountDisabledWebhooks", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
-	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "DeleteWebhook", "DropWebhook", "EraseTraces", "ForgiveAttempt", "GivePlaces", "LockAPIToken", "LockActiveUser", "LockJob",
+	"BeginPurge", "BuildLog", "ChangeHeads", "Changes", "ClaimJob", "ClaimMail", "ClaimWebhooks", "CountDisabledWebhooks", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
+	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "DeleteWebhook", "DropWebhook", "EraseTraces", "ForgiveAttempt", "GivePlaces", "LockAPIToken", "LockActiveUser", "LockJob", "Log", "LoggedEvent", "LoggedEvents",
 	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
-	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "Unnumbered", "UsePasskey",
+	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SetSigningKey", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UnloggedEvents", "Unnumbered", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP", "Webhook", "WebhookDeliveries", "Webhooks",
 }
 

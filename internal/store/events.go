@@ -7,12 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"github.com/rolecall/rolecall"
 )
 
 const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, actor_token,
-		subject_type, subject_id, members, request_id, session_id, source, reason, before, after, arrival)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null)`
+		subject_type, subject_id, members, request_id, session_id, source, reason, before, after, salts, arrival)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, null)`
+
+// queuedEvent is an event that waits for its number, with the hash of its leaf in the Merkle log.
+type queuedEvent struct {
+	id   rolecall.EventID
+	leaf tlog.Hash
+}
 
 // InsertEvent inserts the event and its values before and after the change. At the end of the
 // Update, it also queues the event for its number in the feed.
@@ -21,10 +29,11 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 	if e.Values != nil {
 		values = *e.Values
 	}
+	salts := rolecall.NewEventSalts()
 	t.q.Exec(insertEvent, t.tenant, e.ID, string(e.Type), e.OccurredAt, string(e.Actor.Type), e.Actor.ID, e.Actor.Via,
 		e.Actor.Token, string(e.Subject.Type), e.Subject.ID, asJSON(&e.Members), e.RequestID, e.SessionID, e.Source, e.Reason,
-		textOf(values.Before), textOf(values.After))
-	t.events = append(t.events, e.ID)
+		textOf(values.Before), textOf(values.After), salts.Stored())
+	t.events = append(t.events, queuedEvent{e.ID, e.LeafHash(&salts)})
 }
 
 // For an event about a user, the last column says in which table the user is now, users or
@@ -42,9 +51,9 @@ type eventRow struct {
 	place  *string // the table with the user ("user" or "tombstone") and the department; nil if neither table has the user
 }
 
-// event returns the event. It sets Values only if the row has values. It also omits them
-// if the event is about a user who is in neither table any more, because the data of such
-// a user must not be shown.
+// event returns the event. It sets Values only if the row has values. If the event is about a user
+// who is in neither table any more, it omits the values that an erasure removes, because the data
+// of such a user must not be shown.
 func (r *eventRow) event() rolecall.Event {
 	e := r.Event
 	if r.place != nil {
@@ -54,9 +63,11 @@ func (r *eventRow) event() rolecall.Event {
 			e.SubjectDepartment = &department
 		}
 	}
-	gone := e.Subject.Type == rolecall.SubjectUser && r.place == nil
-	if !gone && (r.values.Before != nil || r.values.After != nil) {
+	if r.values.Before != nil || r.values.After != nil {
 		e.Values = &r.values
+	}
+	if e.Subject.Type == rolecall.SubjectUser && r.place == nil {
+		e.Values = e.ErasedValues()
 	}
 	return e
 }
@@ -100,6 +111,13 @@ func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error
 	return page, err
 }
 
+// EventByID returns the event with the id, or ErrNotFound.
+func (t *Tx) EventByID(id rolecall.EventID) (rolecall.Event, error) {
+	var r eventRow
+	err := t.row("select "+eventColumns+" from events r where r.tenant_id = $1 and r.id = $2", []any{t.tenant, id}, eventDest(&r)...)
+	return r.event(), err
+}
+
 // Deletion is the event of the deletion of a role or a service account.
 type Deletion struct {
 	Subject rolecall.Subject
@@ -129,8 +147,8 @@ func (t *Tx) Deletions(ids []rolecall.AnyID) (found []Deletion, err error) {
 }
 
 const (
-	queueEvents = `insert into event_queue (tenant_id, event_id) values `
-	queueEvent  = queueEvents + `($1, $2)`
+	queueEvents = `insert into event_queue (tenant_id, event_id, leaf) values `
+	queueEvent  = queueEvents + `($1, $2, $3)`
 
 	// lockFeed changes nothing. It makes other transactions wait that give numbers.
 	lockFeed = `insert into feeds (tenant_id, last) values ($1, 0)
@@ -138,12 +156,12 @@ const (
 
 	// numberEvents gives numbers to the oldest events without one. The events that are not in the
 	// queue are older than the migration, or were written by an older program.
-	numberEvents = `insert into changes (tenant_id, number, event_id, arrival)
-		select p.tenant_id, $1 + row_number() over (order by p.arrival, p.event_id), p.event_id, p.arrival from (
-			select tenant_id, event_id, arrival from (
-				select tenant_id, event_id, n as arrival from event_queue where tenant_id = $2 order by n limit ` + numbersAtOnce + `) q
+	numberEvents = `insert into changes (tenant_id, number, event_id, arrival, leaf)
+		select p.tenant_id, $1 + row_number() over (order by p.arrival, p.event_id), p.event_id, p.arrival, p.leaf from (
+			select tenant_id, event_id, arrival, leaf from (
+				select tenant_id, event_id, n as arrival, leaf from event_queue where tenant_id = $2 order by n limit ` + numbersAtOnce + `) q
 			union all
-			select tenant_id, event_id, arrival from (
+			select tenant_id, event_id, arrival, null from (
 				select tenant_id, id as event_id, arrival from events where tenant_id = $2 and arrival is not null order by arrival, id limit ` + numbersAtOnce + `) e
 			order by arrival, event_id limit ` + numbersAtOnce + `) p
 		returning number`
@@ -172,10 +190,6 @@ const (
 			(select c.event_id from changes c where c.tenant_id = $1 and c.number = $2)
 		from feeds f where f.tenant_id = $1`
 
-	// selectPurgedChange returns the newest number whose event was deleted, of the oldest numbers.
-	selectPurgedChange = `select coalesce(max(c.number), 0) from (select number, event_id from changes where tenant_id = $1 order by number limit $2) c
-		where not exists (select 1 from events e where e.tenant_id = $1 and e.id = c.event_id)`
-
 	// lockPlaces changes nothing. It makes other transactions wait that give places.
 	lockPlaces = `insert into feed_of_tenants (id, last, begin_place, begin_number) values (1, 0, 0, 0)
 		on conflict (id) do update set last = feed_of_tenants.last returning last`
@@ -201,8 +215,6 @@ const (
 	purgePlaces = `delete from feed_places where place in (
 			select place from feed_places where place < (select begin_place from feed_of_tenants where id = 1) order by place limit $1)
 		returning place`
-
-	deleteChanges = `delete from changes where tenant_id = $1 and number <= $2 returning number`
 )
 
 // NumbersAtOnce is the maximum number of events that one call of NumberEvents gives a number.
@@ -218,9 +230,9 @@ func (t *Tx) queueEvents() {
 	case 0:
 		return
 	case 1:
-		t.q.Exec(queueEvent, t.tenant, t.events[0])
+		t.q.Exec(queueEvent, t.tenant, t.events[0].id, t.events[0].leaf[:])
 	default:
-		insertRows(t, queueEvents, t.events, func(b *builder, id rolecall.EventID) { b.write("($1, ?)", id) })
+		insertRows(t, queueEvents, t.events, func(b *builder, e queuedEvent) { b.write("($1, ?, ?)", e.id, e.leaf[:]) })
 	}
 	t.events = nil
 	t.effects.Recorded = true
@@ -449,26 +461,4 @@ func (t *Tx) numberRest(now rolecall.Time) (int, error) {
 		return 0, err
 	}
 	return t.NumberEvents(now)
-}
-
-// purgeEvents deletes up to limit events before the given id. It first gives numbers to events without
-// one, so that the feed has numbers for all deleted events. A follower that has not read a deleted
-// event gets ErrChangesExpired.
-func (t *Tx) purgeEvents(now rolecall.Time, before rolecall.EventID, limit int) (int, error) {
-	if numbered, err := t.numberRest(now); err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
-		return numbered, err
-	}
-	deleted, err := t.returned(purgeEvents, t.tenant, before, limit)
-	if err != nil {
-		return 0, err
-	}
-	var last int64
-	if err := t.row(selectPurgedChange, []any{t.tenant, limit}, &last); err != nil || last == 0 {
-		return deleted, err
-	}
-	cleaned, err := t.returned(deleteChanges, t.tenant, last)
-	if err != nil {
-		return 0, err
-	}
-	return max(deleted, cleaned), t.beginAfter(last)
 }

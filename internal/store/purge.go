@@ -18,7 +18,6 @@ var (
 	purgeInvitations   = purge("invitations", "user_id", "expires_at <= $2")
 	purgeOneTimeTokens = purge("one_time_tokens", "hash", "expires_at <= $2")
 	purgeAPITokens     = purge("api_tokens", "id", "expires_at <= $2")
-	purgeEvents        = purge("events", "id", "id < $2 order by id")
 	purgeAssignments   = purge("past_assignments", "user_id, role_id, started_at", "ended_at < $2")
 	purgeTombstones    = purge("tombstones", "user_id", "deleted_at <= $2")
 	purgeJobResults    = purge("job_results", "job_id, user_id", "recorded_at <= $2")
@@ -28,7 +27,7 @@ var (
 // emptyings are the statements that delete the rows of a deleted tenant. Each deletes up
 // to $2 rows. In this order, no deletion cascades to another table.
 var emptyings = []string{
-	empty("event_queue", "n"), empty("changes", "number"), empty("feeds", "tenant_id"), empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
+	empty("event_queue", "n"), empty("changes", "number"), empty("feeds", "tenant_id"), empty("tiles", "level, n"), empty("logs", "tenant_id"), empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
 	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
 	empty("past_assignments", "user_id, role_id, started_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
@@ -51,6 +50,17 @@ const (
 	beginPurge = `update tenants set restores_to = null where id = $1 and status = 'deleted' and updated_at <= $2 returning id`
 
 	finishPurge = `update tenants set status = 'purged' where id = $1 and status = 'deleted'`
+
+	// selectOldestChanges returns the oldest numbers, and when their events occurred: 0 if the event was
+	// deleted.
+	selectOldestChanges = `select c.number, coalesce(e.occurred_at, 0) from (
+			select number, event_id from changes where tenant_id = $1 and number <= $2 order by number limit $3) c
+		left join events e on e.tenant_id = $1 and e.id = c.event_id order by c.number`
+
+	deleteEvents = `delete from events where tenant_id = $1
+		and id in (select event_id from changes where tenant_id = $1 and number <= $2) returning id`
+
+	deleteChanges = `delete from changes where tenant_id = $1 and number <= $2 returning number`
 )
 
 // purge returns the statement that deletes up to $3 rows of the tenant that meet the
@@ -89,7 +99,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		total += n
 	}
 	purgeEvents := func(now rolecall.Time, limit int) (int, error) {
-		return t.purgeEvents(now, rolecall.FirstID[rolecall.Event](eventsBefore), limit)
+		return t.purgeEvents(eventsBefore, now, limit)
 	}
 	for _, purge := range []func(rolecall.Time, int) (int, error){purgeEvents, t.purgeTombstones, t.purgeErasures} {
 		n, err := purge(now, limit)
@@ -101,11 +111,62 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 	return total, nil
 }
 
-// purgeTombstones deletes up to limit expired tombstones, and schedules the erasure of the
-// data of their users.
+// purgeEvents deletes up to limit events that occurred before the given time, in the order of their numbers. So the log
+// has no gaps, and an event can stay until an earlier one of another clock is old enough. purgeEvents
+// first gives numbers to events without one, and adds their leaves to the Merkle log. A follower that
+// has not read a deleted event gets ErrChangesExpired.
+func (t *Tx) purgeEvents(before, now rolecall.Time, limit int) (int, error) {
+	if numbered, err := t.numberRest(now); err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
+		return numbered, err
+	}
+	if built, err := t.BuildLog(now); err != nil || built == LeavesAtOnce {
+		return built, err
+	}
+	log, err := t.Log()
+	if err != nil {
+		return 0, err
+	}
+	var last int64
+	var open bool // a younger event was read
+	_, err = t.q.Query(selectOldestChanges, []any{t.tenant, log.Size, limit}, func(scan func(dest ...any) error) error {
+		var number int64
+		var at rolecall.Time
+		err := scan(&number, &at)
+		if open = open || at >= before; !open {
+			last = number
+		}
+		return err
+	})
+	if err != nil || last == 0 {
+		return 0, err
+	}
+	deleted, err := t.returned(deleteEvents, t.tenant, last)
+	if err != nil {
+		return 0, err
+	}
+	t.q.Exec(updateRemoved, last, t.tenant)
+	cleaned, err := t.returned(deleteChanges, t.tenant, last)
+	if err != nil {
+		return 0, err
+	}
+	return max(deleted, cleaned), t.beginAfter(last)
+}
+
+// restoreEnded is the reason of the event of an erasure without a request.
+const restoreEnded = "the time to restore the user has ended"
+
+// purgeTombstones deletes up to limit expired tombstones, records the erasure of their users as
+// events, and schedules the erasure of their data.
 func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	var deleted []rolecall.UserID
 	_, err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&deleted, itself))
+	for _, id := range deleted {
+		t.InsertEvent(rolecall.Event{
+			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserErased, OccurredAt: now, Reason: restoreEnded,
+			Actor:   rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "expiry"},
+			Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(id)},
+		})
+	}
 	insertRows(t, insertErasures, deleted, func(b *builder, id rolecall.UserID) { b.write("($1, ?, ?)", id, now) })
 	return len(deleted), err
 }

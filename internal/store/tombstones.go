@@ -126,19 +126,16 @@ const (
 
 	selectEventsAfter = `select id from events where tenant_id = $1 and subject_id = $2 and id > $3 order by id limit $4`
 
-	// The source of an event is the address from which the request came. It is personal
-	// data of the deleted user if the user is the actor, or if the actor is unknown.
-	eraseValues = `update events set before = null, after = null, reason = '',
-			source = case when actor_id is null or actor_id = subject_id then '' else source end
+	selectErasable = `select id, type, actor_id, subject_id, source, reason, before, after, salts from events
 		where tenant_id = $1 and subject_id = $2 and id > $3 and id <= $4
 			and (before is not null or after is not null or reason <> '' or source <> '')`
 
-	// eraseActs erases only the source of events that the user caused about others. The
-	// index that the statement uses contains only events with a source. So the statement
-	// does not find an erased event again.
-	eraseActs = `update events set source = '' where tenant_id = $1 and id in (
-			select id from events where tenant_id = $1 and actor_id = $2 and actor_id <> subject_id and source <> '' limit $3)
-		returning id`
+	// selectActs returns events that the user caused about others. The index that the statement uses
+	// contains only events with a source. So the statement does not return an erased event again.
+	selectActs = `select id, type, actor_id, subject_id, source, reason, before, after, salts from events
+		where tenant_id = $1 and actor_id = $2 and actor_id <> subject_id and source <> '' limit $3`
+
+	updateErased = `update events set source = $1, reason = $2, before = $3, after = $4, salts = $5 where tenant_id = $6 and id = $7`
 
 	selectKeysOf = `select operation, hash from idempotency_keys where tenant_id = $1 and user_id = $2
 		order by operation, hash limit $3`
@@ -174,17 +171,58 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 	if err != nil {
 		return after, 0, err
 	}
+	// With this lock, no other transaction erases data of the same event or computes its leaf.
+	if _, _, err := t.LockFeed(); err != nil {
+		return after, 0, err
+	}
 	if changed > 0 {
-		t.q.Exec(eraseValues, t.tenant, id, after, last)
+		if _, err := t.eraseEvents((*rolecall.Event).EraseSubject, selectErasable, t.tenant, id, after, last); err != nil {
+			return after, 0, err
+		}
 	}
 	t.DeleteAllOneTimeTokens(id)
 	t.q.Exec(deleteMailsOfUser, t.tenant, id)
-	acts, err := t.returned(eraseActs, t.tenant, id, limit)
+	acts, err := t.eraseEvents((*rolecall.Event).EraseSource, selectActs, t.tenant, id, limit)
 	if err != nil {
 		return after, 0, err
 	}
 	keys, err := t.eraseKeys(id, limit)
 	return last, changed + acts + keys, err
+}
+
+// eraseEvents erases data of the events that the query returns. The function erase removes the data
+// from an event and reports whether it had some. The source of an event is the address from which the
+// request came. It is personal data of the erased user if the user is the actor, or if the actor is
+// unknown. eraseEvents returns the number of changed events.
+func (t *Tx) eraseEvents(erase func(*rolecall.Event, *rolecall.EventSalts) bool, query string, args ...any) (n int, err error) {
+	var rows []loggedRow
+	_, err = t.q.Query(query, args, into(&rows, func(r *loggedRow) []any {
+		e := &r.Event
+		return []any{&e.ID, &e.Type, &e.Actor.ID, &e.Subject.ID, &e.Source, &e.Reason, &r.values.Before, &r.values.After, &r.salts}
+	}))
+	if err != nil {
+		return 0, err
+	}
+	for i := range rows {
+		e, salts, err := rows[i].parse()
+		if err != nil {
+			return 0, err
+		}
+		if !erase(&e, salts) {
+			continue
+		}
+		var values rolecall.EventValues
+		if e.Values != nil {
+			values = *e.Values
+		}
+		var stored []byte
+		if salts != nil {
+			stored = salts.Stored()
+		}
+		t.q.Exec(updateErased, e.Source, e.Reason, textOf(values.Before), textOf(values.After), stored, t.tenant, e.ID)
+		n++
+	}
+	return n, nil
 }
 
 // eraseKeys deletes up to limit idempotency keys of the user, and returns the number of

@@ -14,8 +14,8 @@ import (
 type Tx struct {
 	q       Querier
 	tenant  rolecall.TenantID
-	effects *Effects           // nil in a View
-	events  []rolecall.EventID // that were inserted and are not queued yet
+	effects *Effects      // nil in a View
+	events  []queuedEvent // that were inserted and are not queued yet
 }
 
 // NewTx returns a Tx that reads and writes the data of the tenant through q.

@@ -367,7 +367,7 @@ func purgeExpired(f *fixture) {
 
 	same(f, f.deleteUser(f.newUser("Deleted Tomorrow")), true)
 	same(f, purge(start+29*day, 10), 1) // the second session
-	same(f, purge(start+31*day, 10), 3) // the valid key, the tombstone and the erasure
+	same(f, purge(start+31*day, 10), 4) // the valid key, the tombstone, the event of the erasure and the erasure
 
 	for range 5 {
 		k := f.aKey()
