@@ -227,10 +227,11 @@ func (f *fixture) isDisabled(id rolecall.WebhookID, reason string) {
 	if len(events) == 0 || events[0].Reason != reason || events[0].Subject.ID != rolecall.AnyID(id) {
 		f.Errorf("the events are %+v", events)
 	}
-	mails := slices.DeleteFunc(f.mails(), func(m rolecall.Mail) bool { return m.Kind != rolecall.MailWebhookDisabled })
-	if len(mails) == 0 || mails[len(mails)-1].To != f.owner.User.Email || mails[len(mails)-1].What == "" {
-		f.Errorf("the mails are %+v", mails)
-	}
+	f.eventually(func() bool { // the fixture notes mails after the commit
+		return slices.ContainsFunc(f.mails(), func(m rolecall.Mail) bool {
+			return m.Kind == rolecall.MailWebhookDisabled && m.To == f.owner.User.Email && m.What != ""
+		})
+	})
 	n, err := f.Webhooks.Disabled(f.Context())
 	if f.ok(err); n < 1 {
 		f.Error("the disabled webhook is not counted")

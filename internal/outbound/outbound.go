@@ -77,6 +77,7 @@ func New(o Options) *Client {
 			TLSHandshakeTimeout: o.Timeout, ResponseHeaderTimeout: o.Timeout, MaxResponseHeaderBytes: headerBytes,
 			MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idlePerHost, IdleConnTimeout: idleTimeout,
 			DisableCompression: true,
+			HTTP2:              &http.HTTP2Config{SendPingTimeout: o.Timeout, PingTimeout: o.Timeout}, // closes connections that have broken
 		},
 	}}
 }

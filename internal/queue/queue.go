@@ -34,6 +34,10 @@ type Worker[T any] struct {
 	Batch int
 	// Interval is how often the worker looks for work of other processes.
 	Interval time.Duration
+	// Lingering is the maximum number of pieces that do not count for AtOnce any more, because they
+	// have taken longer than LingerAfter. Zero: all pieces count until they end.
+	Lingering   int
+	LingerAfter time.Duration
 	// Claim reserves up to n pieces of work that are due. It returns ErrNotFound if none is due.
 	Claim func(ctx context.Context, n int) ([]T, error)
 	// Do does a claimed piece of work, and stores the result.
@@ -41,12 +45,13 @@ type Worker[T any] struct {
 	// Failed is called with an error of Claim.
 	Failed func(ctx context.Context, err error)
 
-	wake chan struct{}
+	wake      chan struct{}
+	lingering chan struct{}
 }
 
 // New returns the worker w, ready to run.
 func New[T any](w Worker[T]) *Worker[T] {
-	w.wake = make(chan struct{}, 1)
+	w.wake, w.lingering = make(chan struct{}, 1), make(chan struct{}, w.Lingering)
 	return &w
 }
 
@@ -75,10 +80,7 @@ func (w *Worker[T]) Run(ctx context.Context) {
 			<-slots
 		}
 		for _, work := range claimed {
-			working.Go(func() {
-				defer func() { <-slots }()
-				w.Do(ctx, work)
-			})
+			working.Go(func() { w.do(ctx, work, slots) })
 		}
 		if err == nil && len(claimed) > 0 {
 			continue
@@ -93,6 +95,44 @@ func (w *Worker[T]) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// do does the work, and frees its slot. If the work takes long, it frees the slot earlier.
+func (w *Worker[T]) do(ctx context.Context, work T, slots <-chan struct{}) {
+	free := sync.OnceFunc(func() { <-slots })
+	defer free()
+	if w.Lingering > 0 {
+		ended, left := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(left)
+			w.linger(ended, free)
+		}()
+		defer func() {
+			close(ended)
+			<-left
+		}()
+	}
+	w.Do(ctx, work)
+}
+
+// linger calls free when work has taken longer than LingerAfter, and there is room for it. It returns
+// when the work has ended.
+func (w *Worker[T]) linger(ended <-chan struct{}, free func()) {
+	timer := time.NewTimer(w.LingerAfter)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return
+	case <-timer.C:
+	}
+	select {
+	case <-ended:
+		return
+	case w.lingering <- struct{}{}:
+	}
+	free()
+	<-ended
+	<-w.lingering
 }
 
 // reserve waits for a free slot, and takes up to Batch of them. It returns 0 if ctx ends first.

@@ -89,6 +89,43 @@ func TestAWorkerBoundsItsWork(t *testing.T) {
 	}
 }
 
+// TestSlowWorkFreesItsSlot has a worker with one slot, whose work never ends. One more piece can
+// begin while another one lingers, and no third one.
+func TestSlowWorkFreesItsSlot(t *testing.T) {
+	begun, end := make(chan int, 9), make(chan struct{})
+	next := 0
+	w := New(Worker[int]{AtOnce: 1, Batch: 1, Interval: time.Millisecond, Lingering: 1, LingerAfter: 20 * time.Millisecond, Claim: func(context.Context, int) ([]int, error) {
+		next++
+		return []int{next}, nil
+	}, Do: func(_ context.Context, n int) {
+		begun <- n
+		<-end
+	}, Failed: func(_ context.Context, err error) { t.Error(err) }})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx)
+	}()
+	for want := 1; want <= 2; want++ {
+		if n := <-begun; n != want {
+			t.Errorf("begun is %d, want %d", n, want)
+		}
+	}
+	select {
+	case n := <-begun:
+		t.Errorf("%d has begun", n)
+	case <-time.After(100 * time.Millisecond):
+	}
+	end <- struct{}{} // one of the two ends, so one more can begin
+	if n := <-begun; n != 3 {
+		t.Errorf("begun is %d, want 3", n)
+	}
+	cancel()
+	close(end)
+	<-done
+}
+
 func TestAWorkerGoesOnAfterAFailedClaim(t *testing.T) {
 	failure := errors.New("down")
 	failed, worked := make(chan error, 1), make(chan struct{}, 1)

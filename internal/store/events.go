@@ -411,11 +411,12 @@ func (t *Tx) Feed(at int64) (rolecall.Feed, error) {
 	return f, err
 }
 
-// ChangeHeads returns the changes after the number, at most limit, without their values.
-func (t *Tx) ChangeHeads(after int64, limit int) (all []rolecall.ChangeHead, err error) {
+// ChangeHeads returns the changes with the numbers after after and up to to, without their values. It
+// reads at most MaxScan of them.
+func (t *Tx) ChangeHeads(after, to int64) (all []rolecall.ChangeHead, err error) {
 	b := newBuilder(t.tenant)
-	b.write("select c.number, r.id, r.type, r.subject_id, r.actor_id, r.occurred_at from (select number, event_id from changes where tenant_id = $1 and number > ? order by number", after)
-	b.limit(limit)
+	b.write("select c.number, r.id, r.type, r.subject_id, r.actor_id, r.occurred_at from (select number, event_id from changes where tenant_id = $1 and number > ? and number <= ? order by number", after, to)
+	b.limit(rolecall.MaxScan)
 	b.write(") c join events r on r.tenant_id = $1 and r.id = c.event_id order by c.number")
 	_, err = b.query(t.q, into(&all, func(h *rolecall.ChangeHead) []any {
 		return []any{&h.Number, &h.ID, (*string)(&h.Type), &h.Subject, &h.Actor, &h.OccurredAt}

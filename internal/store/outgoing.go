@@ -290,7 +290,9 @@ func (t *Tx) ClaimWebhooks(lane rolecall.WebhookLane, now, until rolecall.Time, 
 	}
 	b := &builder{}
 	b.write("update webhook_cursors set state = 2, changed = 0, lease = lease + 1, due_at = ? where (webhook_id, number, until_number) in ("+
-		"select webhook_id, number, until_number from webhook_cursors where lane = ? and due_at <= ? order by due_at", until, int(lane), now)
+		"select webhook_id, number, until_number from (select webhook_id, number, until_number, due_at from webhook_cursors where lane = ? and due_at <= ? order by due_at", until, int(lane), now)
+	b.limit(rolecall.WebhookPartitions * n)
+	b.write(") d group by webhook_id, number, until_number order by min(due_at)")
 	b.limit(n)
 	b.write(") and lane = $2 and due_at <= $3 returning " + cursorColumns)
 	_, err = b.query(t.q, into(&claimed, func(c *rolecall.WebhookCursor) []any {

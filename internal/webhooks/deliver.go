@@ -43,7 +43,11 @@ const (
 
 // atOnce is how many groups of each lane this process delivers at once. A group has at most one attempt
 // for each of its parts at a time.
-var atOnce = [rolecall.LaneCount]int{rolecall.LaneFast: 64, rolecall.LaneNew: 16, rolecall.LaneSlow: 32}
+var atOnce = [rolecall.LaneCount]int{rolecall.LaneFast: 64, rolecall.LaneNew: 32, rolecall.LaneSlow: 32}
+
+// lingering is how many more groups of each lane this process delivers at once whose attempts take
+// longer than slow. With it, many new endpoints that do not answer delay other new ones only a little.
+var lingering = [rolecall.LaneCount]int{rolecall.LaneFast: 64, rolecall.LaneNew: 128, rolecall.LaneSlow: 64}
 
 // backoff is the pause before an item is sent again. With it, an item has about 45 attempts in three
 // days.
@@ -60,7 +64,7 @@ func (g *group) isTest() bool { return g.Part == rolecall.WebhookTestPart }
 
 func (s *Service) newLane(lane rolecall.WebhookLane) *queue.Worker[group] {
 	return queue.New(queue.Worker[group]{
-		AtOnce: atOnce[lane], Batch: batch, Interval: interval,
+		AtOnce: atOnce[lane], Batch: batch, Interval: interval, Lingering: lingering[lane], LingerAfter: slow,
 		Claim: func(ctx context.Context, n int) ([]group, error) { return s.claim(ctx, lane, n) },
 		Do:    s.deliver,
 		Failed: func(ctx context.Context, err error) {
@@ -245,17 +249,14 @@ func (s *Service) selectItems(tx *store.Tx, g *group, next *selection) error {
 	}
 	// Deleted events are skipped. After a failover that has lost commits, the place can be behind the end.
 	after := min(max(g.Number, feed.First-1), last)
-	heads, err := tx.ChangeHeads(after, page)
+	next.end, next.items = min(last, after+page), map[int][]rolecall.ChangeHead{}
+	next.more = next.end < last
+	heads, err := tx.ChangeHeads(after, next.end)
 	if err != nil {
 		return err
 	}
-	next.end, next.items = after, map[int][]rolecall.ChangeHead{}
 	for i := range heads {
 		head := &heads[i]
-		if head.Number > last {
-			break
-		}
-		next.end = head.Number
 		if g.Until > 0 && (head.OccurredAt < g.From || head.OccurredAt >= g.To) || !next.webhook.Sends(head) {
 			continue
 		}
@@ -264,10 +265,6 @@ func (s *Service) selectItems(tx *store.Tx, g *group, next *selection) error {
 			part += rolecall.WebhookReplayPart
 		}
 		next.items[part] = append(next.items[part], *head)
-	}
-	next.more = next.end < last && len(heads) > 0
-	if !next.more {
-		next.end = last
 	}
 	return nil
 }

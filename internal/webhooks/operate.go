@@ -84,7 +84,7 @@ func lastBefore(tx *store.Tx, state *rolecall.Feed, at rolecall.Time) (int64, er
 	low, high := state.First-1, state.Last
 	for low < high {
 		middle := low + (high-low)/2
-		head, err := tx.ChangeHeads(middle, 1)
+		head, err := tx.ChangeHeads(middle, middle+1)
 		if err != nil {
 			return 0, err
 		}
