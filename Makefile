@@ -44,10 +44,11 @@ test-tools:
 	done
 
 interop: TEST_TOOLS = nodejs npm python3
-interop: test-tools ## parse what the change feeds return with the official libraries for JavaScript and Python
+interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries
 	cd internal/httpapi/interop && npm ci --silent --no-audit --no-fund
 	cd internal/httpapi/interop && python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
 	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestItemsAreCloudEvents$$' ./internal/httpapi
+	tools/webhooks/run
 
 browser-test: TEST_TOOLS = chromium
 browser-test: test-tools ## test the topologies of the guide, attacks on them, and passkeys in Chromium
