@@ -110,6 +110,7 @@ func (c *console) pages() []page {
 		c.settingsPages(),
 		c.logoPages(),
 		c.webhookPages(),
+		c.checkpointPages(),
 		c.usersPages(),
 		c.newUserPages(),
 		c.selectedPages(),

@@ -122,7 +122,6 @@ var elsewhere = map[string]string{
 	"TenantController_getLogo":                "the page of the settings shows the logo by its public address",
 	"EventsController_listChanges":            "a feed for programs",
 	"OperatorController_listChanges":          "a feed for programs",
-	"EventsController_getCheckpoint":          "auditors keep checkpoints outside of the service",
 	"EventsController_getConsistency":         "a proof for programs of auditors",
 	"EventsController_getEventProof":          "a proof for programs of auditors",
 	"JobsController_unassignRole":             "the console removes a role from one user at a time",

@@ -35,6 +35,8 @@ var looks = map[string]string{
 	"/{tenant}/users/{id}/access":       "UsersController_getUserOverview",
 	"/{tenant}/access":                  "AccessController_listAccess",
 
+	"/{tenant}/events/checkpoint":                "EventsController_getCheckpoint",
+	"/{tenant}/events/checkpoint/download":       "EventsController_getCheckpoint",
 	"/{tenant}/webhooks":                         "WebhooksController_listWebhooks",
 	"/{tenant}/webhooks/{id}":                    "WebhooksController_getWebhook",
 	"/{tenant}/webhooks/{id}/deliveries":         "WebhooksController_listDeliveries",

@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"bench/scale":                    {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress", "internal/store", "internal/store/sqlite"},
 	"bench/timing":                   {"client", "internal/process"},
 	"client":                         {},
-	"console":                        {".", "internal/access", "internal/authz", "internal/directory", "internal/idempotency", "internal/secret", "internal/signin", "internal/timezone", "internal/typeface", "internal/web", "internal/webhooks"},
+	"console":                        {".", "internal/access", "internal/auditlog", "internal/authz", "internal/directory", "internal/idempotency", "internal/secret", "internal/signin", "internal/timezone", "internal/typeface", "internal/web", "internal/webhooks"},
 	"cmd/rolecall":                   {".", "console", "internal/access", "internal/auditlog", "internal/demo", "internal/feed", "internal/httpapi", "internal/httpserver", "internal/mail", "internal/node", "internal/outbound", "internal/outbox", "internal/passkey", "internal/progress", "internal/ratelimit", "internal/secret", "internal/seed", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/web", "internal/webhooks"},
 	"internal/httpserver":            {},
 	"internal/directory":             {".", "internal/access", "internal/audit", "internal/auditlog", "internal/authz", "internal/feed", "internal/idempotency", "internal/invalidation", "internal/outbox", "internal/ratelimit", "internal/secret", "internal/store", "internal/timezone"},
@@ -175,7 +175,7 @@ const mostFiles = 20
 
 // mostPages is the maximum number of hand-written files of the console package, which
 // has one file for each section of its pages.
-const mostPages = 37
+const mostPages = 38
 
 func TestPackagesHaveFewFiles(t *testing.T) {
 	files := map[string]int{}
