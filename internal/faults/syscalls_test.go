@@ -45,9 +45,12 @@ func TestKillAtSystemCalls(t *testing.T) {
 				}
 				l.client.CloseIdleConnections()
 				start(t, s)
-				if repeat() {
+				switch {
+				case answered:
+					found[calls+": after the answer"]++
+				case repeat():
 					found[calls+": after the commit"]++
-				} else {
+				default:
 					found[calls+": before the commit"]++
 				}
 			}
