@@ -135,16 +135,19 @@ scenario("a service account is searched, edited during a conflict, suspended, re
   await page.getByText("Saved.").waitFor();
 
   assert.equal((await ask(made.token, "/users?limit=1")).status, 200);
+  await page.getByText("More", { exact: true }).click();
   await page.getByRole("link", { name: "Suspend" }).click();
   await form.getByText("Its tokens stop working immediately").waitFor();
   await form.getByLabel("Reason").fill("sells spots");
   await form.getByRole("button", { name: "Suspend" }).click();
   await page.getByText("Suspended. Its tokens don't work.").waitFor();
   assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
+  await page.getByText("More", { exact: true }).click();
   await page.getByRole("link", { name: "Resume" }).click();
   await form.getByRole("button", { name: "Resume" }).click();
   await page.getByText("was resumed.").waitFor();
   assert.equal((await ask(made.token, "/users?limit=1")).status, 200);
+  await page.getByText("More", { exact: true }).click();
   await page.getByRole("link", { name: "Delete" }).click();
   await form.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Service account and its tokens deleted.").waitFor();
