@@ -85,7 +85,7 @@ var onlyIn = map[string][]string{
 	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/outbound"},
 	"crypto/x509":                       {"internal/outbound", "internal/outbound/outboundtest"},
 	"golang.org/x/crypto/":              {"internal/argon2", "internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/outbound", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +23,6 @@ type Webhook struct {
 	secret string
 	links  rolecall.MailLinks
 	client *outbound.Client
-	now    func() time.Time
 }
 
 // CheckWebhook returns an error unless the URL is an https URL. Without allowed networks, its host must be
@@ -45,7 +43,7 @@ func NewWebhook(address, key string, links rolecall.MailLinks, client *outbound.
 	if _, err := secret.SignWebhook(key, "", 0, nil); err != nil {
 		return nil, errors.New("must be whsec_ and at least 24 bytes in base64") // without the secret
 	}
-	return &Webhook{address, key, links, client, time.Now}, nil
+	return &Webhook{address, key, links, client}, nil
 }
 
 // webhookMail is the body of a request.
@@ -93,15 +91,11 @@ func (w *Webhook) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.M
 	if err != nil {
 		return err
 	}
-	at := w.now().Unix()
-	signature, err := secret.SignWebhook(w.secret, m.ID.String(), at, body)
+	header, err := secret.WebhookHeader([]string{w.secret}, m.ID.String(), time.Now().Unix(), "application/json", body)
 	if err != nil {
 		return err
 	}
-	result := w.client.Post(ctx, w.url, http.Header{
-		"Content-Type": {"application/json"}, "User-Agent": {"Rolecall"}, "Webhook-Id": {m.ID.String()},
-		"Webhook-Timestamp": {strconv.FormatInt(at, 10)}, "Webhook-Signature": {signature},
-	}, body)
+	result := w.client.Post(ctx, w.url, header, body)
 	switch {
 	case result.Error == "":
 		return nil

@@ -92,7 +92,7 @@ func TestMailOverHTTP(t *testing.T) {
 	if err := mailer.Send(t.Context(), tenant, m); err == nil || strings.Contains(err.Error(), "token") {
 		t.Errorf("%v", err)
 	}
-	for _, bad := range []string{"", "secret", "whsec_%%"} {
+	for _, bad := range []string{"", "secret", "whsec_", "whsec_%%", "whsec_" + strings.Repeat("A", 28)} {
 		if _, err := NewWebhook("https://example.com", bad, links, requests); err == nil {
 			t.Errorf("the secret %q is accepted", bad)
 		}

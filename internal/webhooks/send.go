@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -123,22 +122,11 @@ func (s *Service) post(ctx context.Context, d *delivery) outbound.Result {
 	if d.failure != "" {
 		return outbound.Result{Error: d.failure}
 	}
-	at := s.now().Std().Unix()
-	signatures := ""
-	for _, text := range d.secrets {
-		signature, err := secret.SignWebhook(text, d.id.String(), at, d.body)
-		if err != nil {
-			return outbound.Result{Error: codeSecret}
-		}
-		if signatures != "" {
-			signatures += " "
-		}
-		signatures += signature
+	header, err := secret.WebhookHeader(d.secrets, d.id.String(), s.now().Std().Unix(), "application/cloudevents+json", d.body)
+	if err != nil {
+		return outbound.Result{Error: codeSecret}
 	}
-	return s.client.Post(ctx, d.url, http.Header{
-		"Content-Type": {"application/cloudevents+json"}, "User-Agent": {"Rolecall"}, "Webhook-Id": {d.id.String()},
-		"Webhook-Timestamp": {strconv.FormatInt(at, 10)}, "Webhook-Signature": {signatures},
-	}, d.body)
+	return s.client.Post(ctx, d.url, header, d.body)
 }
 
 // deliverPart sends items of a part, one after the other, until one fails or the turn is over.
