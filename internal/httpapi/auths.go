@@ -49,13 +49,16 @@ const byBearer transport = "bearer"
 
 // UnmarshalWire reads the transport.
 func (t *transport) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
-	switch text, ok := d.Text(pointer, value); {
-	case !ok:
-	case text == "cookie" || text == string(byBearer):
-		*t = transport(text)
-	default:
-		d.FieldErrors.Add(pointer, "unknown-value", "must be cookie or bearer")
+	*t = transport(eitherOf(d, pointer, value, "cookie", string(byBearer)))
+}
+
+// eitherOf returns the value as text. If it is neither of the two texts, eitherOf adds a field error.
+func eitherOf(d *wire.Decoding, pointer string, value jsontext.Value, one, other string) string {
+	text, ok := d.Text(pointer, value)
+	if ok && text != one && text != other {
+		d.FieldErrors.Add(pointer, "unknown-value", "must be "+one+" or "+other)
 	}
+	return text
 }
 
 // apply sets the transport of the request.

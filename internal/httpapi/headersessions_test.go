@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/web"
@@ -74,6 +75,9 @@ func TestASessionInAHeaderAndACookieDoNotMix(t *testing.T) {
 	s := newTestServer(t)
 	token, _ := s.request("POST", "/auths/login", headerLogin, "Cookie", s.owner).headerTokensIn(t) // does not replace the session in the cookie
 	cookie := s.signIn(ownerEmail, ownerPassword)
+	if _, _, err := s.node.Directory.CreateOperatorKey(t.Context(), rolecall.OperatorKeyDraft{Name: "Provisioning", Lifetime: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
 	_, inCookie, _ := strings.Cut(cookie, "=")
 	for _, path := range []string{"GET /auths/session", "POST /auths/refresh", "POST /auths/logout"} {
 		method, path, _ := strings.Cut(path, " ")
@@ -90,6 +94,7 @@ func TestASessionInAHeaderAndACookieDoNotMix(t *testing.T) {
 		"without the prefix":                  s.as("session="+strings.TrimPrefix(token, "rs_"), "GET", "/auths/session", ""),
 		"a cut token":                         s.bearing(token[:len(token)-1], "GET", "/auths/session", ""),
 		"a refresh with a cut token":          s.bearing(token[:len(token)-1], "POST", "/auths/refresh", ""),
+		"an operation of operators":           s.bearing(token, "GET", "/operator/tenants", ""),
 		"of an unknown tenant":                s.bearing(token, "GET", "/auths/session", "", "X-Tenant-Schema", "nobody"),
 	} {
 		if r.StatusCode != http.StatusUnauthorized {

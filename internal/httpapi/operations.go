@@ -84,7 +84,7 @@ var userOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/users/{id}/password-resets", ID: "UsersController_sendPasswordReset", Summary: "Send a user a password reset link",
-		Description: "Mails the user a link to set a new password. The caller does not see the link. With the delivery `return`, no mail is sent and the response has the link. This needs an operator key, or a service account with `users:issue-links`. Only an operator key gets the link of an owner.",
+		Description: "Mails the user a link to set a new password. The response does not have the link, except with the delivery `return`. Then no mail is sent. This needs an operator key, or a service account with `users:issue-links`. Only an operator key gets the link of an owner.",
 		Policy:      authz.SendPasswordReset,
 		Answers:     operation.Answers{{http.StatusCreated, "The link will be mailed to the user, or is in the response with the delivery `return`.", []string{"Idempotent-Replayed"}}},
 		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended, rolecall.ErrUserPending, rolecall.ErrTooManyMails},
