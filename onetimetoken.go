@@ -19,7 +19,7 @@ type OneTimeToken struct {
 // Live reports whether the token is unexpired at the time now.
 func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
 
-// Origin identifies the credential of the request that created a mailed link. When this
+// Origin identifies the credential of the request that created a link. When this
 // credential is revoked, the link becomes invalid.
 type Origin struct {
 	Credential  AnyID         // id of a session or of an API token; zero: the request had neither
@@ -42,8 +42,8 @@ const (
 // why a user did not join.
 const InvitationKept = 30 * 24 * time.Hour
 
-// Invitation lets a user set a first password and sign in. The user gets the token of the
-// invitation by mail and can use it once. A newer invitation of the same user replaces it.
+// Invitation lets a user set a first password and sign in. The user gets the token by mail,
+// or a program gets it in a response. It can be used once. A newer invitation of the same user replaces it.
 // The struct does not contain the token.
 type Invitation struct {
 	UserID    UserID `json:"userId"`
@@ -80,7 +80,7 @@ type InvitationQuery struct {
 	Limit  int
 }
 
-// PasswordReset is a mailed link with which a user can set a new password once. A newer
+// PasswordReset is a link with which a user can set a new password once. A newer
 // link for the same user replaces it.
 type PasswordReset struct {
 	UserID    UserID `json:"userId"`

@@ -74,7 +74,7 @@ func TestVerifyAgreesWithTheOfficialLibrary(t *testing.T) {
 		"no signature":                 {0, []string{vectorSecret}, delivery("webhook-signature", ""), vectorBody, false},
 		"no id":                        {0, []string{vectorSecret}, delivery("webhook-id", ""), vectorBody, false},
 		"no time":                      {0, []string{vectorSecret}, delivery("webhook-timestamp", ""), vectorBody, false},
-		"a time that is none":          {0, []string{vectorSecret}, delivery("webhook-timestamp", "now"), vectorBody, false},
+		"a time that is not a number":  {0, []string{vectorSecret}, delivery("webhook-timestamp", "now"), vectorBody, false},
 		"a time beyond all others":     {0, []string{vectorSecret}, delivery("webhook-timestamp", "9223372036854775807"), vectorBody, false},
 		"a time before all others":     {0, []string{vectorSecret}, delivery("webhook-timestamp", "-9223372036854775808"), vectorBody, false},
 		"the time in another spelling": {0, []string{vectorSecret}, delivery("webhook-timestamp", fmt.Sprint("+", vectorTime)), vectorBody, false},

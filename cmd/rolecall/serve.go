@@ -137,7 +137,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		logger.Info("serving operators", "address", operators.Addr().String())
 	}
 	if options.Mailer == nil {
-		logger.Warn("no mail server is set: mail waits in the database until it expires; set --smtp to send it")
+		logger.Warn("no mail server is set: mail waits in the database until it expires; set --smtp or --mail-webhook to send it")
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 

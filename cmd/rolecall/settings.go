@@ -171,7 +171,7 @@ func (s *settings) checkSites() {
 		if isSameDomain(u, s.publicURL) {
 			remedy = "use the same scheme for both"
 		}
-		s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ": browsers drop the session cookie there, so users cannot sign in from its pages; " + remedy + ", or let a back end hold the session")
+		s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ": browsers drop the session cookie there, so users cannot sign in with a cookie from its pages; " + remedy + ", let a back end hold the session, or sign in with the transport bearer")
 	}
 }
 

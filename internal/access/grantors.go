@@ -6,7 +6,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// IsStillAuthorized reports whether a link that was mailed to a user may still be used. The
+// IsStillAuthorized reports whether a link for a user may still be used. The
 // argument id is the id of the user. The argument by is the id of the user or service
 // account that requested the link. The link may be used if the policy still allows this
 // requester to perform the operation on the user. For example, the user may have more

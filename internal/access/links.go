@@ -29,7 +29,7 @@ func (s *Service) RequestDelivery(tx *store.Tx, c Caller, by rolecall.Delivery) 
 	return s.RequestLink(tx, c)
 }
 
-// VoidLinks deletes the mailed links that were requested with the revoked sessions or API
+// VoidLinks deletes the links that were requested with the revoked sessions or API
 // tokens.
 func VoidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {
 	credentials := make([]rolecall.AnyID, len(revoked))
