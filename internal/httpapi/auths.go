@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"reflect"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -317,4 +320,130 @@ type changePasswordBody struct {
 func (s *Server) changePassword(ctx context.Context, c access.Caller, in *changePasswordRequest) (operation.Response[operation.NoContent], error) {
 	device, err := s.signin.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
 	return operation.Response[operation.NoContent]{Cookies: func(w http.ResponseWriter, r *http.Request) { s.setDevice(w, r, c.Tenant.ID, device) }}, err
+}
+
+// checksMax is the maximum number of permissions in one request.
+const checksMax = 200
+
+type checkRequest struct {
+	Permission permissionValue `query:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
+	Department string          `query:"department" maxLength:"255" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
+}
+
+// permissionValue is one permission to check, without wildcards.
+type permissionValue rolecall.Permission
+
+// SetParameter reads the permission.
+func (p *permissionValue) SetParameter(text string) (code, detail string) {
+	permission, err := rolecall.ParsePermission(text)
+	*p = permissionValue(permission)
+	switch {
+	case err != nil:
+		return "format", err.Error()
+	case permission.HasWildcard():
+		return "wildcard", "must name one permission, without wildcards"
+	case !permission.Known():
+		return "unknown-permission", "is not one of Rolecall's own permissions; write a permission of an application as application/resource:action"
+	}
+	return "", ""
+}
+
+// orNil returns the permission, or nil if the request has none.
+func (p permissionValue) orNil() *rolecall.Permission {
+	if p == (permissionValue{}) {
+		return nil
+	}
+	return (*rolecall.Permission)(&p)
+}
+
+// UnmarshalWire reads the permission.
+func (p *permissionValue) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if text, ok := d.Text(pointer, value); ok {
+		code, detail := p.SetParameter(text)
+		d.Add(pointer, code, detail)
+	}
+}
+
+// AppendJSON appends the permission.
+func (p permissionValue) AppendJSON(b []byte) []byte {
+	return wire.AppendText(b, rolecall.Permission(p).String())
+}
+
+// check responds with 204 if the caller has the permission, and with 403 if not. Back ends and
+// proxies call this operation to authorize requests of users.
+func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (operation.Response[operation.NoContent], error) {
+	var department *string
+	if in.Department != "" {
+		department = &in.Department
+	}
+	err := c.RequirePermission(rolecall.Permission(in.Permission), department)
+	return operation.Response[operation.NoContent]{NameCaller: true}, err
+}
+
+type checkAllRequest struct{ Body checkAllBody }
+
+type checkAllBody struct {
+	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check."`
+}
+
+// permissionCheck is one permission to check: in the department, or in the whole tenant if the
+// department is nil.
+type permissionCheck struct {
+	Permission permissionValue `json:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
+	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
+}
+
+// departmentText is the name of a department.
+type departmentText string
+
+// UnmarshalWire reads the name.
+func (t *departmentText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if text, ok := d.Text(pointer, value); ok {
+		d.FieldErrors.Text(pointer, text, 1, rolecall.DepartmentMax)
+		*t = departmentText(text)
+	}
+}
+
+// permissionChecks are at most checksMax checks.
+type permissionChecks []permissionCheck
+
+var checkDecoder = wire.NewDecoder(reflect.TypeFor[permissionCheck]())
+
+// UnmarshalWire reads an array of checks.
+func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if value.Kind() != jsontext.KindBeginArray {
+		d.Add(pointer, "type", "must be an array of objects")
+		return
+	}
+	for i, element := range wire.Elements(value) {
+		if i == checksMax {
+			d.Add(pointer, "too-many", fmt.Sprintf("must have at most %d checks", checksMax))
+			return
+		}
+		var check permissionCheck
+		checkDecoder.Continue(d, pointer+"/"+strconv.Itoa(i), element, reflect.ValueOf(&check).Elem())
+		*c = append(*c, check)
+	}
+}
+
+// checkResult is the result of one check.
+type checkResult struct {
+	Permission permissionValue `json:"permission" doc:"The permission that was checked."`
+	Department *departmentText `json:"department" doc:"The department of the check."`
+	Allowed    bool            `json:"allowed" doc:"Whether the caller has the permission: for the department, or in the whole tenant for a check without a department."`
+}
+
+// checkResults are the results of the checks, in the order of the request.
+type checkResults struct {
+	Results []checkResult `json:"results" doc:"One result for each check."`
+}
+
+// checkAll checks up to checksMax permissions of the caller in one request.
+func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {
+	results := make([]checkResult, len(in.Body.Checks))
+	for i, asked := range in.Body.Checks {
+		allowed := c.Holds(rolecall.Permission(asked.Permission), (*string)(asked.Department))
+		results[i] = checkResult{asked.Permission, asked.Department, allowed}
+	}
+	return operation.Response[checkResults]{Body: checkResults{results}, NameCaller: true}, nil
 }
