@@ -84,7 +84,11 @@ const URLMax = 2048
 // CheckURL checks a URL before it is stored. The text of the error continues a sentence about the URL,
 // such as "must begin with https://". CheckURL does not resolve names: the check of the dialer
 // decides for each connection.
-func CheckURL(text string) error {
+func CheckURL(text string) error { return CheckURLWithin(text, nil) }
+
+// CheckURLWithin is CheckURL for a client that can also reach the allowed networks. If there is one, the
+// host can be an address of it, or any name, because private names can lead to it.
+func CheckURLWithin(text string, allowed []netip.Prefix) error {
 	for _, c := range []byte(text) {
 		if c <= ' ' || c >= 0x7f || c == '\\' {
 			return errors.New("must have only visible ASCII characters, without a backslash")
@@ -106,20 +110,24 @@ func CheckURL(text string) error {
 			return errors.New("must have a port from 1 to 65535, or none")
 		}
 	}
-	return checkHost(u)
+	return checkHost(u, allowed)
 }
 
 var errHost = errors.New("must have a host on the internet, and not one of a private network")
 
-func checkHost(u *url.URL) error {
+func checkHost(u *url.URL, allowed []netip.Prefix) error {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
-		if a, err := netip.ParseAddr(host); err != nil || !IsPublic(a) {
-			return errHost
-		}
-		return nil
+		return checkAddress(host, allowed)
 	}
-	return checkName(strings.ToLower(host))
+	return checkName(strings.ToLower(host), allowed)
+}
+
+func checkAddress(host string, allowed []netip.Prefix) error {
+	if a, err := netip.ParseAddr(host); err != nil || !IsPublic(a) && !within(allowed, a.Unmap()) {
+		return errHost
+	}
+	return nil
 }
 
 // privateNames are the ends of names that are not in the DNS of the internet.
@@ -128,22 +136,22 @@ var privateNames = []string{"localhost", "local", "localdomain", "internal", "in
 // checkName checks a host that is not in brackets. A name whose last part is a number is an address of
 // IPv4 for browsers and for many resolvers, also in decimal, octal and hexadecimal forms. Only
 // the usual form is accepted.
-func checkName(name string) error {
+func checkName(name string, allowed []netip.Prefix) error {
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]
 	if isNumber(last) {
-		if a, err := netip.ParseAddr(name); err != nil || !IsPublic(a) {
-			return errHost
-		}
-		return nil
+		return checkAddress(name, allowed)
 	}
-	if len(labels) < 2 || len(name) > 253 {
+	if len(labels) < 2 && len(allowed) == 0 || len(name) > 253 {
 		return errHost
 	}
 	for _, label := range labels {
 		if !isLabel(label) {
 			return errors.New("must have a host of letters, digits, hyphens and dots; write other letters as Punycode")
 		}
+	}
+	if len(allowed) > 0 {
+		return nil
 	}
 	for _, private := range privateNames {
 		if strings.HasSuffix("."+name, "."+private) {

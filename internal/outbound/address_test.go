@@ -68,6 +68,19 @@ func TestPublicURLsAreAccepted(t *testing.T) {
 	}
 }
 
+func TestURLsWithinAllowedNetworks(t *testing.T) {
+	allowed := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/64")}
+	for url, want := range map[string]bool{
+		"https://10.1.2.3/": true, "https://10.2.2.3/": false, "https://[fd00::7]/": true, "https://[fd01::7]/": false, "https://[::ffff:10.1.2.3]/": true, "https://8.8.8.8/": true,
+		"https://login/": true, "https://login.corp:8443/realms/a": true, "https://localhost/": true, "https://login.example.com/": true,
+		"https://0x0a010203/": false, "https://10.1.515/": false, "https://-a.corp/": false, "http://login.corp/": false, "https://a@login.corp/": false,
+	} {
+		if err := CheckURLWithin(url, allowed); (err == nil) != want {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 // TestAddressesThatTheDialerRefuses compares checkDial with a list that was written independently of the
 // networks in address.go.
 func TestAddressesThatTheDialerRefuses(t *testing.T) {

@@ -112,6 +112,7 @@ const (
 	CodeName     = "name-unresolved" // the name has no address
 	CodeTLS      = "tls"             // no secure connection, for example because of the certificate
 	CodeConnect  = "connection"      // no connection, or it broke
+	CodeSize     = "too-large"       // a response with more than the limit of HTTP
 )
 
 // Post sends a request with the body and the headers. A failure is in the result.
@@ -135,7 +136,7 @@ func (c *Client) post(ctx context.Context, url string, header http.Header, body 
 	request.Header = header
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Result{Error: codeOf(err)}
+		return Result{Error: CodeOf(err)}
 	}
 	// An error of the rest of the response does not change the result: the status is known.
 	_, _ = io.CopyN(io.Discard, response.Body, responseBytes)
@@ -150,6 +151,34 @@ func (c *Client) post(ctx context.Context, url string, header http.Header, body 
 	return r
 }
 
+// HTTP returns a client for a library that sends its own requests. It checks requests as Post does. Reading
+// more than limit bytes of a response returns an *http.MaxBytesError. CodeOf returns the code of an error.
+func (c *Client) HTTP(limit int64) *http.Client {
+	return &http.Client{Transport: &limited{c.http.Transport, limit}, CheckRedirect: c.http.CheckRedirect, Timeout: c.timeout}
+}
+
+// limited limits the size of responses.
+type limited struct {
+	transport http.RoundTripper
+	limit     int64
+}
+
+// RoundTrip sends the request if its URL is an https URL.
+func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := checkScheme(request.URL.String()); err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, err
+	}
+	response, err := l.transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = http.MaxBytesReader(nil, response.Body, l.limit)
+	return response, nil
+}
+
 func checkScheme(url string) error {
 	if !strings.HasPrefix(url, "https://") {
 		return fmt.Errorf("outbound: %w: only https", ErrAddress)
@@ -157,16 +186,19 @@ func checkScheme(url string) error {
 	return nil
 }
 
-// codeOf returns the code of an error of a request.
-func codeOf(err error) string {
+// CodeOf returns the code of an error of a request.
+func CodeOf(err error) string {
 	var (
 		name        *net.DNSError
 		timeout     interface{ Timeout() bool }
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
+		size        *http.MaxBytesError
 	)
 	switch {
+	case errors.As(err, &size):
+		return CodeSize
 	case errors.Is(err, ErrAddress):
 		return CodeAddress
 	case errors.As(err, &certificate), errors.As(err, &record), errors.As(err, &alert):

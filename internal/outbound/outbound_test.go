@@ -1,6 +1,8 @@
 package outbound
 
 import (
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -179,5 +181,53 @@ func TestRetryAfter(t *testing.T) {
 	}
 	if got := retryAfter(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); got < 59*time.Minute || got > time.Hour {
 		t.Errorf("an hour from now: %v", got)
+	}
+}
+
+func TestLibrariesGetTheSameChecks(t *testing.T) {
+	s := outboundtest.Endpoint(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/full":
+			_, _ = w.Write(make([]byte, 1000))
+		case "/large":
+			_, _ = w.Write(make([]byte, 1001))
+		case "/redirects":
+			http.Redirect(w, r, "/full", http.StatusFound)
+		case "/hangs":
+			<-r.Context().Done()
+		}
+	})
+	options := Options{Resolver: outboundtest.Resolver(t, map[string][]string{"": {"127.0.0.1"}}), Roots: outboundtest.Roots(s), Timeout: 400 * time.Millisecond}
+	closed := New(options)
+	options.Allowed = loopback
+	open := New(options)
+	for _, test := range []struct {
+		client *Client
+		url    string
+		want   string
+	}{
+		{open, "https://example.com:" + outboundtest.Port(s) + "/full", "200, 1000 bytes"},
+		{open, "https://example.com:" + outboundtest.Port(s) + "/large", CodeSize},
+		{open, "https://example.com:" + outboundtest.Port(s) + "/redirects", "302, 0 bytes"},
+		{open, "https://example.com:" + outboundtest.Port(s) + "/hangs", CodeTimeout},
+		{open, "http://example.com:" + outboundtest.Port(s) + "/full", CodeAddress},
+		{closed, "https://example.com:" + outboundtest.Port(s) + "/full", CodeAddress},
+	} {
+		response, err := test.client.HTTP(1000).Post(test.url, "text/plain", strings.NewReader("hello"))
+		var got string
+		if err == nil {
+			var body []byte
+			if body, err = io.ReadAll(response.Body); response.StatusCode == http.StatusFound {
+				body = nil
+			}
+			got = fmt.Sprintf("%d, %d bytes", response.StatusCode, len(body))
+			_ = response.Body.Close()
+		}
+		if err != nil {
+			got = CodeOf(err)
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.url, got, test.want)
+		}
 	}
 }
