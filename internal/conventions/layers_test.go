@@ -46,6 +46,8 @@ var mayImport = map[string][]string{
 	"internal/httpapi":               {".", "internal/access", "internal/auditlog", "internal/authz", "internal/directory", "internal/feed", "internal/operation", "internal/secret", "internal/signin", "internal/timezone", "internal/typeface", "internal/web", "internal/webhooks", "internal/wire", "openapi"},
 	"internal/invalidation":          {"."},
 	"internal/operation":             {".", "internal/access", "internal/authz", "internal/idempotency", "internal/secret", "internal/web", "internal/wire"},
+	"internal/oidc":                  {"internal/outbound"},
+	"internal/oidc/oidctest":         {},
 	"internal/openapitest":           {"."},
 	"internal/passkey":               {".", "internal/secret"},
 	"internal/passkey/passkeytest":   {},
@@ -78,14 +80,16 @@ var mayImport = map[string][]string{
 // onlyIn maps a package outside of this module to the only packages that may import it. A key that
 // ends with a slash stands for all packages with this prefix.
 var onlyIn = map[string][]string{
-	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
-	"crypto/hmac":                       {"internal/secret", "client"},                            // the client verifies signatures, and imports no internal package
-	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
-	"crypto/sha256":                     {"internal/secret", "client", "internal/passkey/passkeytest", "bench/peers"},
-	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/outbound"},
-	"crypto/x509":                       {"internal/outbound", "internal/outbound/outboundtest"},
+	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest", "internal/oidc/oidctest"},
+	"crypto/hmac":                       {"internal/secret", "client"},                                                      // the client verifies signatures, and imports no internal package
+	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest", "internal/oidc/oidctest"}, // for ids
+	"crypto/rsa":                        {"internal/oidc", "internal/oidc/oidctest"},                                        // for the size of a provider's key
+	"crypto/sha256":                     {"internal/secret", "client", "internal/passkey/passkeytest", "internal/oidc/oidctest", "bench/peers"},
+	"crypto/subtle":                     {"internal/secret", "internal/oidc", "internal/oidc/oidctest"},
+	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound"},
+	"crypto/x509":                       {"internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/outbound/outboundtest"},
 	"golang.org/x/crypto/":              {"internal/argon2", "internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
@@ -100,17 +104,20 @@ var onlyIn = map[string][]string{
 	"github.com/BurntSushi/toml":        {"console"},
 	"golang.org/x/text/language":        {"console"},
 	"github.com/alecthomas/kong":        {"cmd/rolecall"},
-	"github.com/maypok86/otter/":        {"internal/directory", "internal/idempotency", "internal/invalidation", "internal/ratelimit", "internal/signin"},
+	"github.com/maypok86/otter/":        {"internal/directory", "internal/idempotency", "internal/invalidation", "internal/oidc", "internal/ratelimit", "internal/signin"},
 	"github.com/wneessen/":              {"internal/mail"},
 	"github.com/prometheus/":            {"cmd/rolecall", "internal/web"},
 	"pgregory.net/rapid":                {"internal/store/storetest"},
 	"github.com/go-webauthn/":           {"internal/passkey"},
-	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/outbound/outboundtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
-	"github.com/go-json-experiment/":    {"internal/feed", "internal/httpapi", "internal/operation", "internal/store", "internal/wire"},
+	"github.com/coreos/go-oidc/":        {"internal/oidc"},
+	"github.com/go-jose/":               {"internal/oidc", "internal/oidc/oidctest"},
+	"golang.org/x/oauth2":               {"internal/oidc"},
+	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound/outboundtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
+	"github.com/go-json-experiment/":    {"internal/feed", "internal/httpapi", "internal/oidc", "internal/operation", "internal/store", "internal/wire"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
 	"golang.org/x/mod/sumdb/":           {".", "internal/auditlog", "internal/httpapi", "internal/secret", "internal/store"},
 	"golang.org/x/sys/":                 {"internal/argon2", "internal/httpserver", "internal/secret"},
-	"golang.org/x/sync/":                {"internal/seed"},
+	"golang.org/x/sync/":                {"internal/oidc", "internal/seed"},
 	"golang.org/x/image/":               {"."},
 	"golang.org/x/term":                 {"cmd/rolecall", "internal/progress"},
 	"github.com/getkin/kin-openapi/":    {"internal/openapitest"},

@@ -1,0 +1,116 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// documentFresh and keysFresh are how long metadata and keys are used without a new request.
+	documentFresh = time.Hour
+	keysFresh     = time.Hour
+
+	// keysPause is the time between two requests for keys because of a token whose key is not known.
+	keysPause = time.Minute
+
+	// failurePause is the time after a failed request in which no other one is sent.
+	failurePause = 5 * time.Second
+
+	// cached is the maximum number of providers in a cache.
+	cached = 1000
+)
+
+// cache has fetched documents by URL. At most one request per URL is sent at a time.
+type cache[T any] struct {
+	now     func() time.Time
+	timeout time.Duration
+	entries *otter.Cache[string, *entry[T]]
+	flights singleflight.Group
+}
+
+// entry is the last document of a URL, and the last failure to fetch it.
+type entry[T any] struct {
+	mu        sync.Mutex
+	value     T
+	fetchedAt time.Time // zero: never
+	failure   error
+	failedAt  time.Time
+}
+
+func newCache[T any](now func() time.Time, timeout time.Duration) *cache[T] {
+	return &cache[T]{now: now, timeout: timeout, entries: otter.Must(&otter.Options[string, *entry[T]]{MaximumSize: cached})}
+}
+
+// get returns the document of the URL. It calls fetch if the cached one is older than age, unless
+// fetch has just failed. A fetch continues if the caller's context ends, because others wait for it too.
+func (c *cache[T]) get(ctx context.Context, url string, age time.Duration, fetch func(ctx context.Context, url string) (T, error)) (T, error) {
+	if value, err, known := c.look(url, age); known {
+		return value, err
+	}
+	flight := c.flights.DoChan(url, func() (any, error) {
+		if value, err, known := c.look(url, age); known { // another flight has ended since
+			return value, err
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+		defer cancel()
+		value, err := fetch(ctx, url)
+		c.keep(url, value, err)
+		return value, err
+	})
+	var none T
+	select {
+	case <-ctx.Done():
+		return none, unavailable("waiting", ctx.Err())
+	case result := <-flight:
+		if result.Err != nil {
+			return none, result.Err
+		}
+		return result.Val.(T), nil
+	}
+}
+
+// look returns the cached result for the URL, and false if a request is needed.
+func (c *cache[T]) look(url string, age time.Duration) (value T, err error, known bool) {
+	e, found := c.entries.GetIfPresent(url)
+	if !found {
+		return value, nil, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := c.now()
+	switch {
+	case !e.fetchedAt.IsZero() && now.Sub(e.fetchedAt) < age:
+		return e.value, nil, true
+	case e.failure != nil && now.Sub(e.failedAt) < failurePause:
+		return value, e.failure, true
+	}
+	return value, nil, false
+}
+
+func (c *cache[T]) keep(url string, value T, err error) {
+	e, found := c.entries.GetIfPresent(url)
+	if !found {
+		e = &entry[T]{}
+		c.entries.Set(url, e)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure = err; err != nil {
+		e.failedAt = c.now()
+		return
+	}
+	e.value, e.fetchedAt = value, c.now()
+}
+
+// unavailable returns ErrUnavailable with what failed, and why.
+func unavailable(what string, cause error) error {
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, cause)
+}
+
+func unavailableBecause(what, cause string) error { return unavailable(what, errors.New(cause)) }

@@ -1,0 +1,143 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-json-experiment/json"
+	"golang.org/x/oauth2"
+
+	"github.com/rolecall/rolecall/internal/outbound"
+)
+
+// wellKnown is the path of the metadata under the issuer (OpenID Connect Discovery 1.0, section 4).
+const wellKnown = "/.well-known/openid-configuration"
+
+// algorithms are the algorithms of signatures that are accepted, if the provider lists them.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+}
+
+// document is the metadata of a provider.
+type document struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Keys          string   `json:"jwks_uri"`
+	EndSession    string   `json:"end_session_endpoint"`
+	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
+	ResponseTypes []string `json:"response_types_supported"`
+	Challenges    []string `json:"code_challenge_methods_supported"`
+	TokenAuth     []string `json:"token_endpoint_auth_methods_supported"`
+	NamesIssuer   bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
+}
+
+// multiTenant are the first parts of the path of issuers that stand for all tenants of Microsoft Entra.
+var multiTenant = []string{"common", "organizations", "consumers"}
+
+// CheckIssuer checks an issuer before it is stored. The text of the error continues a sentence about the
+// issuer, such as "must be a URL that begins with https:// and a host".
+func (c *Client) CheckIssuer(issuer string) error {
+	if err := outbound.CheckURLWithin(issuer, c.networks); err != nil {
+		return err
+	}
+	u, err := url.Parse(issuer)
+	if err != nil || strings.Contains(issuer, "?") {
+		return errors.New("must not have a query")
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	if strings.ContainsAny(u.Path, "{}") || slices.Contains(multiTenant, strings.ToLower(first)) {
+		return errors.New("must be the issuer of one tenant, with its ID, and not the one of all tenants")
+	}
+	return nil
+}
+
+// document returns the metadata of the issuer, at most as old as age. It returns ErrUnavailable if the
+// metadata has problems.
+func (c *Client) document(ctx context.Context, issuer string, age time.Duration) (*document, error) {
+	if err := c.CheckIssuer(issuer); err != nil {
+		return nil, unavailable("the issuer", err)
+	}
+	return c.documents.get(ctx, issuer, age, func(ctx context.Context, issuer string) (*document, error) {
+		d, err := c.fetchDocument(ctx, issuer)
+		if err != nil {
+			return nil, err
+		}
+		if problems := c.problems(issuer, d); len(problems) > 0 {
+			return nil, unavailableBecause("the metadata", strings.Join(problems, " "))
+		}
+		return d, nil
+	})
+}
+
+func (c *Client) fetchDocument(ctx context.Context, issuer string) (*document, error) {
+	body, err := c.fetch(ctx, strings.TrimSuffix(issuer, "/")+wellKnown)
+	if err != nil {
+		return nil, unavailable("the metadata", err)
+	}
+	d := &document{}
+	if err := json.Unmarshal(body, d); err != nil {
+		return nil, unavailable("the metadata", errDocument)
+	}
+	return d, nil
+}
+
+var errDocument = errors.New("not a JSON object in the required form")
+
+// statusError is the error for a response with another status than 200.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+// codeError is the error for a request without a response. It is a code of package outbound.
+type codeError string
+
+func (e codeError) Error() string { return string(e) }
+
+// fetch returns the body of the URL.
+func (c *Client) fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, codeError(outbound.CodeAddress)
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := c.fetches.Do(request)
+	if err != nil {
+		return nil, codeError(outbound.CodeOf(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, statusError(response.StatusCode)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, codeError(outbound.CodeOf(err))
+	}
+	return body, nil
+}
+
+// authStyle returns how the client authenticates at the token endpoint. Without a list, the default is
+// client_secret_basic (OpenID Connect Discovery 1.0, section 3).
+func (d *document) authStyle(p Provider) oauth2.AuthStyle {
+	if p.ClientSecret == "" || d.TokenAuth != nil && !slices.Contains(d.TokenAuth, "client_secret_basic") {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}
+
+// accepted returns the algorithms that the provider lists and that are accepted. Every provider must
+// support RS256, which is the only one without a list.
+func (d *document) accepted() []string {
+	if d.Algorithms == nil {
+		return []string{oidc.RS256}
+	}
+	return slices.DeleteFunc(slices.Clone(algorithms), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
+}

@@ -1,0 +1,107 @@
+package oidc_test
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/oidc"
+	"github.com/rolecall/rolecall/internal/oidc/oidctest"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// flow is a provider, and a client that uses it.
+type flow struct {
+	*oidctest.Provider
+	client   *oidc.Client
+	provider oidc.Provider
+	now      time.Time
+}
+
+func newFlow(t *testing.T) *flow {
+	t.Helper()
+	f := &flow{Provider: oidctest.Start(t), now: time.Now().Truncate(time.Second)}
+	f.SetClock(f.clock)
+	f.client = f.newClient()
+	f.provider = oidc.Provider{Issuer: f.Issuer, ClientID: oidctest.ClientID, ClientSecret: oidctest.ClientSecret}
+	return f
+}
+
+func (f *flow) clock() time.Time { return f.now }
+
+func (f *flow) newClient() *oidc.Client {
+	return oidc.New(oidc.Options{Networks: loopback, Roots: f.Roots(), Now: f.clock})
+}
+
+func attempt() oidc.Attempt {
+	return oidc.Attempt{
+		RedirectURI: "https://rolecall.example/auths/oidc/callback", State: "the state", Nonce: "the nonce of this attempt",
+		Verifier: "the-verifier-of-this-attempt-with-43-characters",
+	}
+}
+
+// callback sends the browser to the provider and returns the parameters with which it comes back.
+func (f *flow) callback(t *testing.T, a oidc.Attempt) url.Values {
+	t.Helper()
+	address, err := f.client.AuthorizationURL(t.Context(), f.provider, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Authorize(t, address).Query()
+}
+
+// signIn signs in with one attempt.
+func (f *flow) signIn(t *testing.T, a oidc.Attempt) (oidc.Claims, error) {
+	t.Helper()
+	return f.client.Redeem(t.Context(), f.provider, a, f.callback(t, a))
+}
+
+// reason returns the reason of a refusal, and otherwise the text of the error.
+func reason(err error) string {
+	var refusal *oidc.RefusedError
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Reason
+	case errors.Is(err, oidc.ErrUnavailable):
+		return "unavailable"
+	case err != nil:
+		return err.Error()
+	}
+	return "accepted"
+}
+
+func TestSignIn(t *testing.T) {
+	f := newFlow(t)
+	claims, err := f.signIn(t, attempt())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims.Issuer != f.Issuer || claims.Subject != "248289761001" || claims.Email != "ada@acme.example" || !claims.EmailVerified || claims.Name != "Ada Lovelace" || !claims.AuthTime.IsZero() || claims.ACR != "" || claims.AMR != nil {
+		t.Errorf("%+v", claims)
+	}
+}
+
+func TestSignOutURL(t *testing.T) {
+	f := newFlow(t)
+	address, err := f.client.SignOutURL(t.Context(), f.provider, "https://shop.example/signed-out?a=1&b=2")
+	if err != nil || f.Authorize(t, address).String() != "https://shop.example/signed-out?a=1&b=2" {
+		t.Errorf("%s, %v", address, err)
+	}
+	f.Set(func(s *oidctest.Settings) {
+		s.Metadata = func(m map[string]any) { delete(m, "end_session_endpoint") }
+	})
+	if address, err := f.newClient().SignOutURL(t.Context(), f.provider, "https://shop.example/"); address != "" || err != nil {
+		t.Errorf("%s, %v", address, err)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	f := newFlow(t)
+	m, err := f.client.Inspect(t.Context(), f.provider)
+	if err != nil || len(m.Problems) > 0 || m.Keys != 5 || len(m.Algorithms) != 10 || m.Issuer != f.Issuer || m.TokenEndpoint != f.Issuer+oidctest.PathToken {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
