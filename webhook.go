@@ -192,16 +192,16 @@ const (
 	WebhookTestPart   = 2 * WebhookPartitions
 )
 
-// WebhookLane is a group of parts of webhooks that are delivered together, so that endpoints which do
+// WebhookQueue is a group of parts of webhooks that are delivered together, so that endpoints which do
 // not answer do not delay the others.
-type WebhookLane int
+type WebhookQueue int
 
-// The lanes.
+// The queues.
 const (
-	LaneFast WebhookLane = iota // the last attempt succeeded quickly
-	LaneNew                     // no attempt yet
-	LaneSlow                    // the last attempt failed or was slow
-	LaneCount
+	QueueFast WebhookQueue = iota // the last attempt succeeded quickly
+	QueueNew                      // no attempt yet
+	QueueSlow                     // the last attempt failed or was slow
+	QueueCount
 )
 
 // WebhookState is the state of a part of a webhook.
@@ -220,7 +220,7 @@ type WebhookCursor struct {
 	WebhookID    WebhookID
 	TenantID     TenantID
 	Part         int
-	Lane         WebhookLane
+	Queue        WebhookQueue
 	Number       int64 // all items up to it are delivered
 	Until        int64 // the last number to deliver; 0: no end; -1: a test
 	From, To     Time  // only events of this time, in a replay

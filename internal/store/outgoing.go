@@ -101,9 +101,9 @@ const (
 		on conflict (tenant_id, webhook_id, slot) do update set id = excluded.id, item_id = excluded.item_id, type = excluded.type,
 			attempt = excluded.attempt, status = excluded.status, duration_us = excluded.duration_us, error = excluded.error`
 
-	cursorColumns = `webhook_id, tenant, part, lane, number, until_number, from_time, to_time, lease, attempts, failing_since, blocked, item_id, slot`
+	cursorColumns = `webhook_id, tenant, part, queue, number, until_number, from_time, to_time, lease, attempts, failing_since, blocked, item_id, slot`
 
-	insertCursor = `insert into webhook_cursors (webhook_id, tenant, part, lane, number, until_number, from_time, to_time, item_id, state, due_at,
+	insertCursor = `insert into webhook_cursors (webhook_id, tenant, part, queue, number, until_number, from_time, to_time, item_id, state, due_at,
 			changed, lease, attempts, failing_since, blocked, slot)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, 0, 0, 0, 0)
 		on conflict (webhook_id, part) do update set number = excluded.number, until_number = excluded.until_number, from_time = excluded.from_time,
@@ -117,12 +117,12 @@ const (
 	wakeCursors = `update webhook_cursors set due_at = $1 where tenant = $2 and state = 1 and due_at > $1`
 
 	// changeCursors makes the parts due after a change of their webhook. The claims in progress end first.
-	changeCursors = `update webhook_cursors set changed = 1, lane = $1, due_at = case when state = 2 then due_at else $2 end,
+	changeCursors = `update webhook_cursors set changed = 1, queue = $1, due_at = case when state = 2 then due_at else $2 end,
 			state = case when state = 2 then 2 else 0 end
 		where webhook_id = $3 and part < 8`
 
 	// resumeCursors continues the parts that were parked.
-	resumeCursors = `update webhook_cursors set state = 0, changed = 0, lane = $1, due_at = $2, lease = lease + 1, attempts = 0, failing_since = 0
+	resumeCursors = `update webhook_cursors set state = 0, changed = 0, queue = $1, due_at = $2, lease = lease + 1, attempts = 0, failing_since = 0
 		where webhook_id = $3 and part < 8`
 
 	parkCursors = `update webhook_cursors set state = 3, due_at = $1, lease = lease + 1 where webhook_id = $2 and part < 8`
@@ -130,7 +130,7 @@ const (
 	// retryCursors makes those parts due that wait because of failures.
 	retryCursors = `update webhook_cursors set due_at = $1 where webhook_id = $2 and state = 0 and attempts > 0 and due_at > $1`
 
-	promoteCursors = `update webhook_cursors set lane = 0 where webhook_id = $1 and lane = 1 and attempts = 0 and state in (1, 2)`
+	promoteCursors = `update webhook_cursors set queue = 0 where webhook_id = $1 and queue = 1 and attempts = 0 and state in (1, 2)`
 
 	skipBlocked = `update webhook_cursors set number = blocked, attempts = 0, failing_since = 0, blocked = 0, lease = lease + 1, changed = 0,
 			state = case when state = 3 then 3 else 0 end, due_at = case when state = 3 then due_at else $1 end
@@ -143,12 +143,12 @@ const (
 	skipReplay = `update webhook_cursors set state = 3, due_at = $1, number = until_number, blocked = 0, lease = lease + 1
 		where webhook_id = $2 and part >= 4 and part < 8`
 
-	// lockLane makes other claims wait. Otherwise, two of them could lock the same rows in different orders.
-	lockLane = `update webhook_lanes set lane = lane where lane = $1 returning lane`
+	// lockQueue makes other claims wait. Otherwise, two of them could lock the same rows in different orders.
+	lockQueue = `update webhook_queues set queue = queue where queue = $1 returning queue`
 
-	selectDueCursor = `select 1 from webhook_cursors where lane = $1 and due_at <= $2 limit 1`
+	selectDueCursor = `select 1 from webhook_cursors where queue = $1 and due_at <= $2 limit 1`
 
-	settleCursor = `update webhook_cursors set lane = $1, number = $2, attempts = $3, failing_since = $4, blocked = $5, item_id = $6, slot = $7,
+	settleCursor = `update webhook_cursors set queue = $1, number = $2, attempts = $3, failing_since = $4, blocked = $5, item_id = $6, slot = $7,
 			due_at = case when changed = 1 then cast($8 as bigint) else cast($9 as bigint) end,
 			state = case when changed = 1 then 0 else cast($10 as bigint) end
 		where webhook_id = $11 and part = $12 and lease = $13 and state = 2 returning lease`
@@ -200,12 +200,12 @@ func (t *Tx) InsertWebhook(w rolecall.Webhook, last int64) {
 		state, due = rolecall.WebhookParked, rolecall.Never
 	}
 	for part := range rolecall.WebhookPartitions {
-		t.insertCursor(rolecall.WebhookCursor{WebhookID: w.ID, Part: part, Lane: rolecall.LaneNew, Number: last}, state, due)
+		t.insertCursor(rolecall.WebhookCursor{WebhookID: w.ID, Part: part, Queue: rolecall.QueueNew, Number: last}, state, due)
 	}
 }
 
 func (t *Tx) insertCursor(c rolecall.WebhookCursor, state rolecall.WebhookState, due rolecall.Time) {
-	t.q.Exec(insertCursor, c.WebhookID, t.tenant, c.Part, int(c.Lane), c.Number, c.Until, c.From, c.To, c.Item, int(state), due)
+	t.q.Exec(insertCursor, c.WebhookID, t.tenant, c.Part, int(c.Queue), c.Number, c.Until, c.From, c.To, c.Item, int(state), due)
 	t.delivers()
 }
 
@@ -222,9 +222,9 @@ func (t *Tx) UpdateWebhook(old, changed rolecall.Webhook, now rolecall.Time) (bo
 	case !changed.Enabled:
 		t.q.Exec(parkCursors, rolecall.Never, old.ID)
 	case old.Enabled:
-		t.q.Exec(changeCursors, int(rolecall.LaneNew), now, old.ID)
+		t.q.Exec(changeCursors, int(rolecall.QueueNew), now, old.ID)
 	default:
-		t.q.Exec(resumeCursors, int(rolecall.LaneNew), now, old.ID)
+		t.q.Exec(resumeCursors, int(rolecall.QueueNew), now, old.ID)
 	}
 	t.delivers()
 	return true, nil
@@ -244,7 +244,7 @@ func (t *Tx) DeleteWebhook(w rolecall.Webhook) (bool, error) {
 
 // TestWebhook lets the webhook send a test with the id.
 func (t *Tx) TestWebhook(id rolecall.WebhookID, test rolecall.EventID, now rolecall.Time) {
-	t.insertCursor(rolecall.WebhookCursor{WebhookID: id, Part: rolecall.WebhookTestPart, Lane: rolecall.LaneNew, Until: -1, Item: test}, rolecall.WebhookDue, now)
+	t.insertCursor(rolecall.WebhookCursor{WebhookID: id, Part: rolecall.WebhookTestPart, Queue: rolecall.QueueNew, Until: -1, Item: test}, rolecall.WebhookDue, now)
 }
 
 // ReplayWebhook lets the webhook send the items between two numbers again, of events between two times.
@@ -256,7 +256,7 @@ func (t *Tx) ReplayWebhook(w *rolecall.Webhook, after, until int64, from, to, no
 	}
 	for part := range rolecall.WebhookPartitions {
 		t.insertCursor(rolecall.WebhookCursor{
-			WebhookID: w.ID, Part: rolecall.WebhookReplayPart + part, Lane: rolecall.LaneNew, Number: after, Until: until, From: from, To: to,
+			WebhookID: w.ID, Part: rolecall.WebhookReplayPart + part, Queue: rolecall.QueueNew, Number: after, Until: until, From: from, To: to,
 		}, state, due)
 	}
 }
@@ -275,28 +275,28 @@ func (t *Tx) SkipAll(id rolecall.WebhookID, last int64, now rolecall.Time) {
 	t.delivers()
 }
 
-// IsWebhookDue reports whether a part of a webhook of any tenant is due in the lane.
-func (t *Tx) IsWebhookDue(lane rolecall.WebhookLane, now rolecall.Time) (bool, error) {
-	n, err := t.returned(selectDueCursor, int(lane), now)
+// IsWebhookDue reports whether a part of a webhook of any tenant is due in the queue.
+func (t *Tx) IsWebhookDue(queue rolecall.WebhookQueue, now rolecall.Time) (bool, error) {
+	n, err := t.returned(selectDueCursor, int(queue), now)
 	return n > 0, err
 }
 
 // ClaimWebhooks claims the parts of webhooks of all tenants that have been due for the longest time,
 // those of at most n places. Parts of a webhook with the same place are claimed together. They are
 // not due again before until.
-func (t *Tx) ClaimWebhooks(lane rolecall.WebhookLane, now, until rolecall.Time, n int) (claimed []rolecall.WebhookCursor, err error) {
-	if _, err := t.changed(lockLane, int(lane)); err != nil {
+func (t *Tx) ClaimWebhooks(queue rolecall.WebhookQueue, now, until rolecall.Time, n int) (claimed []rolecall.WebhookCursor, err error) {
+	if _, err := t.changed(lockQueue, int(queue)); err != nil {
 		return nil, err
 	}
 	b := &builder{}
 	b.write("update webhook_cursors set state = 2, changed = 0, lease = lease + 1, due_at = ? where (webhook_id, number, until_number) in ("+
-		"select webhook_id, number, until_number from (select webhook_id, number, until_number, due_at from webhook_cursors where lane = ? and due_at <= ? order by due_at", until, int(lane), now)
+		"select webhook_id, number, until_number from (select webhook_id, number, until_number, due_at from webhook_cursors where queue = ? and due_at <= ? order by due_at", until, int(queue), now)
 	b.limit(rolecall.WebhookPartitions * n)
 	b.write(") d group by webhook_id, number, until_number order by min(due_at)")
 	b.limit(n)
-	b.write(") and lane = $2 and due_at <= $3 returning " + cursorColumns)
+	b.write(") and queue = $2 and due_at <= $3 returning " + cursorColumns)
 	_, err = b.query(t.q, into(&claimed, func(c *rolecall.WebhookCursor) []any {
-		return []any{&c.WebhookID, &c.TenantID, &c.Part, (*int)(&c.Lane), &c.Number, &c.Until, &c.From, &c.To, &c.Lease, &c.Attempts, &c.FailingSince, &c.Blocked, &c.Item, &c.Slot}
+		return []any{&c.WebhookID, &c.TenantID, &c.Part, (*int)(&c.Queue), &c.Number, &c.Until, &c.From, &c.To, &c.Lease, &c.Attempts, &c.FailingSince, &c.Blocked, &c.Item, &c.Slot}
 	}))
 	return claimed, err
 }
@@ -305,10 +305,10 @@ func (t *Tx) ClaimWebhooks(lane rolecall.WebhookLane, now, until rolecall.Time, 
 // the meantime, the part is due now. A part becomes idle only under LockFeed. SettleWebhook does nothing and returns false if the claim has ended, or if
 // the webhook was disabled or deleted in the meantime.
 func (t *Tx) SettleWebhook(c *rolecall.WebhookCursor, state rolecall.WebhookState, now, due rolecall.Time) (bool, error) {
-	return t.changed(settleCursor, int(c.Lane), c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item, c.Slot, now, due, int(state), c.WebhookID, c.Part, c.Lease)
+	return t.changed(settleCursor, int(c.Queue), c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item, c.Slot, now, due, int(state), c.WebhookID, c.Part, c.Lease)
 }
 
-// PromoteWebhook moves those parts of the webhook without an attempt to the fast lane.
+// PromoteWebhook moves those parts of the webhook without an attempt to the fast queue.
 func (t *Tx) PromoteWebhook(id rolecall.WebhookID) { t.q.Exec(promoteCursors, id) }
 
 // RetryWebhook makes those parts of the webhook due that wait because of failures.

@@ -34,7 +34,7 @@ func TestEveryStatementNamesTheTenant(t *testing.T) {
 var tableOf = regexp.MustCompile(`(?:^update|from|into|join) ([a-z_]+)`)
 
 // ofInstance are the tables that belong to no tenant.
-var ofInstance = map[string]bool{"compatibility": true, "tenants": true, "instance_keys": true, "instance_key_fingerprints": true, "attempts": true, "outbox": true, "job_queue": true, "webhook_cursors": true, "webhook_lanes": true, "feed_news": true, "feed_places": true, "feed_of_tenants": true, "operator_keys": true, "operator_requests": true}
+var ofInstance = map[string]bool{"compatibility": true, "tenants": true, "instance_keys": true, "instance_key_fingerprints": true, "attempts": true, "outbox": true, "job_queue": true, "webhook_cursors": true, "webhook_queues": true, "feed_news": true, "feed_places": true, "feed_of_tenants": true, "operator_keys": true, "operator_requests": true}
 
 // TestPlaceholdersAreInOrder checks that the placeholders of each statement first appear
 // in the order of their numbers. Some SQLite drivers bind arguments by number, and others

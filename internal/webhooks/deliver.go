@@ -41,13 +41,13 @@ const (
 	lastLimit = 5 * time.Second
 )
 
-// atOnce is how many groups of each lane this process delivers at once. A group has at most one attempt
+// atOnce is how many groups of each queue this process delivers at once. A group has at most one attempt
 // for each of its parts at a time.
-var atOnce = [rolecall.LaneCount]int{rolecall.LaneFast: 64, rolecall.LaneNew: 32, rolecall.LaneSlow: 32}
+var atOnce = [rolecall.QueueCount]int{rolecall.QueueFast: 64, rolecall.QueueNew: 32, rolecall.QueueSlow: 32}
 
-// lingering is how many more groups of each lane this process delivers at once whose attempts take
+// lingering is how many more groups of each queue this process delivers at once whose attempts take
 // longer than slow. With it, many new endpoints that do not answer delay other new ones only a little.
-var lingering = [rolecall.LaneCount]int{rolecall.LaneFast: 64, rolecall.LaneNew: 128, rolecall.LaneSlow: 64}
+var lingering = [rolecall.QueueCount]int{rolecall.QueueFast: 64, rolecall.QueueNew: 128, rolecall.QueueSlow: 64}
 
 // backoff is the pause before an item is sent again. With it, an item has about 45 attempts in three
 // days.
@@ -62,10 +62,10 @@ type group struct {
 
 func (g *group) isTest() bool { return g.Part == rolecall.WebhookTestPart }
 
-func (s *Service) newLane(lane rolecall.WebhookLane) *queue.Worker[group] {
+func (s *Service) newWorker(which rolecall.WebhookQueue) *queue.Worker[group] {
 	return queue.New(queue.Worker[group]{
-		AtOnce: atOnce[lane], Batch: batch, Interval: interval, Lingering: lingering[lane], LingerAfter: slow,
-		Claim: func(ctx context.Context, n int) ([]group, error) { return s.claim(ctx, lane, n) },
+		AtOnce: atOnce[which], Batch: batch, Interval: interval, Lingering: lingering[which], LingerAfter: slow,
+		Claim: func(ctx context.Context, n int) ([]group, error) { return s.claim(ctx, which, n) },
 		Do:    s.deliver,
 		Failed: func(ctx context.Context, err error) {
 			s.log.WarnContext(ctx, "cannot read due webhooks; will retry", "error", err)
@@ -75,8 +75,8 @@ func (s *Service) newLane(lane rolecall.WebhookLane) *queue.Worker[group] {
 
 // wake makes Run look for due webhooks.
 func (s *Service) wake() {
-	for _, lane := range s.lanes {
-		lane.Wake()
+	for _, worker := range s.workers {
+		worker.Wake()
 	}
 }
 
@@ -84,17 +84,17 @@ func (s *Service) wake() {
 // Any number of processes can call it: each part of a webhook is claimed by one at a time.
 func (s *Service) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, lane := range s.lanes {
-		running.Go(func() { lane.Run(ctx) })
+	for _, worker := range s.workers {
+		running.Go(func() { worker.Run(ctx) })
 	}
 	running.Wait()
 }
 
-// claim reserves up to n groups of due parts of the lane. It returns ErrNotFound if none is due.
-func (s *Service) claim(ctx context.Context, lane rolecall.WebhookLane, n int) (groups []group, err error) {
+// claim reserves up to n groups of due parts of the queue. It returns ErrNotFound if none is due.
+func (s *Service) claim(ctx context.Context, which rolecall.WebhookQueue, n int) (groups []group, err error) {
 	var due bool
 	err = s.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		due, err = tx.IsWebhookDue(lane, s.now())
+		due, err = tx.IsWebhookDue(which, s.now())
 		return err
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) claim(ctx context.Context, lane rolecall.WebhookLane, n int) (
 	var claimed []rolecall.WebhookCursor
 	begun := time.Now()
 	err = s.access.Store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		claimed, err = tx.ClaimWebhooks(lane, s.now(), s.now().Add(lease), n)
+		claimed, err = tx.ClaimWebhooks(which, s.now(), s.now().Add(lease), n)
 		return err
 	})
 	at := map[rolecall.WebhookCursor]int{}

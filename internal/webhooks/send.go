@@ -178,11 +178,11 @@ func (p *progress) forget() {
 func (s *Service) note(p *progress, head *rolecall.ChangeHead, r outbound.Result) {
 	p.attempts = append(p.attempts, s.attempt(&p.part, head.ID, head.Type, r))
 	p.sent++
-	p.part.Lane = rolecall.LaneSlow
+	p.part.Queue = rolecall.QueueSlow
 	if r.Error == "" {
 		s.delivered.Add(1)
 		if r.Duration < slow {
-			p.part.Lane = rolecall.LaneFast
+			p.part.Queue = rolecall.QueueFast
 		}
 		p.part.Number = head.Number
 		p.forget()
@@ -245,7 +245,7 @@ func (s *Service) settle(ctx context.Context, g *group, p *progress, next *selec
 		for _, a := range p.attempts {
 			tx.UpsertDelivery(g.WebhookID, a)
 		}
-		if p.part.Lane == rolecall.LaneFast && p.was.Lane == rolecall.LaneNew {
+		if p.part.Queue == rolecall.QueueFast && p.was.Queue == rolecall.QueueNew {
 			tx.PromoteWebhook(g.WebhookID)
 		}
 		if p.was.Attempts > 0 && p.part.Number >= p.was.Blocked {

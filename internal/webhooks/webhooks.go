@@ -22,11 +22,11 @@ import (
 
 // Service manages webhooks, and sends their items. It is safe for concurrent use.
 type Service struct {
-	access *access.Service
-	now    func() rolecall.Time
-	log    *slog.Logger
-	client *outbound.Client
-	lanes  [rolecall.LaneCount]*queue.Worker[group]
+	access  *access.Service
+	now     func() rolecall.Time
+	log     *slog.Logger
+	client  *outbound.Client
+	workers [rolecall.QueueCount]*queue.Worker[group]
 
 	delivered, failed atomic.Int64
 }
@@ -34,8 +34,8 @@ type Service struct {
 // New returns a Service. Call Run to send items.
 func New(a *access.Service) *Service {
 	s := &Service{access: a, now: a.Now, log: a.Log, client: a.Outbound}
-	for lane := range rolecall.LaneCount {
-		s.lanes[lane] = s.newLane(lane)
+	for which := range rolecall.QueueCount {
+		s.workers[which] = s.newWorker(which)
 	}
 	a.Deliver = s.wake
 	return s

@@ -14,7 +14,7 @@ import (
 
 // sharedTables are the tables that belong to the whole instance. Row-level security must
 // protect every other table.
-var sharedTables = []string{"attempts", "compatibility", "feed_news", "feed_of_tenants", "feed_places", "instance_key_fingerprints", "instance_keys", "job_queue", "migrations", "operator_keys", "operator_requests", "outbox", "tenants", "webhook_cursors", "webhook_lanes"}
+var sharedTables = []string{"attempts", "compatibility", "feed_news", "feed_of_tenants", "feed_places", "instance_key_fingerprints", "instance_keys", "job_queue", "migrations", "operator_keys", "operator_requests", "outbox", "tenants", "webhook_cursors", "webhook_queues"}
 
 // ofCatalogue begins a query over the tables of the schema. The column tenant of the
 // query is the number of the column tenant_id of a table, or null if the table has no

@@ -47,7 +47,7 @@ var placements = map[string]placement{
 	"tenants":                   managed,    // listed over all tenants, and written together with their rows
 	"outbox":                    managed,    // one sender sends the mail of all tenants
 	"webhook_cursors":           managed,    // each process delivers the items of all tenants
-	"webhook_lanes":             managed,    // locked by the claims of webhook_cursors
+	"webhook_queues":            managed,    // locked by the claims of webhook_cursors
 	"job_queue":                 managed,    // one process runs the jobs of all tenants
 	"feed_news":                 managed,    // written together with the numbers of a tenant
 	"feed_places":               managed,    // read over all tenants

@@ -194,7 +194,7 @@ func TestMigrateDistributesAnEmptyDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"job_queue local", "operator_keys reference", "operator_requests local", "outbox local", "tenants local", "webhook_cursors local", "webhook_lanes local"}
+	want := []string{"job_queue local", "operator_keys reference", "operator_requests local", "outbox local", "tenants local", "webhook_cursors local", "webhook_queues local"}
 	for table := range tenantTables(t, connect(t, url), rolecall.NewID[rolecall.Tenant](now)) {
 		want = append(want, table+" distributed with 20")
 	}

@@ -232,25 +232,25 @@ var webhookCases = []testCase{
 		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteWebhook(f.webhook(want[0])) }), true)
 		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteWebhook(listed[0]) }), false)
 		same(f, f.webhooks(), 4)
-		same(f, len(f.claimWebhooks(rolecall.LaneNew, start+minute, 50)), 16)
+		same(f, len(f.claimWebhooks(rolecall.QueueNew, start+minute, 50)), 16)
 	}},
 	{"Parts at the same place are claimed together, once until the claim expires", func(f *fixture) {
 		f.newWebhook(start)
 		other := f.in(f.newTenant("other"))
 		other.newWebhook(start + 1)
 		nobody := f.in(rolecall.TenantID{})
-		same(f, len(nobody.claimWebhooks(rolecall.LaneNew, start-1, 1)), 0)
-		same(f, len(nobody.claimWebhooks(rolecall.LaneFast, start+1, 1)), 0)
-		claimed := nobody.claimWebhooks(rolecall.LaneNew, start+1, 1)
+		same(f, len(nobody.claimWebhooks(rolecall.QueueNew, start-1, 1)), 0)
+		same(f, len(nobody.claimWebhooks(rolecall.QueueFast, start+1, 1)), 0)
+		claimed := nobody.claimWebhooks(rolecall.QueueNew, start+1, 1)
 		same(f, len(claimed), 4)
 		for _, c := range claimed {
 			same(f, c.TenantID, f.tenant)
 			same(f, c.Lease, 1)
 		}
-		same(f, read(nobody, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(rolecall.LaneNew, start+1) }), true)
-		same(f, len(nobody.claimWebhooks(rolecall.LaneNew, start+1, 5)), 4)
-		same(f, read(nobody, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(rolecall.LaneNew, start+1) }), false)
-		same(f, len(nobody.claimWebhooks(rolecall.LaneNew, start+1+minute, 5)), 8)
+		same(f, read(nobody, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(rolecall.QueueNew, start+1) }), true)
+		same(f, len(nobody.claimWebhooks(rolecall.QueueNew, start+1, 5)), 4)
+		same(f, read(nobody, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(rolecall.QueueNew, start+1) }), false)
+		same(f, len(nobody.claimWebhooks(rolecall.QueueNew, start+1+minute, 5)), 8)
 	}},
 	{"Concurrent claims return each part once", func(f *fixture) {
 		for range 8 {
@@ -260,7 +260,7 @@ var webhookCases = []testCase{
 		for _, err := range parallel(len(claimed), func(i int) error {
 			for range 4 {
 				if err := f.tryUpdate(func(tx *store.Tx) error {
-					parts, err := tx.ClaimWebhooks(rolecall.LaneNew, start, start+minute, 4)
+					parts, err := tx.ClaimWebhooks(rolecall.QueueNew, start, start+minute, 4)
 					claimed[i] += len(parts)
 					return err
 				}); err != nil {
@@ -275,22 +275,22 @@ var webhookCases = []testCase{
 	}},
 	{"A part reads back in every member after its claim is settled", func(f *fixture) {
 		w := f.newWebhook(start)
-		c := f.claimWebhooks(rolecall.LaneNew, start, 1)[0]
-		c.Lane, c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item, c.Slot = rolecall.LaneSlow, 7, 3, start+1, 9, rolecall.NewID[rolecall.Event](start), 12
+		c := f.claimWebhooks(rolecall.QueueNew, start, 1)[0]
+		c.Queue, c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item, c.Slot = rolecall.QueueSlow, 7, 3, start+1, 9, rolecall.NewID[rolecall.Event](start), 12
 		same(f, f.settleWebhook(c, rolecall.WebhookDue, start+5), true)
 		same(f, f.settleWebhook(c, rolecall.WebhookDue, start+5), false)
-		same(f, len(f.claimWebhooks(rolecall.LaneSlow, start+4, 9)), 0)
-		again := f.claimWebhooks(rolecall.LaneSlow, start+5, 9)
+		same(f, len(f.claimWebhooks(rolecall.QueueSlow, start+4, 9)), 0)
+		again := f.claimWebhooks(rolecall.QueueSlow, start+5, 9)
 		c.Lease++
 		same(f, again, []rolecall.WebhookCursor{c})
 		same(f, change(f, func(tx *store.Tx) ([]rolecall.EventID, error) { return tx.SkipBlocked(w.ID, start+6) }), []rolecall.EventID{c.Item})
 		same(f, f.settleWebhook(c, rolecall.WebhookDue, start+5), false) // the claim has ended
-		skipped := f.claimWebhooks(rolecall.LaneSlow, start+6, 9)[0]
+		skipped := f.claimWebhooks(rolecall.QueueSlow, start+6, 9)[0]
 		same(f, []int64{skipped.Number, int64(skipped.Attempts), skipped.Blocked}, []int64{9, 0, 0})
 	}},
 	{"New numbers wake idle parts, and not those that failed", func(f *fixture) {
 		w := f.newWebhook(start)
-		parts := f.claimWebhooks(rolecall.LaneNew, start, 1)
+		parts := f.claimWebhooks(rolecall.QueueNew, start, 1)
 		for i, c := range parts {
 			if i == 0 {
 				c.Attempts, c.Blocked = 1, 5
@@ -300,27 +300,27 @@ var webhookCases = []testCase{
 			}
 		}
 		f.in(f.newTenant("other")).numberAnEvent()
-		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 0)
+		same(f, len(f.claimWebhooks(rolecall.QueueNew, start, 9)), 0)
 		f.numberAnEvent()
-		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 3)
+		same(f, len(f.claimWebhooks(rolecall.QueueNew, start, 9)), 3)
 		f.write(func(tx *store.Tx) { tx.RetryWebhook(w.ID, start) })
-		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 1)
+		same(f, len(f.claimWebhooks(rolecall.QueueNew, start, 9)), 1)
 	}},
 	{"A change of a webhook makes its parts due, also those in progress", func(f *fixture) {
 		w := f.newWebhook(start)
-		parts := f.claimWebhooks(rolecall.LaneNew, start, 1)
+		parts := f.claimWebhooks(rolecall.QueueNew, start, 1)
 		same(f, f.settleWebhook(parts[0], rolecall.WebhookIdle, start+day), true)
 		same(f, f.settleWebhook(parts[1], rolecall.WebhookDue, start+day), true)
 		changed := w
 		changed.URL, changed.Version = "https://other.example.com/", 2
 		same(f, f.updateWebhook(w, changed), true)
-		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 2)
+		same(f, len(f.claimWebhooks(rolecall.QueueNew, start, 9)), 2)
 		same(f, f.settleWebhook(parts[2], rolecall.WebhookDue, start+day), true)
-		same(f, len(f.claimWebhooks(rolecall.LaneNew, start, 9)), 1)
+		same(f, len(f.claimWebhooks(rolecall.QueueNew, start, 9)), 1)
 	}},
 	{"A disabled webhook is not due until it is enabled, except for a test", func(f *fixture) {
 		w := f.newWebhook(start)
-		parts := f.claimWebhooks(rolecall.LaneNew, start, 1)
+		parts := f.claimWebhooks(rolecall.QueueNew, start, 1)
 		off, on := w, w
 		off.Enabled, off.Version, on.Version = false, 2, 3
 		same(f, f.updateWebhook(w, off), true)
@@ -332,13 +332,13 @@ var webhookCases = []testCase{
 			tx.TestWebhook(w.ID, test, start)
 			tx.ReplayWebhook(&off, 3, 8, start, start+1, start)
 		})
-		claimed := f.claimWebhooks(rolecall.LaneNew, start+day, 9)
+		claimed := f.claimWebhooks(rolecall.QueueNew, start+day, 9)
 		same(f, len(claimed), 1)
 		same(f, claimed[0].Item, test)
 		same(f, claimed[0].Part, rolecall.WebhookTestPart)
 		same(f, f.updateWebhook(off, on), true)
 		replayed := map[int64]int{}
-		for _, c := range f.claimWebhooks(rolecall.LaneNew, start, 50) {
+		for _, c := range f.claimWebhooks(rolecall.QueueNew, start, 50) {
 			replayed[c.Until]++
 			if c.Until > 0 {
 				same(f, []rolecall.Time{rolecall.Time(c.Number), c.From, c.To}, []rolecall.Time{3, start, start + 1})
@@ -346,7 +346,7 @@ var webhookCases = []testCase{
 		}
 		same(f, replayed, map[int64]int{0: 4, 8: 4})
 		f.write(func(tx *store.Tx) { tx.SkipAll(w.ID, 20, start) })
-		for _, c := range f.claimWebhooks(rolecall.LaneNew, start, 50) {
+		for _, c := range f.claimWebhooks(rolecall.QueueNew, start, 50) {
 			same(f, []int64{c.Number, c.Until}, []int64{20, 0})
 		}
 	}},
@@ -371,16 +371,16 @@ var webhookCases = []testCase{
 		same(f, list("failed"), []rolecall.WebhookDelivery{all[3]})
 		same(f, list("delivered"), []rolecall.WebhookDelivery{all[4], all[2]})
 	}},
-	{"Parts of a new webhook enter the fast lane together", func(f *fixture) {
+	{"Parts of a new webhook enter the fast queue together", func(f *fixture) {
 		w := f.newWebhook(start)
-		for _, c := range f.claimWebhooks(rolecall.LaneNew, start, 1)[:1] {
-			c.Lane = rolecall.LaneFast
+		for _, c := range f.claimWebhooks(rolecall.QueueNew, start, 1)[:1] {
+			c.Queue = rolecall.QueueFast
 			same(f, f.settleWebhook(c, rolecall.WebhookIdle, start), true)
 		}
 		f.write(func(tx *store.Tx) { tx.PromoteWebhook(w.ID) })
-		same(f, len(f.claimWebhooks(rolecall.LaneFast, start+minute, 9)), 4)
+		same(f, len(f.claimWebhooks(rolecall.QueueFast, start+minute, 9)), 4)
 		f.write(func(tx *store.Tx) { tx.DropWebhook(w.ID) })
-		same(f, len(f.claimWebhooks(rolecall.LaneFast, start+day, 9)), 0)
+		same(f, len(f.claimWebhooks(rolecall.QueueFast, start+day, 9)), 0)
 	}},
 }
 
@@ -418,10 +418,10 @@ func (f *fixture) updateWebhook(old, changed rolecall.Webhook) bool {
 }
 
 // claimWebhooks claims parts for a minute.
-func (f *fixture) claimWebhooks(lane rolecall.WebhookLane, now rolecall.Time, n int) []rolecall.WebhookCursor {
+func (f *fixture) claimWebhooks(queue rolecall.WebhookQueue, now rolecall.Time, n int) []rolecall.WebhookCursor {
 	f.Helper()
 	claimed := change(f, func(tx *store.Tx) ([]rolecall.WebhookCursor, error) {
-		return tx.ClaimWebhooks(lane, now, now+minute, n)
+		return tx.ClaimWebhooks(queue, now, now+minute, n)
 	})
 	slices.SortFunc(claimed, func(a, b rolecall.WebhookCursor) int { return cmp.Compare(a.Part, b.Part) })
 	return claimed

@@ -41,7 +41,7 @@ create table webhook_cursors (
     webhook_id    uuid not null,
     part          bigint not null, -- 0 to 3 follow the feed, 4 to 7 are a replay, 8 is a test
     tenant        uuid not null,
-    lane          bigint not null, -- 0: fast, 1: new, 2: slow
+    queue          bigint not null, -- 0: fast, 1: new, 2: slow
     state         bigint not null, -- 0: due at due_at, 1: idle, 2: claimed, 3: parked
     changed       bigint not null, -- 1: the webhook was changed while the part is claimed
     due_at        bigint not null,
@@ -57,13 +57,13 @@ create table webhook_cursors (
     slot          bigint not null, -- counts the attempts
     primary key (webhook_id, part)
 );
-create index webhook_cursors_due on webhook_cursors (lane, due_at);
+create index webhook_cursors_due on webhook_cursors (queue, due_at);
 create index webhook_cursors_tenant on webhook_cursors (tenant);
 create index webhook_cursors_parked on webhook_cursors (part) where part = 0 and state = 3;
 
--- A process locks the row of a lane while it claims.
-create table webhook_lanes (lane bigint not null primary key);
-insert into webhook_lanes (lane) values (0), (1), (2);
+-- A process locks the row of a queue while it claims.
+create table webhook_queues (queue bigint not null primary key);
+insert into webhook_queues (queue) values (0), (1), (2);
 
 -- The number of webhooks of the tenant. Without any, new changes need no wake-up.
 alter table feeds add column webhooks bigint not null default 0;

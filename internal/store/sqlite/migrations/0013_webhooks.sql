@@ -41,7 +41,7 @@ create table webhook_cursors (
     webhook_id    blob not null,
     part          integer not null, -- 0 to 3 follow the feed, 4 to 7 are a replay, 8 is a test
     tenant        blob not null,
-    lane          integer not null, -- 0: fast, 1: new, 2: slow
+    queue          integer not null, -- 0: fast, 1: new, 2: slow
     state         integer not null, -- 0: due at due_at, 1: idle, 2: claimed, 3: parked
     changed       integer not null, -- 1: the webhook was changed while the part is claimed
     due_at        integer not null,
@@ -57,13 +57,13 @@ create table webhook_cursors (
     slot          integer not null, -- counts the attempts
     primary key (webhook_id, part)
 ) strict, without rowid;
-create index webhook_cursors_due on webhook_cursors (lane, due_at);
+create index webhook_cursors_due on webhook_cursors (queue, due_at);
 create index webhook_cursors_tenant on webhook_cursors (tenant);
 create index webhook_cursors_parked on webhook_cursors (part) where part = 0 and state = 3;
 
--- A process locks the row of a lane while it claims.
-create table webhook_lanes (lane integer not null primary key) strict;
-insert into webhook_lanes (lane) values (0), (1), (2);
+-- A process locks the row of a queue while it claims.
+create table webhook_queues (queue integer not null primary key) strict;
+insert into webhook_queues (queue) values (0), (1), (2);
 
 -- The number of webhooks of the tenant. Without any, new changes need no wake-up.
 alter table feeds add column webhooks integer not null default 0;
