@@ -175,7 +175,7 @@ func accessCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func sessionCells(t *testing.T, _ *matrix, p *principal) {
-	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles permissions scopedPermissions session"))
+	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles permissions scopedPermissions permissionsExpireAt session"))
 	oneself := everyMember
 	if p.program && p.holder == nil {
 		oneself = "id name"

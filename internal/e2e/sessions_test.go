@@ -88,7 +88,7 @@ func testCookie(t *testing.T, w *world) {
 
 func testWhoAmI(t *testing.T, w *world) {
 	a := w.owner.do(t, "GET /auths/session", "").expect(t, 200)
-	s := scenario{status: 200, members: "tenant principal user roles permissions scopedPermissions session",
+	s := scenario{status: 200, members: "tenant principal user roles permissions scopedPermissions permissionsExpireAt session",
 		has: map[string]any{"/tenant/name": w.name, "/user/id": w.owner.id, "/user/email": address("owner"), "/roles/0/key": "owner", "/permissions/0": "*/*:*", "/permissions/1": "*:*"},
 	}
 	s.check(t, a)
@@ -97,10 +97,16 @@ func testWhoAmI(t *testing.T, w *world) {
 			t.Errorf("%s has %s", pointer, got)
 		}
 	}
+	if !strings.Contains(string(a.body), `"permissionsExpireAt":null`) {
+		t.Errorf("the permissions of the owner expire: %s", a.body)
+	}
 	c := w.holder(t, "scoped", "Board", "Sales", "users:read", "roles:create", "shop/invoices:approve")
+	for _, until := range []string{"2999-12-31T00:00:00Z", "2999-01-01T00:00:00Z"} {
+		w.assign(t, c.id, w.role(t, "Until "+until, "users:read"), `{"reach":{"departments":["Sales"]},"expiresAt":"`+until+`"}`)
+	}
 	play(t, []scenario{
 		{name: "what holds somewhere is not told as if it held everywhere", as: c, send: "GET /auths/session", status: 200, contains: []string{`"permissions":[]`},
-			has: map[string]any{"/scopedPermissions/0/permission": "shop/invoices:approve", "/scopedPermissions/0/reach/departments/0": "Sales", "/scopedPermissions/1/permission": "users:read", "/scopedPermissions/2": nil}},
+			has: map[string]any{"/scopedPermissions/0/permission": "shop/invoices:approve", "/scopedPermissions/0/reach/departments/0": "Sales", "/scopedPermissions/1/permission": "users:read", "/scopedPermissions/2": nil, "/permissionsExpireAt": "2999-01-01T00:00:00.000000Z"}},
 		{name: "a look that does not count", as: c, send: "GET /auths/session?touch=false", status: 200},
 		{name: "touch is true or false", as: c, send: "GET /auths/session?touch=no", status: 400, faults: []string{"parameter:touch format"}},
 		{name: "without a session", as: c.anonymous(), send: "GET /auths/session", status: 401, code: "unauthenticated", headers: map[string]string{"Www-Authenticate": "Session, Bearer"}},

@@ -120,6 +120,7 @@ type currentSession struct {
 	Roles             []roleName            `json:"roles" doc:"The roles of the caller."`
 	Permissions       []rolecall.Permission `json:"permissions" doc:"The permissions of the caller in the whole tenant. They can have wildcards: users:* covers users:read, and the permissions of an owner cover everything. To check a permission, use GET /auths/check or POST /auths/checks."`
 	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments."`
+	PermissionsExpire rolecall.Time         `json:"permissionsExpireAt" nullable:"true" doc:"When the first role of the caller or the API token expires. Then the permissions change without an event. Null for never."`
 	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null without a session, as for an API token."`
 }
 
@@ -161,6 +162,7 @@ func newCurrentSession(p *authz.Principal) currentSession {
 		ScopedPermissions: operation.Bodies(scoped, func(g *authz.Grant) scopedPermission {
 			return scopedPermission{g.Permission, reachBody{g.Reach}}
 		}),
+		PermissionsExpire: p.ValidUntil,
 	}
 	if p.Interactive() {
 		b.Session = newSessionBody(p)
