@@ -20,8 +20,8 @@ var (
 	demoMailbox     = filepath.Join("rolecall-data", "demo-mail")
 )
 
-// commandLine has all commands and flags. Only flags with a group tag can also be set by
-// environment variables.
+// commandLine has all commands and flags. Only flags with a group tag can also be set by environment
+// variables and by the file of --config. The tag secret marks flags whose value can contain a password.
 type commandLine struct {
 	globals `group:"Global flags:"`
 
@@ -31,6 +31,7 @@ type commandLine struct {
 	User        userCommands        `cmd:"" help:"Set a user's password or email address, for users who cannot sign in."`
 	Events      eventCommands       `cmd:"" help:"Verify the audit log of a tenant."`
 	OperatorKey operatorKeyCommands `cmd:"" help:"Create, list and revoke keys for programs that manage tenants."`
+	Config      configCommands      `cmd:"" help:"Check the settings of serve."`
 	Mail        mailCommands        `cmd:"" help:"Preview the mail that users receive."`
 	BreachList  breachedCommands    `cmd:"" name:"breached-passwords" help:"Build the file for --breached-passwords."`
 	Seed        seedCommand         `cmd:"" help:"Create tenants with sample users, for load tests."`
@@ -40,13 +41,16 @@ type commandLine struct {
 
 // globals are the flags of every command.
 type globals struct {
-	Database       string `placeholder:"FILE|URL" help:"SQLite file or postgres:// URL, such as postgres://rolecall@db.example.com/rolecall. Default: rolecall-data/rolecall.db"`
-	DirectDatabase string `placeholder:"URL" help:"PostgreSQL URL that bypasses a connection pooler, for migrations and notifications. Default: --database"`
+	Config         string `placeholder:"FILE" help:"YAML file with settings, by the names of flags without --, such as public-url: https://id.example.com. Flags and environment variables have precedence. Default: none"`
+	Database       string `secret:"" placeholder:"FILE|URL" help:"SQLite file or postgres:// URL, such as postgres://rolecall@db.example.com/rolecall. Default: rolecall-data/rolecall.db"`
+	DirectDatabase string `secret:"" placeholder:"URL" help:"PostgreSQL URL that bypasses a connection pooler, for migrations and notifications. Default: --database"`
 	SecretKeyFile  string `placeholder:"FILE" help:"File with the instance keys in base64, one per line, the current one first. Give every node and every command the same keys. Default: the key in the database"`
 	Breached       string `name:"breached-passwords" placeholder:"FILE" help:"Reject new passwords that are in this file, which rolecall breached-passwords build writes. Default: none"`
 	Forbidden      string `name:"forbidden-words" placeholder:"FILE" help:"File of words, one per line, that do not count toward the length of a new password, such as your product names. Default: none"`
 	AllowSuperuser bool   `help:"Accept a PostgreSQL role that bypasses row-level security. Less secure: only Rolecall itself then isolates tenants."`
 	JSON           bool   `name:"json" help:"Print results and errors as JSON."`
+
+	configWarnings []string // about the file of --config
 
 	Version kong.VersionFlag `help:"Print the version, as rolecall version does."`
 }
@@ -66,7 +70,7 @@ type serveCommand struct {
 	HostPrefix       bool          `group:"Browsers:" name:"host-cookie-prefix" help:"Name the session cookie __Host-session, so that no other host can set it. Requires an https --public-url and excludes --cookie-domain. All users must sign in again."`
 	PasskeyDomain    string        `group:"Browsers:" placeholder:"DOMAIN" help:"Domain of passkeys: the host of --public-url or of an --allow-origin, or a parent domain of one. If you change it, all passkeys stop working. Default: the public host"`
 	SecurityURI      string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
-	SMTP             string        `group:"Mail:" name:"smtp" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
+	SMTP             string        `group:"Mail:" name:"smtp" secret:"" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
 	MailFrom         string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
 	MailWebhook      string        `group:"Mail:" placeholder:"URL" help:"Pass each mail to your application at this https URL, signed, instead of sending it. It excludes --smtp. Default: none"`
 	MailWebhookKey   string        `group:"Mail:" name:"mail-webhook-key-file" placeholder:"FILE" help:"File with the secret that signs these requests: whsec_ and base64. Required with --mail-webhook."`

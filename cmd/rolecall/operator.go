@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -334,38 +332,6 @@ func (c *openAPICommand) Run(p *program) error {
 	}
 	_, err = p.stdout.Write(document)
 	return err
-}
-
-type versionCommand struct{}
-
-// Run prints the version of the program and of Go, and the commit.
-func (c *versionCommand) Run(p *program) error {
-	v := readVersion()
-	return p.print(v, v.String())
-}
-
-// version identifies the program.
-type version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Go      string `json:"go"`
-}
-
-func (v version) String() string {
-	return strings.TrimSpace(fmt.Sprintf("rolecall %s %s %s", v.Version, v.Go, v.Commit))
-}
-
-func readVersion() version {
-	result := version{Version: "(devel)", Go: runtime.Version()}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		result.Version = info.Main.Version
-		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
-				result.Commit = setting.Value
-			}
-		}
-	}
-	return result
 }
 
 // longestInput is the maximum number of bytes that a command reads from standard input for a

@@ -30,21 +30,18 @@ type program struct {
 }
 
 // runCommand runs the command in args and returns the exit code. Settings that are not in args come
-// from the ROLECALL_… environment variables. If ctx ends, the command stops in an orderly way.
+// from the ROLECALL_… environment variables, or from the file of --config. If ctx ends, the command
+// stops in an orderly way.
 func runCommand(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	var helped bool
+	settings := &sources{getenv: getenv}
 	parser, err := kong.New(&line,
 		kong.Name("rolecall"),
 		kong.Description("Users, roles and sessions of many tenants, over HTTP. Try it with rolecall serve --demo."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
-		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-			if value := getenv(variable(flag.Name)); value != "" && isSetting(flag) {
-				return value, nil
-			}
-			return nil, nil
-		})),
+		kong.WithBeforeResolve(settings.add),
 		kong.ValueFormatter(describeFlag),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Vars{"version": readVersion().String()},
@@ -66,16 +63,19 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	case err != nil:
 		return report(stderr, line.JSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
 	}
+	line.configWarnings = settings.warnings
 	switch err := command.Run(&program{line.globals, stdin, stdout, stderr}); {
 	case errors.Is(err, errTampered):
 		return exitTampered // the report of the command says why
+	case errors.Is(err, errBadConfiguration):
+		return exitFailure // the report of the command says why
 	case err != nil:
 		return report(stderr, line.JSON, err, exitFailure)
 	}
 	return 0
 }
 
-// isSetting reports whether an environment variable can set the flag. This is true for the flags
+// isSetting reports whether an environment variable or the file of --config can set the flag. This is true for the flags
 // that configure the instance, which have a group in the help. The other flags, such as --yes and
 // --email, select the action and its target. A variable that was set for another purpose must not
 // change them.
@@ -90,7 +90,11 @@ func describeFlag(value *kong.Value) string {
 	if value.Flag == nil || !isSetting(value.Flag) || value.Name == "version" {
 		return value.Help
 	}
-	return fmt.Sprintf("%s ($%s)", value.Help, variable(value.Name))
+	name := variable(value.Name)
+	if isSecret(value.Flag) {
+		return fmt.Sprintf("%s ($%s, or $%s with the path of a file)", value.Help, name, name+secretFile)
+	}
+	return fmt.Sprintf("%s ($%s)", value.Help, name)
 }
 
 // report writes the error of a command to stderr in one line, as text or as JSON. It returns the

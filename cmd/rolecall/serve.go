@@ -113,6 +113,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	n := node.New(db, options)
 	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
 	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), api)
+	registerBuild(registry)
 	registerPasswords(registry, options.Passwords)
 	registerWatch(registry, n.Access)
 	registerMail(registry, n.Access.Outbox)
@@ -137,7 +138,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		logger.Info("serving operators", "address", operators.Addr().String())
 	}
 	if options.Mailer == nil {
-		logger.Warn("no mail server is set: mail waits in the database until it expires; set --smtp or --mail-webhook to send it")
+		logger.Warn(noMailer)
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
@@ -151,6 +152,9 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())
 }
+
+// noMailer is the warning if the settings have no way to send mail.
+const noMailer = "no mail server is set: mail waits in the database until it expires; set --smtp or --mail-webhook to send it"
 
 // operatorConnections is the connection limit of a separate listener for operators.
 const operatorConnections = 64

@@ -32,7 +32,7 @@ type settings struct {
 
 // settings parses and checks the flags.
 func (c *serveCommand) settings(g *globals) (settings, error) {
-	s := settings{serveCommand: *c}
+	s := settings{serveCommand: *c, warnings: slices.Clone(g.configWarnings)}
 	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail, s.readMailLinks} {
 		if err := read(); err != nil {
 			return s, err

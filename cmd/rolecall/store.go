@@ -52,8 +52,8 @@ func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error)
 
 func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, error) {
 	file := g.sqliteFile()
-	if strings.Contains(file, "://") || isKeywords(file) {
-		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL, such as postgres://rolecall@db.example.com/rolecall")
+	if err := checkFileName(file); err != nil {
+		return nil, err
 	}
 	if !migrate && g.Database == "" && !exists(file) && exists(demoDatabase) {
 		return nil, fmt.Errorf("the database %s does not exist: to use the demo's, add --database %s; to create a new one, run: rolecall migrate", file, demoDatabase)
@@ -63,6 +63,14 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, er
 		return nil, err
 	}
 	return &openDatabase{s, s.Close}, nil
+}
+
+// checkFileName returns an error if the name of a SQLite file is a URL or a libpq keyword string.
+func checkFileName(file string) error {
+	if strings.Contains(file, "://") || isKeywords(file) {
+		return errors.New("--database must be the path of a SQLite file or a postgres:// URL, such as postgres://rolecall@db.example.com/rolecall")
+	}
+	return nil
 }
 
 func exists(file string) bool {
@@ -152,28 +160,37 @@ var errOtherKeys = errors.New("none of the given keys was used with this databas
 // verifyKeys returns errOtherKeys if the instance has used other keys before, but none of the given
 // keys. Otherwise, it records the fingerprints of the keys that are new to the instance.
 func verifyKeys(ctx context.Context, db store.Database, keys *secret.Keys) error {
-	all := store.New(db, nil)
-	var known [][]byte
-	err := all.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		known, err = tx.KeyFingerprints()
+	added, err := newFingerprints(ctx, db, keys)
+	if err != nil || len(added) == 0 {
 		return err
-	})
-	given := keys.Fingerprints()
-	added := slices.DeleteFunc(slices.Clone(given), func(f []byte) bool {
-		return slices.ContainsFunc(known, func(k []byte) bool { return bytes.Equal(k, f) })
-	})
-	switch {
-	case err != nil || len(added) == 0:
-		return err
-	case len(known) > 0 && len(added) == len(given):
-		return errOtherKeys
 	}
-	return all.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+	return store.New(db, nil).Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		for _, fingerprint := range added {
 			tx.InsertKeyFingerprint(fingerprint)
 		}
 		return nil
 	})
+}
+
+// newFingerprints returns the fingerprints of the keys that are new to the instance. It returns
+// errOtherKeys if the instance has used other keys before, but none of the given keys.
+func newFingerprints(ctx context.Context, db store.Database, keys *secret.Keys) ([][]byte, error) {
+	var known [][]byte
+	err := store.New(db, nil).View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		known, err = tx.KeyFingerprints()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	given := keys.Fingerprints()
+	added := slices.DeleteFunc(slices.Clone(given), func(f []byte) bool {
+		return slices.ContainsFunc(known, func(k []byte) bool { return bytes.Equal(k, f) })
+	})
+	if len(known) > 0 && len(added) == len(given) {
+		return nil, errOtherKeys
+	}
+	return added, nil
 }
 
 // leastKey is the minimum length of a key in bytes.

@@ -90,7 +90,7 @@ func TestDecisionsAreListed(t *testing.T) {
 var (
 	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
 	makeTarget = regexp.MustCompile(`(?m)\bmake ([a-z]+(?:-[a-z]+)*)\b`)
-	command    = regexp.MustCompile(`\brolecall (?:serve|migrate|tenant|user|openapi|version)\b`)
+	command    = regexp.MustCompile(`\brolecall (?:serve|migrate|config|tenant|user|openapi|version)\b`)
 	flag       = regexp.MustCompile(`\s--([a-z][a-z-]+)`)
 	variable   = regexp.MustCompile(`\bROLECALL_[A-Z_]+\b`)
 	metric     = regexp.MustCompile(`\brolecall_http_[a-z_]+|\brolecall_[a-z_]+_total\b`)
@@ -117,7 +117,10 @@ func TestDocumentedFlagsAndVariablesExist(t *testing.T) {
 		variables[name] = true
 	}
 	for name := range known {
-		variables["ROLECALL_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = true
+		variables[variableOf(name)] = true
+	}
+	for _, name := range secretFlags(t) {
+		variables[variableOf(name)+"_FILE"] = true
 	}
 	found := 0
 	for document, text := range documents(t) {
@@ -138,6 +141,27 @@ func TestDocumentedFlagsAndVariablesExist(t *testing.T) {
 	if found < 20 {
 		t.Errorf("%d flags found in the documents, want all of them", found)
 	}
+}
+
+// variableOf returns the name of the environment variable that sets the flag.
+func variableOf(flag string) string {
+	return "ROLECALL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// secretFlags returns the flags whose value can contain a password.
+func secretFlags(t *testing.T) (names []string) {
+	t.Helper()
+	structs, _ := commandLineTypes(t)
+	for _, fields := range structs {
+		for _, field := range fields.List {
+			if tag := tagOf(field); len(field.Names) > 0 {
+				if _, isSecret := tag.Lookup("secret"); isSecret {
+					names = append(names, cmp.Or(tag.Get("name"), hyphenated(field.Names[0].Name)))
+				}
+			}
+		}
+	}
+	return names
 }
 
 // commands returns the parts of a document that contain flags: lines of code that run the program,

@@ -105,6 +105,7 @@ var onlyIn = map[string][]string{
 	"golang.org/x/text/language":        {"console"},
 	"github.com/alecthomas/kong":        {"cmd/rolecall"},
 	"github.com/maypok86/otter/":        {"internal/directory", "internal/idempotency", "internal/invalidation", "internal/oidc", "internal/ratelimit", "internal/signin"},
+	"go.yaml.in/yaml/":                  {"cmd/rolecall"},
 	"github.com/wneessen/":              {"internal/mail"},
 	"github.com/prometheus/":            {"cmd/rolecall", "internal/web"},
 	"pgregory.net/rapid":                {"internal/store/storetest"},

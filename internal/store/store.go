@@ -10,6 +10,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -32,6 +33,9 @@ type Database interface {
 	// Ready returns nil if the database answers and this program supports its schema.
 	Ready(ctx context.Context) error
 }
+
+// ErrOldSchema is returned, wrapped, if the schema of a database is older than this program.
+var ErrOldSchema = errors.New("run: rolecall migrate")
 
 // Querier runs the statements of one transaction.
 type Querier interface {

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // oldestServer is the oldest major release of PostgreSQL that has all features which the
@@ -99,9 +101,9 @@ func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 func (v versions) check() error {
 	switch {
 	case v.stored == 0:
-		return errors.New("postgres: the database has no Rolecall schema: run: rolecall migrate")
+		return fmt.Errorf("postgres: the database has no Rolecall schema: %w", store.ErrOldSchema)
 	case v.stored < newestMigration:
-		return fmt.Errorf("postgres: the schema has version %d, but this program requires %d: run: rolecall migrate", v.stored, newestMigration)
+		return fmt.Errorf("postgres: the schema has version %d, but this program requires %d: %w", v.stored, newestMigration, store.ErrOldSchema)
 	case v.oldest > newestMigration:
 		return fmt.Errorf("postgres: the schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, newestMigration)
 	}

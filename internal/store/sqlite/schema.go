@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // schemaVersion is the number of the newest migration.
@@ -81,7 +83,7 @@ func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 func (v versions) check() error {
 	switch {
 	case v.stored < schemaVersion:
-		return fmt.Errorf("the database schema has version %d, but this program requires %d: run: rolecall migrate", v.stored, schemaVersion)
+		return fmt.Errorf("the database schema has version %d, but this program requires %d: %w", v.stored, schemaVersion, store.ErrOldSchema)
 	case v.oldest > schemaVersion:
 		return fmt.Errorf("the database schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, schemaVersion)
 	}

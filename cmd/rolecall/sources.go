@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+)
+
+// sources are the sources of settings that are not on the command line: the environment and the file
+// of --config. The environment has precedence.
+type sources struct {
+	getenv   func(string) string
+	isAdded  bool
+	warnings []string // messages about the file of --config
+}
+
+// add adds the sources to the command line. kong calls add before it resolves the flags, once for each
+// flag and command of the line.
+func (s *sources) add(line *kong.Context) error {
+	if s.isAdded {
+		return nil
+	}
+	s.isAdded = true
+	path := s.getenv(variable("config"))
+	for _, flag := range line.Flags() {
+		if given, ok := line.FlagValue(flag).(string); ok && flag.Name == "config" && given != "" {
+			path = given
+		}
+	}
+	var values map[string]any
+	if path != "" {
+		var err error
+		if values, err = s.readFile(line.Model, path); err != nil {
+			return fmt.Errorf("--config %s: %w", path, err)
+		}
+	}
+	line.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if !isSetting(flag) {
+			return nil, nil
+		}
+		if value, err := s.variable(flag); value != "" || err != nil {
+			return value, err
+		}
+		return values[flag.Name], nil
+	}))
+	return nil
+}
+
+// variable returns the value that the environment has for the flag, or "". A secret can also be in a
+// file, whose path is in the variable with the suffix _FILE.
+func (s *sources) variable(flag *kong.Flag) (string, error) {
+	name := variable(flag.Name)
+	value, file := s.getenv(name), ""
+	if isSecret(flag) {
+		file = s.getenv(name + secretFile)
+	}
+	switch {
+	case file == "":
+		return value, nil
+	case value != "":
+		return "", fmt.Errorf("%s and %s are both set: remove one of them", name, name+secretFile)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name+secretFile, err)
+	}
+	if value = strings.TrimSpace(string(content)); value == "" {
+		return "", fmt.Errorf("%s: %s is empty", name+secretFile, file)
+	}
+	return value, nil
+}
+
+// secretFile is the suffix of a variable that has the path of a file with the value.
+const secretFile = "_FILE"
+
+// isSecret reports whether the value of the flag can contain a password.
+func isSecret(flag *kong.Flag) bool { return flag.Tag.Has("secret") }
+
+// readFile returns the settings in the YAML file, by the name of the flag. Settings of other commands
+// than the one on the command line are accepted, so that all commands can use the same file.
+func (s *sources) readFile(app *kong.Application, path string) (map[string]any, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, errors.Unwrap(err) // without the path, which the caller adds
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	if document.Content == nil {
+		return values, nil
+	}
+	settings := document.Content[0]
+	if settings.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: write one setting per line, such as public-url: https://id.example.com", settings.Line)
+	}
+	flags := map[string]*kong.Flag{}
+	collectSettings(app.Node, flags)
+	hasPassword := false
+	for i := 0; i < len(settings.Content); i += 2 {
+		key, node := settings.Content[i], settings.Content[i+1]
+		flag := flags[key.Value]
+		if flag == nil {
+			return nil, fmt.Errorf("line %d: %q is not a setting: use the name of a flag of rolecall serve --help without --, such as public-url", key.Line, key.Value)
+		}
+		if _, found := values[key.Value]; found {
+			return nil, fmt.Errorf("line %d: %s is set twice", key.Line, key.Value)
+		}
+		if values[key.Value], err = valueOf(flag, node); err != nil {
+			return nil, fmt.Errorf("line %d: %w", node.Line, err)
+		}
+		hasPassword = hasPassword || isSecret(flag) && urlHasPassword(node.Value)
+	}
+	s.checkFile(path, hasPassword)
+	return values, nil
+}
+
+// collectSettings adds the flags of the command and its subcommands that the file of --config can set.
+func collectSettings(node *kong.Node, to map[string]*kong.Flag) {
+	for _, flag := range node.Flags {
+		if isSetting(flag) && flag.Name != "config" && flag.Name != "version" {
+			to[flag.Name] = flag
+		}
+	}
+	for _, child := range node.Children {
+		collectSettings(child, to)
+	}
+}
+
+// valueOf returns the value of the flag in the node in the form that kong parses. It returns an error if
+// the flag does not accept the value.
+func valueOf(flag *kong.Flag, node *yaml.Node) (any, error) {
+	var value any = node.Value
+	switch {
+	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
+		return nil, fmt.Errorf("%s has no value: remove the line to use the default", flag.Name)
+	case node.Kind == yaml.SequenceNode && flag.IsSlice():
+		list := []any{}
+		for _, item := range node.Content {
+			if item.Kind != yaml.ScalarNode {
+				return nil, fmt.Errorf("%s must be a list of texts", flag.Name)
+			}
+			list = append(list, item.Value)
+		}
+		value = list
+	case node.Kind == yaml.SequenceNode:
+		return nil, fmt.Errorf("%s must be one value, not a list", flag.Name)
+	case node.Kind != yaml.ScalarNode:
+		return nil, fmt.Errorf("%s must be a value or a list", flag.Name)
+	}
+	if err := flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem()); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+func urlHasPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return true
+	}
+	_, hasPassword := u.User.Password()
+	return hasPassword
+}
+
+// checkFile adds a warning if all users of the machine can change the file, or read a password in it.
+func (s *sources) checkFile(path string, hasPassword bool) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+	case info.Mode().Perm()&0o002 != 0:
+		s.warnings = append(s.warnings, "--config "+path+": every user of this machine can change the settings: run chmod 644 on the file")
+	case info.Mode().Perm()&0o004 != 0 && hasPassword:
+		s.warnings = append(s.warnings, "--config "+path+": every user of this machine can read the password in it: run chmod 600 on the file, or put the URL in a file that "+variable("database")+secretFile+" or "+variable("smtp")+secretFile+" names")
+	}
+}
