@@ -27,6 +27,7 @@ type Metadata struct {
 // Inspect fetches the metadata and the keys of the provider, also if they are cached. Problems are in the
 // Metadata. It returns an error only if the context ends.
 func (c *Client) Inspect(ctx context.Context, p Provider) (Metadata, error) {
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if err := c.CheckIssuer(p.Issuer); err != nil {
@@ -34,7 +35,7 @@ func (c *Client) Inspect(ctx context.Context, p Provider) (Metadata, error) {
 	}
 	d, err := c.fetchDocument(ctx, p.Issuer)
 	if err != nil {
-		return Metadata{Problems: []string{"The metadata of the issuer " + sentence(err)}}, ctx.Err()
+		return Metadata{Problems: []string{"The metadata of the issuer " + sentence(err)}}, caller.Err()
 	}
 	m := Metadata{
 		Issuer: d.Issuer, AuthorizationEndpoint: d.Authorization, TokenEndpoint: d.Token, KeysEndpoint: d.Keys, EndSessionEndpoint: d.EndSession,
@@ -46,7 +47,7 @@ func (c *Client) Inspect(ctx context.Context, p Provider) (Metadata, error) {
 	keys, err := c.fetchKeys(ctx, d.Keys)
 	if err != nil {
 		m.Problems = append(m.Problems, "The keys of the provider "+sentence(err))
-		return m, ctx.Err()
+		return m, caller.Err()
 	}
 	if m.Keys = len(keys.keys); m.Keys == 0 {
 		m.Problems = append(m.Problems, "The provider publishes no key that Rolecall can use. It needs a public RSA key of at least 2048 bits, an elliptic curve key, or an Ed25519 key.")

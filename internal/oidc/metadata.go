@@ -53,7 +53,7 @@ func (c *Client) CheckIssuer(issuer string) error {
 	if err != nil || strings.Contains(issuer, "?") {
 		return errors.New("must not have a query")
 	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	first, _, _ := strings.Cut(strings.TrimLeft(u.Path, "/"), "/")
 	if strings.ContainsAny(u.Path, "{}") || slices.Contains(multiTenant, strings.ToLower(first)) {
 		return errors.New("must be the issuer of one tenant, with its ID, and not the one of all tenants")
 	}

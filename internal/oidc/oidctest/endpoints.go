@@ -19,8 +19,8 @@ type authorization struct {
 	reauthorize bool // with max_age=0
 }
 
-// metadata is the endpoint of the metadata.
-func (p *Provider) metadata(w http.ResponseWriter, _ *http.Request) {
+// ServeMetadata is the endpoint of the metadata. Handlers of tests can call it.
+func (p *Provider) ServeMetadata(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := map[string]any{

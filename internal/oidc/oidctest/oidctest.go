@@ -88,7 +88,7 @@ func Start(t testing.TB) *Provider {
 		now: time.Now, keys: []key{firstKey()}, codes: map[string]*authorization{}, requests: map[string]int{}, last: map[string]url.Values{},
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc(PathMetadata, p.metadata)
+	mux.HandleFunc(PathMetadata, p.ServeMetadata)
 	mux.HandleFunc(PathAuthorization, p.authorize)
 	mux.HandleFunc(PathToken, p.token)
 	mux.HandleFunc(PathKeys, p.publishKeys)
@@ -141,6 +141,9 @@ func (p *Provider) certify(t testing.TB) {
 
 // Roots returns the authority that issued the certificate of the provider.
 func (p *Provider) Roots() *x509.CertPool { return p.roots }
+
+// RootsPEM returns the authority as PEM.
+func (p *Provider) RootsPEM() []byte { return p.rootsPEM }
 
 // RootsFile returns a file with the authority, for SSL_CERT_FILE of a program.
 func (p *Provider) RootsFile(t testing.TB) string {

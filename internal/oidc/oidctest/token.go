@@ -80,6 +80,13 @@ func (p *Provider) RotateKeys() {
 	p.keys = []key{otherKey()}
 }
 
+// AddKeys makes the provider publish other keys too, and sign with them.
+func (p *Provider) AddKeys() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = []key{firstKey(), otherKey()}
+}
+
 // Token is an ID token before it is signed.
 type Token struct {
 	Algorithm string
@@ -120,6 +127,9 @@ func (t *Token) Use(algorithm string) {
 	t.Algorithm = algorithm
 	_, t.KeyID = t.keys.forAlgorithm(algorithm)
 }
+
+// SignWithRetiredKey signs the token with the key from before RotateKeys.
+func (t *Token) SignWithRetiredKey() { t.Key, t.KeyID = firstKey().forAlgorithm(t.Algorithm) }
 
 // HashAccessToken adds the claim at_hash.
 func (t *Token) HashAccessToken() {
