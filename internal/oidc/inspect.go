@@ -62,10 +62,11 @@ func (c *Client) problems(issuer string, d *document) (problems []string) {
 		add("The metadata is of the issuer %q. The issuer of the connection must be exactly the same, with the same letters and slashes.", short(d.Issuer))
 	}
 	for _, endpoint := range []struct{ member, url string }{
-		{"authorization_endpoint", d.Authorization}, {"token_endpoint", d.Token}, {"jwks_uri", d.Keys}, {"end_session_endpoint", d.EndSession},
+		{"authorization_endpoint", d.Authorization}, {"token_endpoint", d.Token}, {"jwks_uri", d.Keys},
+		{"userinfo_endpoint", d.UserInfo}, {"end_session_endpoint", d.EndSession},
 	} {
-		if endpoint.url == "" && endpoint.member == "end_session_endpoint" {
-			continue
+		if endpoint.url == "" && (endpoint.member == "userinfo_endpoint" || endpoint.member == "end_session_endpoint") {
+			continue // not required
 		}
 		if err := outbound.CheckURLWithin(endpoint.url, c.networks); err != nil {
 			add("The %s of the metadata %s.", endpoint.member, err)

@@ -25,7 +25,7 @@ type keySet struct {
 
 // fetchKeys fetches the keys. It leaves out keys that cannot be used.
 func (c *Client) fetchKeys(ctx context.Context, url string) (*keySet, error) {
-	body, err := c.fetch(ctx, url)
+	body, err := fetch(ctx, c.fetches, url)
 	if err != nil {
 		return nil, unavailable("the keys", err)
 	}

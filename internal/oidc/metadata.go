@@ -32,6 +32,7 @@ type document struct {
 	Authorization string   `json:"authorization_endpoint"`
 	Token         string   `json:"token_endpoint"`
 	Keys          string   `json:"jwks_uri"`
+	UserInfo      string   `json:"userinfo_endpoint"`
 	EndSession    string   `json:"end_session_endpoint"`
 	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
 	ResponseTypes []string `json:"response_types_supported"`
@@ -79,7 +80,7 @@ func (c *Client) document(ctx context.Context, issuer string, age time.Duration)
 }
 
 func (c *Client) fetchDocument(ctx context.Context, issuer string) (*document, error) {
-	body, err := c.fetch(ctx, strings.TrimSuffix(issuer, "/")+wellKnown)
+	body, err := fetch(ctx, c.fetches, strings.TrimSuffix(issuer, "/")+wellKnown)
 	if err != nil {
 		return nil, unavailable("the metadata", err)
 	}
@@ -103,13 +104,13 @@ type codeError string
 func (e codeError) Error() string { return string(e) }
 
 // fetch returns the body of the URL.
-func (c *Client) fetch(ctx context.Context, url string) ([]byte, error) {
+func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, codeError(outbound.CodeAddress)
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := c.fetches.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, codeError(outbound.CodeOf(err))
 	}

@@ -26,7 +26,7 @@ const (
 	Timeout = 10 * time.Second
 
 	// documentBytes and tokenBytes limit the sizes of responses: the metadata and the keys of a provider,
-	// and the response of its token endpoint.
+	// and the responses of its endpoints of tokens and of users.
 	documentBytes = 1 << 20
 	tokenBytes    = 256 << 10
 )
@@ -62,7 +62,7 @@ type Client struct {
 	now       func() time.Time
 	timeout   time.Duration
 	fetches   *http.Client // for metadata and keys
-	tokens    *http.Client // for the token endpoint
+	tokens    *http.Client // for the endpoints of tokens and of users
 	documents *cache[*document]
 	keys      *cache[*keySet]
 }
@@ -115,6 +115,7 @@ const (
 	ReasonNonce       = "nonce"                // the ID token is of another attempt
 	ReasonSubject     = "subject"              // the subject is missing, too long, or has other characters than visible ASCII
 	ReasonAccessToken = "access-token"         // the access token is not the one of the ID token
+	ReasonUserInfo    = "user-info"            // the response of the userinfo endpoint is about another user
 	ReasonAuthTime    = "authentication-time"  // the user was not authenticated again
 )
 

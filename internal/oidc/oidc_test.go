@@ -105,3 +105,38 @@ func TestInspect(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
+
+func TestUserInfo(t *testing.T) {
+	f := newFlow(t)
+	email := map[string]any{"email": "grace@acme.example", "email_verified": true, "name": "Grace Hopper"}
+	for _, test := range []struct {
+		name            string
+		claims, info    map[string]any
+		want            string
+		email, fullName string
+		verified        bool
+	}{
+		{"in the ID token", map[string]any{"email": "ada@acme.example", "name": "Ada"}, email, "accepted", "ada@acme.example", "Ada", false},
+		{"at the endpoint", nil, email, "accepted", "grace@acme.example", "Grace Hopper", true},
+		{"the name in the ID token", map[string]any{"name": "Ada"}, email, "accepted", "grace@acme.example", "Ada", true},
+		{"not verified there", map[string]any{"email_verified": true}, map[string]any{"email": "grace@acme.example"}, "accepted", "grace@acme.example", "", false},
+		{"verified as a string", nil, map[string]any{"email": "grace@acme.example", "email_verified": "true"}, "accepted", "grace@acme.example", "", false},
+		{"nowhere", nil, nil, "accepted", "", "", false},
+		{"of another user", nil, map[string]any{"sub": "mallory", "email": "grace@acme.example"}, oidc.ReasonUserInfo, "", "", false},
+		{"without a subject", nil, map[string]any{"sub": ""}, oidc.ReasonUserInfo, "", "", false},
+	} {
+		f.Set(func(s *oidctest.Settings) { s.Person.Claims, s.Person.UserInfo = test.claims, test.info })
+		claims, err := f.signIn(t, attempt())
+		if reason(err) != test.want || claims.Email != test.email || claims.Name != test.fullName || claims.EmailVerified != test.verified || err == nil && claims.Subject == "" {
+			t.Errorf("%s: %+v, %v", test.name, claims, err)
+		}
+	}
+	f.Set(func(s *oidctest.Settings) {
+		s.Metadata = func(m map[string]any) { delete(m, "userinfo_endpoint") }
+	})
+	f.client = f.newClient()
+	before := f.Requests(oidctest.PathUserInfo)
+	if claims, err := f.signIn(t, attempt()); err != nil || claims.Email != "" || f.Requests(oidctest.PathUserInfo) != before {
+		t.Errorf("without the endpoint: %+v, %v", claims, err)
+	}
+}

@@ -215,14 +215,18 @@ func TestFaultsOfProviders(t *testing.T) {
 		"huge": oidc.ReasonResponse, "is missing": oidc.ReasonProvider, "no content": oidc.ReasonResponse, "empty": oidc.ReasonResponse, "HTML": oidc.ReasonResponse,
 		"an array": oidc.ReasonResponse, "other types": oidc.ReasonResponse, "nothing": oidc.ReasonResponse,
 	}
-	for _, path := range []string{oidctest.PathMetadata, oidctest.PathKeys, oidctest.PathToken} {
+	f.Set(func(s *oidctest.Settings) { s.Person.Claims = nil })
+	for _, path := range []string{oidctest.PathMetadata, oidctest.PathKeys, oidctest.PathToken, oidctest.PathUserInfo} {
 		for name, handler := range faults(f.Issuer + "/elsewhere") {
 			want := "unavailable"
 			if path == oidctest.PathToken && refusals[name] != "" {
 				want = refusals[name]
 			}
-			if path == oidctest.PathKeys && name == "nothing" {
+			switch {
+			case path == oidctest.PathKeys && name == "nothing":
 				want = oidc.ReasonKey
+			case path == oidctest.PathUserInfo && (name == "nothing" || name == "other types"):
+				want = oidc.ReasonUserInfo // without a subject
 			}
 			a := attempt()
 			callback := f.callback(t, a)
@@ -336,6 +340,7 @@ func TestProblemsOfMetadata(t *testing.T) {
 		"no authorization":   {func(m map[string]any) { delete(m, "authorization_endpoint") }, "The authorization_endpoint of the metadata must"},
 		"javascript":         {func(m map[string]any) { m["authorization_endpoint"] = "javascript:alert(1)" }, "The authorization_endpoint of the metadata must"},
 		"a private address":  {func(m map[string]any) { m["jwks_uri"] = "https://169.254.169.254/latest" }, "The jwks_uri of the metadata must have a host on the internet"},
+		"user info by http":  {func(m map[string]any) { m["userinfo_endpoint"] = "http://login.acme.example/" }, "The userinfo_endpoint of the metadata must"},
 		"sign-out with http": {func(m map[string]any) { m["end_session_endpoint"] = "http://login.acme.example/" }, "The end_session_endpoint of the metadata must"},
 		"only HMAC":          {func(m map[string]any) { m["id_token_signing_alg_values_supported"] = []string{"HS256", "none"} }, "none of the algorithms"},
 		"only implicit":      {func(m map[string]any) { m["response_types_supported"] = []string{"id_token"} }, "authorization code flow"},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-json-experiment/json"
 	"golang.org/x/oauth2"
 
 	"github.com/rolecall/rolecall/internal/outbound"
@@ -38,7 +39,36 @@ func (c *Client) Redeem(ctx context.Context, p Provider, a Attempt, callback url
 	if err != nil {
 		return Claims{}, err
 	}
-	return verified.check(p, a, token.AccessToken, c.now())
+	claims, err := verified.check(p, a, token.AccessToken, c.now())
+	if err == nil && claims.Email == "" && d.UserInfo != "" {
+		err = c.addUserInfo(ctx, d, token, &claims)
+	}
+	if err != nil {
+		return Claims{}, err
+	}
+	return claims, nil
+}
+
+// addUserInfo adds the address and the name from the userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
+// Many providers state them only there.
+func (c *Client) addUserInfo(ctx context.Context, d *document, token *oauth2.Token, claims *Claims) error {
+	body, err := fetch(ctx, oauth2.NewClient(oidc.ClientContext(ctx, c.tokens), oauth2.StaticTokenSource(token)), d.UserInfo)
+	if err != nil {
+		return unavailable("the userinfo endpoint", err)
+	}
+	t := &idToken{}
+	if err := json.Unmarshal(body, t); err != nil {
+		return unavailable("the userinfo endpoint", errDocument)
+	}
+	if t.Subject != claims.Subject {
+		return refused(ReasonUserInfo)
+	}
+	stated := t.claims()
+	claims.Email, claims.EmailVerified = stated.Email, stated.EmailVerified
+	if claims.Name == "" {
+		claims.Name = stated.Name
+	}
+	return nil
 }
 
 // codeOf returns the code of a callback.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,6 +29,7 @@ func (p *Provider) ServeMetadata(w http.ResponseWriter, _ *http.Request) {
 		"authorization_endpoint":                         p.Issuer + PathAuthorization,
 		"token_endpoint":                                 p.Issuer + PathToken,
 		"jwks_uri":                                       p.Issuer + PathKeys,
+		"userinfo_endpoint":                              p.Issuer + PathUserInfo,
 		"end_session_endpoint":                           p.Issuer + PathEndSession,
 		"response_types_supported":                       []string{"code"},
 		"subject_types_supported":                        []string{"public"},
@@ -110,6 +112,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	accessToken := rand.Text()
+	p.access = accessToken
 	idToken, err := p.newToken(a, accessToken).compact()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -135,6 +138,20 @@ func (p *Provider) authenticates(r *http.Request) bool {
 		}
 	}
 	return id == ClientID && subtle.ConstantTimeCompare([]byte(secret), []byte(p.settings.ClientSecret)) == 1
+}
+
+// userInfo is the userinfo endpoint. It knows the last access token.
+func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.access == "" || r.Header.Get("Authorization") != "Bearer "+p.access {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	info := map[string]any{"sub": p.settings.Person.Subject}
+	maps.Copy(info, p.settings.Person.UserInfo)
+	send(w, http.StatusOK, info)
 }
 
 // endSession is the endpoint that signs out, and returns the browser.

@@ -38,13 +38,15 @@ const (
 	PathAuthorization = "/authorize"
 	PathToken         = "/token"
 	PathKeys          = "/keys"
+	PathUserInfo      = "/userinfo"
 	PathEndSession    = "/end"
 )
 
 // Person is the person who signs in.
 type Person struct {
-	Subject string
-	Claims  map[string]any // further claims, such as email
+	Subject  string
+	Claims   map[string]any // further claims of the ID token, such as email
+	UserInfo map[string]any // further claims of the userinfo endpoint
 }
 
 // Settings are the settings that a test can change. The functions change a message of the provider before it
@@ -74,6 +76,7 @@ type Provider struct {
 	now      func() time.Time
 	keys     []key // the last one signs
 	codes    map[string]*authorization
+	access   string         // the last access token
 	requests map[string]int // by path
 	last     map[string]url.Values
 }
@@ -92,6 +95,7 @@ func Start(t testing.TB) *Provider {
 	mux.HandleFunc(PathAuthorization, p.authorize)
 	mux.HandleFunc(PathToken, p.token)
 	mux.HandleFunc(PathKeys, p.publishKeys)
+	mux.HandleFunc(PathUserInfo, p.userInfo)
 	mux.HandleFunc(PathEndSession, p.endSession)
 	p.server = httptest.NewUnstartedServer(p.record(mux))
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
