@@ -21,7 +21,7 @@ BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-citus test-tools interop browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools clients-test interop browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ test-tools:
 		command -v $$tool >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $$tool; } || exit 1; \
 	done
+
+clients-test: TEST_TOOLS = nodejs npm
+clients-test: test-tools ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
+	@for client in clients/*/test; do $$client || exit 1; done
 
 interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries

@@ -60,13 +60,13 @@ func sources(t *testing.T) []source {
 }
 
 // walk calls visit for every file of the module whose name has the suffix. It skips hidden folders
-// and folders with test data, dependencies or databases.
+// and folders with test data, dependencies, packed code or databases.
 func walk(suffix string, visit func(path string) error) error {
 	return fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules" || entry.Name() == "rolecall-data"):
+		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules" || entry.Name() == "dist" || entry.Name() == "rolecall-data"):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(path, suffix):
 			return nil

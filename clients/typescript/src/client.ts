@@ -1,0 +1,211 @@
+import createClient, { type Client as FetchClient, type MaybeOptionalInit, type Middleware, type ParseAsResponse } from "openapi-fetch";
+import type { HttpMethod, PathsWithMethod, RequiredKeysOf } from "openapi-typescript-helpers";
+import { type components, keyedPaths, type paths } from "./openapi.js";
+import { problemOf } from "./problem.js";
+import { type RetryOptions, retrying } from "./retry.js";
+
+/** Schemas has the types of the OpenAPI document by name, for example Schemas["User"]. */
+export type Schemas = components["schemas"];
+
+/** RolecallOptions are the options of a client. */
+export interface RolecallOptions {
+  /** The address of the service, which can have a base path. */
+  baseUrl: string;
+  /** The name of the tenant. Only operations below /operator need none. */
+  tenant?: string;
+  /** An API token (rc_…), an operator key (rco_…), or the token of a session (rs_…). */
+  token?: string;
+  /** The cookies of a session, for a server that received them from a browser. Browsers send their own. */
+  cookie?: string;
+  /** Other headers of each request, for example x-forwarded-for. */
+  headers?: Record<string, string>;
+  /** Whether a browser sends its cookies to another origin. Ignored with a token. Default: same-origin. */
+  credentials?: RequestCredentials;
+  /** When a request is repeated. False: never. */
+  retry?: RetryOptions | false;
+  /** Milliseconds after which an attempt counts as lost. 0: never. Default: 60,000, more than any wait for changes. */
+  timeout?: number;
+  /** Sends a request. Default: the global fetch. */
+  fetch?: (request: Request) => Promise<Response>;
+  /** Is called when the client gets a new session token (rs_…), before it uses it. Store it here. */
+  onToken?: (token: string) => void | Promise<void>;
+}
+
+type Init<P extends PathsWithMethod<paths, M>, M extends HttpMethod> = MaybeOptionalInit<paths[P], M>;
+
+/** The last parameter of a call is optional if the operation needs no parameter and no body. */
+type InitParam<I> = RequiredKeysOf<I> extends never ? [init?: I] : [init: I];
+
+type Success = 200 | 201 | 202 | 204;
+
+/** The body of a successful response: undefined if it has none, as with the status 204. */
+type Content<O> = O extends { responses: infer R }
+  ? { [S in keyof R & Success]: R[S] extends { content: infer C } ? C[keyof C] : undefined }[keyof R & Success]
+  : never;
+
+type Data<P extends PathsWithMethod<paths, M>, M extends HttpMethod, I> = ParseAsResponse<Content<paths[P][M]>, I>;
+
+/** A request with if-none-match can have the response 304, which has no data. */
+type Conditional<I, D> = I extends { params: { header: { "if-none-match": string } } } ? D | undefined : D;
+
+/**
+ * Call sends a request. It returns the data and the response, whose headers have for example the ETag. It
+ * rejects with a ProblemError if the status is 400 or higher, and with a LostConnectionError if there was no
+ * complete response.
+ */
+export type Call<M extends HttpMethod> = <P extends PathsWithMethod<paths, M>, I extends Init<P, M>>(
+  path: P,
+  ...init: InitParam<I>
+) => Promise<{ data: Conditional<I, Data<P, M, I>>; response: Response }>;
+
+/** ListPath is the path of a list that has pages. */
+export type ListPath = {
+  [P in PathsWithMethod<paths, "get">]: null extends PageOf<P>["nextCursor"] ? P : never;
+}[PathsWithMethod<paths, "get">];
+
+type PageOf<P extends PathsWithMethod<paths, "get">> = Data<P, "get", object> extends infer D
+  ? D extends { items: unknown[]; nextCursor: string | null } ? D : { items: never[]; nextCursor: "" }
+  : never;
+
+/** ItemOf is the type of the items of a list. */
+export type ItemOf<P extends ListPath> = PageOf<P>["items"][number];
+
+/**
+ * Rolecall sends the requests of one caller. Paths, parameters, bodies and responses have the types of the
+ * OpenAPI document. The client adds the tenant, the credentials and an idempotency key, which it creates
+ * once per call and keeps in all repetitions.
+ */
+export class Rolecall {
+  readonly GET: Call<"get">;
+  readonly POST: Call<"post">;
+  readonly PUT: Call<"put">;
+  readonly PATCH: Call<"patch">;
+  readonly DELETE: Call<"delete">;
+  readonly #options: RolecallOptions;
+  readonly #cookies = new Map<string, string>();
+  #token: string | undefined;
+
+  constructor(options: RolecallOptions) {
+    this.#options = options;
+    this.#token = options.token;
+    const send = options.fetch ?? ((request: Request) => globalThis.fetch(request));
+    const client = createClient<paths>({
+      baseUrl: options.baseUrl,
+      fetch: retrying(send, options.retry === false ? { limit: 0 } : (options.retry ?? {}), options.timeout ?? 60_000),
+      bodySerializer: (body: unknown) => (isBytes(body) ? body : JSON.stringify(body)),
+      headers: { accept: "application/json, application/problem+json, */*", ...options.headers },
+    });
+    client.use(this.#middleware());
+    this.GET = client.GET as unknown as Call<"get">;
+    this.POST = this.#keepingToken(client) as unknown as Call<"post">;
+    this.PUT = client.PUT as unknown as Call<"put">;
+    this.PATCH = client.PATCH as unknown as Call<"patch">;
+    this.DELETE = client.DELETE as unknown as Call<"delete">;
+  }
+
+  /** The current session token (rs_…), API token or operator key. Undefined with a cookie, and when signed out. */
+  get token(): string | undefined {
+    return this.#token;
+  }
+
+  /**
+   * Signs a user in with a password. With the transport bearer, the client then sends the returned token. With
+   * cookie (the default), a browser keeps the cookies, and elsewhere the client does. If a second factor is
+   * needed, it rejects with a ProblemError with the code second-factor-required: send its body.challenge to
+   * POST /auths/login/second-factor.
+   */
+  async signIn(credentials: Schemas["Login"]): Promise<Schemas["SignIn"]> {
+    return (await this.POST("/auths/login", { body: credentials })).data;
+  }
+
+  /** Replaces the token of the session, which extends the session. Call it about once an hour. */
+  async refresh(): Promise<Schemas["SignIn"]> {
+    return (await this.POST("/auths/refresh")).data;
+  }
+
+  /** Ends the session. */
+  async signOut(): Promise<void> {
+    await this.POST("/auths/logout");
+    this.#token = undefined;
+    this.#cookies.clear();
+  }
+
+  /**
+   * Returns the items of a list, page by page. It ends only when the service returns a null cursor: a page can
+   * be short or empty before that.
+   *
+   *     for await (const user of rolecall.items("/users", { params: { query: { department: "Sales" } } })) { … }
+   */
+  async *items<P extends ListPath, I extends Init<P, "get">>(path: P, ...[init]: InitParam<I>): AsyncGenerator<ItemOf<P>, void, undefined> {
+    const get = this.GET as unknown as (path: string, init: object) => Promise<{ data: { items: ItemOf<P>[]; nextCursor: string | null } }>;
+    const { params, ...others } = (init ?? {}) as { params?: { query?: object } };
+    for (let query = params?.query; ; ) {
+      const { data } = await get(path, { ...others, params: { ...params, query } });
+      yield* data.items;
+      if (data.nextCursor === null) return;
+      query = { ...params?.query, cursor: data.nextCursor };
+    }
+  }
+
+  #middleware(): Middleware {
+    return {
+      onRequest: ({ request, schemaPath }) => {
+        const { headers } = request;
+        const { tenant, cookie, credentials } = this.#options;
+        if (tenant !== undefined && !headers.has("x-tenant-schema")) headers.set("x-tenant-schema", tenant);
+        if (request.method === "POST" && keyedPaths.has(schemaPath) && !headers.has("idempotency-key")) {
+          headers.set("idempotency-key", newKey());
+        }
+        if (this.#token !== undefined) {
+          headers.set("authorization", `Bearer ${this.#token}`);
+          return new Request(request, { credentials: "omit" });
+        }
+        const cookies = [...(cookie ? [cookie] : []), ...[...this.#cookies].map(([name, value]) => `${name}=${value}`)];
+        if (cookies.length > 0) headers.set("cookie", cookies.join("; "));
+        return credentials === undefined ? undefined : new Request(request, { credentials });
+      },
+      onResponse: async ({ response }) => {
+        this.#keepCookies(response);
+        if (response.status >= 400) throw await problemOf(response);
+        return undefined;
+      },
+    };
+  }
+
+  /**
+   * Keeps the cookies of the session and of the known device. In a browser, scripts do not see them. Without
+   * the known-device cookie, Rolecall would mail the user about each sign-in.
+   */
+  #keepCookies(response: Response): void {
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = "", ...attributes] = line.split(/;\s*/);
+      const [name = "", value = ""] = pair.split(/=(.*)/s);
+      if (!/^(__Host-)?(session|rolecall_device)$/.test(name)) continue;
+      if (value === "" || attributes.some((attribute) => /^max-age=(0|-\d+)$/i.test(attribute))) this.#cookies.delete(name);
+      else this.#cookies.set(name, value);
+    }
+  }
+
+  /** Returns POST of the client. It keeps the token of a session that a response has. */
+  #keepingToken(client: FetchClient<paths>) {
+    const post = client.POST as unknown as (path: string, init?: object) => Promise<{ data?: { token?: unknown } }>;
+    return async (path: string, init?: object) => {
+      const result = await post(path, init);
+      const token = path.startsWith("/auths/") ? result.data?.token : undefined;
+      if (typeof token === "string") {
+        await this.#options.onToken?.(token);
+        this.#token = token;
+      }
+      return result;
+    };
+  }
+}
+
+function isBytes(body: unknown): boolean {
+  return body instanceof Blob || body instanceof ArrayBuffer || ArrayBuffer.isView(body) || body instanceof ReadableStream;
+}
+
+/** Returns a new idempotency key. crypto.randomUUID does not exist in pages without TLS. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

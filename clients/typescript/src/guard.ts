@@ -1,0 +1,191 @@
+import { Rolecall, type RolecallOptions, type Schemas } from "./client.js";
+import { isTemporary } from "./changes.js";
+import { PrincipalMemory } from "./memory.js";
+import { type In, type Matcher, matcher } from "./permissions.js";
+import { ProblemError } from "./problem.js";
+import { type HeaderSource, headerOf } from "./webhooks.js";
+
+/** RequestLike is a request of Node.js, Express, Fastify or the web, or a context of Hono. */
+export type RequestLike = { readonly headers: HeaderSource } | { readonly req: { readonly raw: { readonly headers: Headers } } };
+
+/** MemoryOptions let a Guard keep principals in memory. */
+export interface MemoryOptions {
+  /**
+   * The API token of a service account that has changes:read in the whole tenant. For several tenants: a function
+   * that returns the token of a tenant, or undefined to keep nothing of the tenant.
+   */
+  token: string | ((tenant: string) => string | undefined);
+  /** The maximum number of principals. Default: 10,000. */
+  entries?: number;
+  /** Is called when the change feed cannot be read. Requests then read their principals from Rolecall. */
+  onError?: (error: unknown, tenant: string) => void;
+}
+
+/** GuardOptions are the options of a Guard. */
+export interface GuardOptions<R extends RequestLike> extends Pick<RolecallOptions, "baseUrl" | "retry" | "timeout" | "fetch"> {
+  /** The tenant, or a function that returns the tenant of a request. */
+  tenant: string | ((request: R) => string | undefined);
+  /** Keeps principals in memory. Without it, each check is a request to Rolecall. */
+  memory?: MemoryOptions;
+}
+
+/** Refusal is the error of a request that is not allowed, or that cannot be decided. Express, Fastify and Hono answer with its status. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  /** 401: not signed in. 403: not allowed. 503: Rolecall is unreachable. Others are the status of Rolecall. */
+  readonly status: number;
+  /** A stable code, for example unauthenticated. */
+  readonly code: string;
+
+  constructor(status: number, code: string, detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** The status, as Fastify names it. */
+  get statusCode(): number {
+    return this.status;
+  }
+
+  /** Returns a response with the refusal as problem details. Hono calls it. */
+  getResponse(): Response {
+    const { status, code, message: detail } = this;
+    return Response.json({ code, status, detail }, { status, headers: { "content-type": "application/problem+json" } });
+  }
+}
+
+/** Principal is who sent a request: a user, or a program. Do not change it, because requests share it. */
+export class Principal {
+  /** The response of GET /auths/session. */
+  readonly session: Schemas["CurrentSession"];
+  /** When the session, the API token or an assignment expires, in milliseconds. Infinity: never. */
+  readonly validUntil: number;
+  /** Reports whether the principal has a permission, as the function can does. */
+  readonly can: Matcher;
+
+  constructor(session: Schemas["CurrentSession"]) {
+    this.session = session;
+    this.can = matcher(session);
+    const ends = [session.permissionsExpireAt, session.session?.expiresAt, session.session?.idleExpiresAt];
+    this.validUntil = Math.min(...ends.map((end) => (typeof end === "string" ? Date.parse(end) : Infinity)));
+  }
+
+  /** The id of the user or the program. */
+  get id(): string {
+    return this.session.principal.id;
+  }
+
+  /** user, service_account or operator. */
+  get type(): string {
+    return this.session.principal.type;
+  }
+
+  /** The name of the tenant. */
+  get tenant(): string {
+    return this.session.tenant.name;
+  }
+}
+
+interface Credentials {
+  name: "cookie" | "authorization";
+  value: string;
+}
+
+/** Guard finds out who sent a request to your server, and whether that principal has a permission. */
+export class Guard<R extends RequestLike = { readonly headers: HeaderSource }> {
+  readonly #tenant: GuardOptions<R>["tenant"];
+  readonly #rolecall: Rolecall;
+  readonly #memory: PrincipalMemory | undefined;
+  readonly #tokenOf: (tenant: string) => string | undefined;
+
+  constructor(options: GuardOptions<R>) {
+    const { baseUrl, retry, timeout = 10_000, fetch, memory } = options;
+    this.#tenant = options.tenant;
+    const sending = { baseUrl, ...(fetch === undefined ? {} : { fetch }) };
+    this.#rolecall = new Rolecall({ ...sending, retry: retry ?? { limit: 2, pause: 100, longestPause: 1000 }, timeout });
+    const token = memory?.token;
+    this.#tokenOf = typeof token === "function" ? token : () => token;
+    if (memory === undefined) return;
+    const feed = new Rolecall({ ...sending, retry: false, timeout: 800 });
+    const readChanges = async (tenant: string, after: string | undefined) => {
+      const query = after === undefined ? { at: "now" as const } : { after, limit: 200 };
+      const headers = { "x-tenant-schema": tenant, authorization: `Bearer ${this.#tokenOf(tenant)}` };
+      return (await feed.GET("/changes", { params: { query }, headers })).data;
+    };
+    this.#memory = new PrincipalMemory(readChanges, memory.entries ?? 10_000, memory.onError ?? (() => undefined));
+  }
+
+  /**
+   * Returns who sent the request, or null if it has no valid session or token. It rejects with a Refusal if
+   * Rolecall refuses the request for another reason, or is unreachable.
+   */
+  principal(request: R): Promise<Principal | null> {
+    const headers = headersOf(request);
+    const tenant = typeof this.#tenant === "string" ? this.#tenant : this.#tenant(request);
+    const credentials = credentialsOf(headers);
+    if (!tenant || credentials === null) return Promise.resolve(null);
+    const kept = this.#memory?.get(tenant, credentials.value);
+    if (kept instanceof Promise) return kept.then((principal) => principal ?? this.#read(tenant, credentials));
+    return kept === undefined ? this.#read(tenant, credentials) : Promise.resolve(kept);
+  }
+
+  /**
+   * Returns who sent the request. It rejects with a Refusal if the request has no valid session or token, or if a permission is given
+   * and the principal does not have it.
+   */
+  async authorize(request: R, permission?: string, where?: In): Promise<Principal> {
+    const principal = await this.principal(request);
+    if (principal === null) throw new Refusal(401, "unauthenticated", "Sign in first.");
+    if (permission !== undefined && !principal.can(permission, where)) {
+      throw new Refusal(403, "permission-denied", `This needs the permission ${permission}.`);
+    }
+    return principal;
+  }
+
+  async #read(tenant: string, { name, value }: Credentials): Promise<Principal | null> {
+    const readAt = performance.now();
+    try {
+      const { data } = await this.#rolecall.GET("/auths/session", { headers: { "x-tenant-schema": tenant, [name]: value } });
+      const principal = new Principal(data);
+      // Operators are in no feed of a tenant.
+      if (this.#memory && principal.type !== "operator" && this.#tokenOf(tenant)) this.#memory.put(tenant, value, principal, readAt);
+      return principal;
+    } catch (error) {
+      this.#memory?.remove(tenant, value);
+      if (error instanceof ProblemError && error.status === 401) return null;
+      if (isTemporary(error) || !(error instanceof ProblemError) || error.status >= 500) {
+        throw new Refusal(503, "unavailable", "Please try again in a minute.", { cause: error });
+      }
+      throw new Refusal(error.status, error.code, error.detail, { cause: error });
+    }
+  }
+}
+
+function headersOf(request: RequestLike): HeaderSource {
+  return "headers" in request ? request.headers : request.req.raw.headers;
+}
+
+const sessionCookie = /(?:^|;\s*)((?:__Host-)?session=[^;]*)/g;
+
+/** Returns the session cookies or the token of a request, and nothing else of it, or null. */
+function credentialsOf(headers: HeaderSource): Credentials | null {
+  const authorization = headerOf(headers, "authorization");
+  if (/^bearer r[sc]_/i.test(authorization)) return { name: "authorization", value: authorization };
+  const cookies = Array.from(headerOf(headers, "cookie").matchAll(sessionCookie), ([, cookie]) => cookie);
+  return cookies.length > 0 ? { name: "cookie", value: cookies.join("; ") } : null;
+}
+
+const principals = new WeakMap<object, Principal>();
+
+/** Remembers the principal of a request of a framework. */
+export function remember(request: object, principal: Principal): void {
+  principals.set(request, principal);
+}
+
+/** Returns the principal that a middleware has found. It throws an error behind no middleware. */
+export function principalOf(request: object): Principal {
+  const principal = principals.get(request);
+  if (principal === undefined) throw new Error("no middleware of @rolecall/client has seen this request");
+  return principal;
+}

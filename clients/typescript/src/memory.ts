@@ -1,0 +1,176 @@
+import type { Schemas } from "./client.js";
+import { isTemporary } from "./changes.js";
+import { ProblemError } from "./problem.js";
+import { backoff } from "./retry.js";
+import type { Principal } from "./guard.js";
+
+/** How long after the last proof entries are used. */
+const trustedFor = 800; // the rest of the second is for reading the principal again
+/** How old the last proof is when the feed is read again. */
+const provenFor = 250;
+/** A node can answer with data that is this old. So what is read this soon after a change can be older than the change. */
+const nodeLag = 1000;
+/** How old an entry can be. Reading it again extends the idle timeout of the session. */
+const rereadAfter = 60_000;
+/** How long a poll can read one page after the other. */
+const longestPoll = 500;
+const shortestPause = 250;
+const longestPause = 5000;
+/** Tenants whose feeds are followed at the same time. */
+const maxFeeds = 1000;
+
+/** Reads the changes of a tenant after the cursor. Without a cursor, it returns no changes and the cursor of now. */
+export type ReadChanges = (tenant: string, cursor: string | undefined) => Promise<Schemas["Changes"]>;
+
+interface Entry {
+  principal: Principal;
+  /** When the request was sent that read the principal. */
+  readAt: number;
+}
+
+/**
+ * Feed is what is known of the changes of one tenant. The times are those of the clock of the memory.
+ * Changes are kept in a constant number of slots, by the id of the principal. Several ids share a slot, which
+ * can cause unnecessary reads, and no other effect.
+ */
+class Feed {
+  cursor: string | undefined;
+  /** The memory contains the effects of all changes that were committed before this time. */
+  provenAt = -Infinity;
+  /** When the last change of all principals was received. */
+  all = Infinity;
+  readonly slots = new Float64Array(1024).fill(-Infinity);
+  polling: Promise<void> | undefined;
+  failures = 0;
+  pausedUntil = -Infinity;
+
+  slot(id: string): number {
+    return Number.parseInt(id.slice(-4), 16) % this.slots.length || 0; // the last digits of an id are random
+  }
+}
+
+/**
+ * PrincipalMemory keeps principals by credentials. An entry is used only while the change feed shows that
+ * nothing has revoked it. There are no timers: a lookup that needs a newer proof reads the feed.
+ */
+export class PrincipalMemory {
+  readonly #entries = new Map<string, Entry>();
+  readonly #feeds = new Map<string, Feed>();
+
+  constructor(
+    private readonly readChanges: ReadChanges,
+    private readonly maxEntries: number,
+    private readonly onError: (error: unknown, tenant: string) => void,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** The number of entries. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Returns the principal of the credentials, or undefined if it must be read. */
+  get(tenant: string, credentials: string): Principal | undefined | Promise<Principal | undefined> {
+    const key = `${tenant} ${credentials}`;
+    const entry = this.#entries.get(key);
+    const feed = this.#feeds.get(tenant);
+    if (entry === undefined || feed === undefined) return undefined;
+    const now = this.now();
+    if (now - feed.provenAt >= provenFor) this.#poll(tenant, feed, now);
+    if (this.#isStale(entry, feed, now)) {
+      this.#entries.delete(key);
+      return undefined;
+    }
+    if (now - feed.provenAt < trustedFor) return entry.principal;
+    return feed.polling?.then(() => {
+      const now = this.now();
+      return now - feed.provenAt < trustedFor && !this.#isStale(entry, feed, now) ? entry.principal : undefined;
+    });
+  }
+
+  /** Keeps a principal that was read by a request that was sent at the time readAt. */
+  put(tenant: string, credentials: string, principal: Principal, readAt: number): void {
+    if (!this.#feeds.has(tenant)) {
+      this.#feeds.set(tenant, new Feed());
+      removeFirst(this.#feeds, maxFeeds);
+    }
+    const key = `${tenant} ${credentials}`;
+    this.#entries.delete(key); // so that the entry becomes the last one
+    this.#entries.set(key, { principal, readAt });
+    removeFirst(this.#entries, this.maxEntries);
+  }
+
+  /** Removes the principal of the credentials. */
+  remove(tenant: string, credentials: string): void {
+    this.#entries.delete(`${tenant} ${credentials}`);
+  }
+
+  /** Reports whether an entry must be read again, even if the feed has no further change. */
+  #isStale({ principal, readAt }: Entry, feed: Feed, now: number): boolean {
+    const changedAt = Math.max(feed.all, feed.slots[feed.slot(principal.id)] ?? Infinity);
+    return now - readAt >= rereadAfter || readAt < changedAt + nodeLag || Date.now() >= principal.validUntil;
+  }
+
+  /** Starts to read the feed, unless it is being read, or has failed a moment ago. */
+  #poll(tenant: string, feed: Feed, now: number): void {
+    if (feed.polling !== undefined || now < feed.pausedUntil) return;
+    feed.polling = this.#read(tenant, feed)
+      .then(() => {
+        feed.failures = 0;
+      }, (error: unknown) => {
+        const least = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
+        feed.pausedUntil = this.now() + (isTemporary(error) ? backoff(feed.failures++, least, shortestPause, longestPause) : longestPause);
+        if (error instanceof ProblemError && error.status === 410) {
+          feed.cursor = undefined;
+          feed.pausedUntil = -Infinity;
+        }
+        this.onError(error, tenant);
+      })
+      .finally(() => {
+        feed.polling = undefined;
+      });
+  }
+
+  async #read(tenant: string, feed: Feed): Promise<void> {
+    if (this.now() - feed.provenAt > rereadAfter) feed.cursor = undefined; // no entry is that old
+    const end = this.now() + longestPoll;
+    for (let sent = this.now(); sent < end; sent = this.now()) {
+      const { items, nextCursor, upToDate } = await this.readChanges(tenant, feed.cursor);
+      const received = this.now();
+      if (feed.cursor === undefined) feed.all = received; // changes before the cursor are unknown
+      for (const change of items) {
+        const affected = affectedBy(change);
+        if (affected === "all") feed.all = received;
+        else if (affected !== "none") feed.slots[feed.slot(affected.id)] = received;
+      }
+      feed.cursor = nextCursor;
+      if (upToDate) {
+        feed.provenAt = sent;
+        return;
+      }
+    }
+  }
+}
+
+/** Types of events that take nothing away from a principal. */
+const harmless = new Set([
+  "user.created", "user.invited", "user.invitation_withdrawn", "user.password_reset_requested", "user.email_change_requested",
+  "user.recovery_codes_made", "user.recovery_code_used", "role.created", "session.started", "session.sign_in_failed", "request.refused",
+  "token.created", "service_account.created", "tenant.logo_changed", "tenant.logo_removed", "mail.undeliverable",
+  "users.exported", "role.users_exported", "events.exported", "job.started", "job.canceled", "job.ended",
+]);
+
+/** Returns whose permissions or sessions a change can affect. An unknown change affects all. */
+function affectedBy({ type, data: { subject } }: Schemas["Change"]): "none" | "all" | { id: string } {
+  if (harmless.has(type) || subject.type === "webhook") return "none";
+  const isPrincipal = subject.type === "user" || subject.type === "service_account";
+  return isPrincipal && typeof subject.id === "string" ? { id: subject.id } : "all";
+}
+
+/** Removes the entries that were added first, until the map has the maximum size. */
+function removeFirst(map: Map<string, unknown>, maximum: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= maximum) return;
+    map.delete(key);
+  }
+}
