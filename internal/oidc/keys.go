@@ -23,12 +23,17 @@ type keySet struct {
 	keys []jose.JSONWebKey
 }
 
-// fetchKeys fetches the keys. It leaves out keys that cannot be used.
+// fetchKeys fetches the keys.
 func (c *Client) fetchKeys(ctx context.Context, url string) (*keySet, error) {
 	body, err := fetch(ctx, c.fetches, url)
 	if err != nil {
 		return nil, unavailable("the keys", err)
 	}
+	return parseKeys(body)
+}
+
+// parseKeys parses the keys. It leaves out keys that cannot be used.
+func parseKeys(body []byte) (*keySet, error) {
 	var set struct {
 		Keys []jsontext.Value `json:"keys"`
 	}
