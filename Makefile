@@ -21,7 +21,7 @@ BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-citus test-tools clients-test interop browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools clients-test interop test-idp browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,11 @@ interop: test-tools ## parse what the change feeds return, and verify deliveries
 	cd internal/httpapi/interop && python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
 	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestItemsAreCloudEvents$$' ./internal/httpapi
 	tools/webhooks/run
+
+test-idp: TEST_TOOLS = nodejs npm openssl
+test-idp: test-tools ## sign in with oidc-provider and with Keycloak; the first run downloads Keycloak from Maven Central
+	cd tools/idp && npm ci --silent --no-audit --no-fund
+	node tools/idp/run.js go test -count=1 -run '^TestRealProviders$$' ./internal/oidc
 
 browser-test: TEST_TOOLS = chromium
 browser-test: test-tools ## test the topologies of the guide, attacks on them, and passkeys in Chromium
