@@ -142,6 +142,13 @@ var (
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}
 	ErrTooManyAccounts      = &Error{Kind: Conflict, Code: "too-many-service-accounts", Detail: "This tenant has the maximum number of service accounts. Delete one first."}
 	ErrTooManyWebhooks      = &Error{Kind: Conflict, Code: "too-many-webhooks", Detail: "This tenant has the maximum number of webhooks. Delete one first."}
+	ErrTooManyConnections   = &Error{Kind: Conflict, Code: "too-many-connections", Detail: "This tenant has the maximum number of connections. Delete one first."}
+	ErrConnectionNameTaken  = &Error{Kind: Conflict, Code: "connection-name-taken", Detail: "Another connection of this tenant has this name. Use another name."}
+	ErrIssuerTaken          = &Error{Kind: Conflict, Code: "issuer-taken", Detail: "Another connection of this tenant has this issuer. Change that connection instead."}
+	ErrDomainTaken          = &Error{Kind: Conflict, Code: "domain-taken", Detail: "Another connection of this tenant has one of these domains. Remove the domain from that connection first."}
+	ErrConnectionInUse      = &Error{Kind: Conflict, Code: "connection-in-use", Detail: "Users can sign in with this connection. Repeat the request with ?force=true to delete it with the identities of these users, and to end the sessions that began with them."}
+	ErrIdentityTaken        = &Error{Kind: Conflict, Code: "identity-taken", Detail: "This identity is linked to a user of this tenant already. Remove it there first."}
+	ErrTooManyIdentities    = &Error{Kind: Conflict, Code: "too-many-identities", Detail: "This user has the maximum number of identities. Remove one first."}
 	ErrTooManyJobs          = &Error{Kind: Conflict, Code: "too-many-jobs", Detail: "This tenant has the maximum number of running jobs. Wait for one to end, or cancel one first."}
 	ErrPasskeyTaken         = &Error{Kind: Conflict, Code: "passkey-taken", Detail: "This passkey is already registered. Use another passkey."}
 	ErrTooManyPasskeys      = &Error{Kind: Conflict, Code: "too-many-passkeys", Detail: "You have the maximum number of passkeys. Remove one first."}

@@ -179,6 +179,13 @@ const (
 	EventWebhookSkipped  EventType = "webhook.skipped"
 	EventSecretRotated   EventType = "webhook.secret_rotated"
 
+	EventConnectionCreated EventType = "connection.created"
+	EventConnectionUpdated EventType = "connection.updated"
+	EventConnectionTested  EventType = "connection.tested"
+	EventConnectionDeleted EventType = "connection.deleted"
+	EventIdentityLinked    EventType = "user.identity_linked"
+	EventIdentityUnlinked  EventType = "user.identity_unlinked"
+
 	EventMailUndeliverable EventType = "mail.undeliverable"
 
 	EventUsersExported     EventType = "users.exported"
@@ -228,6 +235,7 @@ const (
 
 	SubjectServiceAccount SubjectType = "service_account"
 	SubjectWebhook        SubjectType = "webhook"
+	SubjectConnection     SubjectType = "connection"
 )
 
 // EventDescription documents an event type for docs/events.md.
@@ -251,6 +259,7 @@ var (
 	ofTenant      = []SubjectType{SubjectTenant}
 	ofAccount     = []SubjectType{SubjectServiceAccount}
 	ofWebhook     = []SubjectType{SubjectWebhook}
+	ofConnection  = []SubjectType{SubjectConnection}
 	ofHolder      = []SubjectType{SubjectUser, SubjectServiceAccount}
 	ofUserIfKnown = []SubjectType{SubjectUser, SubjectTenant}
 
@@ -280,6 +289,8 @@ var eventDescriptions = []EventDescription{
 	{Type: EventFactorsReset, Subjects: ofUser, Written: "an administrator removed all second factors of a user"},
 	{Type: EventRecoveryMade, Subjects: ofUser, Written: "a user created new recovery codes"},
 	{Type: EventRecoveryUsed, Subjects: ofUser, Written: "a user signed in or re-authenticated with a recovery code"},
+	{Type: EventIdentityLinked, Subjects: ofUser, Written: "an identity at an identity provider was linked to a user", After: "`identity`"},
+	{Type: EventIdentityUnlinked, Subjects: ofUser, Written: "an identity was removed from a user", Before: "`identity`"},
 
 	{Type: EventRoleCreated, Subjects: ofRole, Written: "a role was created", After: "the role"},
 	{Type: EventRoleUpdated, Subjects: ofRole, Written: "a role was changed", Members: []string{"name", "description", "permissions", "grants"}, Before: "the role", After: "the role"},
@@ -311,6 +322,12 @@ var eventDescriptions = []EventDescription{
 	{Type: EventWebhookSkipped, Subjects: ofWebhook, Written: "items of a webhook were skipped", After: "`items`: the ids of the first item of each part that waited; absent if all items were skipped"},
 	{Type: EventWebhookDisabled, Subjects: ofWebhook, Written: "Rolecall disabled a webhook", Members: []string{"enabled"}, Before: "the webhook", After: "the webhook", Reason: "`status-410`, `failing` or `service-account-deleted`"},
 	{Type: EventWebhookDeleted, Subjects: ofWebhook, Written: "a webhook was deleted", Before: "the webhook"},
+
+	{Type: EventConnectionCreated, Subjects: ofConnection, Written: "a connection to an identity provider was created", After: "the connection, without its client secret"},
+	{Type: EventConnectionUpdated, Subjects: ofConnection, Written: "a connection was changed",
+		Members: []string{"name", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues"}, Before: "the connection", After: "the connection"},
+	{Type: EventConnectionTested, Subjects: ofConnection, Written: "a connection was tested", Reason: "`passed` or `failed`"},
+	{Type: EventConnectionDeleted, Subjects: ofConnection, Written: "a connection was deleted, with the identities of users and the sessions that began with it", Before: "the connection", After: "the numbers `identities` and `sessions` that were deleted"},
 
 	{Type: EventTenantCreated, Subjects: ofTenant, Written: "the tenant was created", After: "the tenant, and the invitation of the owner if it was created over the API"},
 	{Type: EventTenantUpdated, Subjects: ofTenant, Written: "the display name or the settings of the tenant were changed", Members: []string{"displayName", "settings"}, Before: "`displayName`, `settings`", After: "`displayName`, `settings`"},

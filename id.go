@@ -32,6 +32,8 @@ type (
 	OperatorKeyID    = ID[OperatorKey]
 	JobID            = ID[Job]
 	WebhookID        = ID[Webhook]
+	ConnectionID     = ID[Connection]
+	IdentityID       = ID[Identity]
 
 	WebhookDeliveryID = ID[WebhookDelivery]
 

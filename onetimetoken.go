@@ -36,6 +36,8 @@ const (
 	TokenEmailChange   TokenPurpose = "email-change"   // Data: the new address
 	TokenSignIn        TokenPurpose = "sign-in"        // the user has sent the correct password, and must now send a second factor
 	TokenPasskey       TokenPurpose = "passkey"        // a WebAuthn challenge that was used
+	TokenOIDCAttempt   TokenPurpose = "oidc-attempt"   // a sign-in with an identity provider whose response was used
+	TokenOIDCCode      TokenPurpose = "oidc-code"      // the user signed in with an identity provider, and the app must now exchange the code for a session
 )
 
 // InvitationKept is how long an expired invitation is stored. Administrators can then see

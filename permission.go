@@ -222,6 +222,13 @@ var (
 	WebhooksUpdate = mustPermission("webhooks:update")
 	WebhooksDelete = mustPermission("webhooks:delete")
 
+	ConnectionsRead   = mustPermission("connections:read")
+	ConnectionsCreate = mustPermission("connections:create")
+	ConnectionsUpdate = mustPermission("connections:update")
+	ConnectionsDelete = mustPermission("connections:delete")
+	IdentitiesRead    = mustPermission("identities:read")
+	IdentitiesDelete  = mustPermission("identities:delete")
+
 	// AllOwn and AllApplications are the permissions of the role Owner.
 	AllOwn          = mustPermission("*:*")
 	AllApplications = mustPermission("*/*:*")
@@ -260,6 +267,12 @@ var opens = []struct {
 	{WebhooksCreate, "create webhooks"},
 	{WebhooksUpdate, "update, test and replay webhooks, and rotate their secrets"},
 	{WebhooksDelete, "delete webhooks"},
+	{ConnectionsRead, "read and test connections to identity providers"},
+	{ConnectionsCreate, "create connections to identity providers; only together with *:* and */*:*"},
+	{ConnectionsUpdate, "update connections to identity providers; only together with *:* and */*:*"},
+	{ConnectionsDelete, "delete connections to identity providers; only together with *:* and */*:*"},
+	{IdentitiesRead, "read the identities of users at identity providers"},
+	{IdentitiesDelete, "delete the identities of users at identity providers"},
 	{TenantRead, "read the tenant and its settings"},
 	{TenantUpdate, "update the tenant and its settings"},
 	{AllOwn, "everything in Rolecall"},

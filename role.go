@@ -180,8 +180,9 @@ func BuiltInRoles(now Time) []Role {
 		}
 	}
 	var administrator []Permission
+	ownersOnly := []Permission{TenantUpdate, ConnectionsCreate, ConnectionsUpdate, ConnectionsDelete}
 	for _, p := range ownPermissions {
-		if p.Field == "" && p != TenantUpdate {
+		if p.Field == "" && !slices.Contains(ownersOnly, p) {
 			administrator = append(administrator, p)
 		}
 	}

@@ -140,6 +140,10 @@ type Session struct {
 	Client          string // description of the browser or program
 	ConfirmedAt     Time   // time of the last re-authentication; zero: the user has not re-authenticated
 	SecondFactor    bool   // a second factor was verified
+
+	// Identity and Connection are set if the user signed in with an identity provider.
+	Identity   IdentityID
+	Connection ConnectionID
 }
 
 // ConfirmedSince returns the time of the last sign-in or re-authentication.

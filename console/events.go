@@ -130,7 +130,10 @@ var eventKinds = []eventKind{
 		rolecall.EventSignedIn, rolecall.EventSignInFailed, rolecall.EventSessionConfirmed, rolecall.EventSessionEnded, rolecall.EventTokenReused,
 		rolecall.EventPasswordChanged, rolecall.EventResetRequested, rolecall.EventPasswordReset,
 		rolecall.EventFactorAdded, rolecall.EventFactorRenamed, rolecall.EventFactorRemoved, rolecall.EventFactorsReset,
-		rolecall.EventRecoveryMade, rolecall.EventRecoveryUsed,
+		rolecall.EventRecoveryMade, rolecall.EventRecoveryUsed, rolecall.EventIdentityLinked, rolecall.EventIdentityUnlinked,
+	}},
+	{"nav.connections", []rolecall.EventType{
+		rolecall.EventConnectionCreated, rolecall.EventConnectionUpdated, rolecall.EventConnectionTested, rolecall.EventConnectionDeleted,
 	}},
 	{"events.programs", []rolecall.EventType{
 		rolecall.EventTokenCreated, rolecall.EventTokenRevoked,

@@ -39,6 +39,11 @@ func AboutWebhook(id rolecall.WebhookID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectWebhook, ID: rolecall.AnyID(id)}
 }
 
+// AboutConnection returns the connection with the id as the subject of an event.
+func AboutConnection(id rolecall.ConnectionID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectConnection, ID: rolecall.AnyID(id)}
+}
+
 // AboutTenant returns the tenant as the subject of an event.
 func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
@@ -52,6 +57,11 @@ func Values(before, after any) (*rolecall.EventValues, error) {
 	}
 	is, err := json.Marshal(after)
 	return &rolecall.EventValues{Before: was, After: is}, err
+}
+
+// IdentityValue is the form of an identity in events.
+type IdentityValue struct {
+	Identity rolecall.Identity `json:"identity"`
 }
 
 // TokenValue is the form of an API token in events and in the stored responses of

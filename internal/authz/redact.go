@@ -45,7 +45,7 @@ func ValueRights(p *Principal) []byte {
 	for m := range rolecall.UserMemberCount {
 		add(p.Reads(m))
 	}
-	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.WebhooksRead, rolecall.TenantRead} {
+	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.WebhooksRead, rolecall.ConnectionsRead, rolecall.IdentitiesRead, rolecall.TenantRead} {
 		add(p.Reach(permission))
 	}
 	if p.Kind == PrincipalUser { // users may read more about themselves
@@ -114,6 +114,8 @@ func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (need
 		return always(rolecall.ServiceAccountsRead, p.Reach(rolecall.ServiceAccountsRead).IsEverywhere())
 	case rolecall.SubjectWebhook:
 		return always(rolecall.WebhooksRead, p.Reach(rolecall.WebhooksRead).IsEverywhere())
+	case rolecall.SubjectConnection:
+		return always(rolecall.ConnectionsRead, p.Reach(rolecall.ConnectionsRead).IsEverywhere())
 	}
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())
 }
@@ -130,6 +132,8 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 			return m.Read(), readable.Has(m)
 		case assignmentMembers[member]:
 			return rolecall.RolesRead, self || p.Reach(rolecall.RolesRead).Includes(subject.Department)
+		case identityMembers[member]:
+			return rolecall.IdentitiesRead, self || p.Reach(rolecall.IdentitiesRead).Includes(subject.Department)
 		case member == "token":
 			return rolecall.SessionsRead, self || p.Reach(rolecall.SessionsRead).Includes(subject.Department)
 		}
@@ -140,6 +144,9 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 // assignmentMembers are the members of event values that describe assignments. Reading
 // them needs roles:read.
 var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
+
+// identityMembers are the members of event values about identities. Reading them needs identities:read.
+var identityMembers = map[string]bool{"identity": true, "identityId": true, "connectionId": true}
 
 // keepMembers returns the JSON object with only the members for which readable returns
 // true. It returns nil if the object is nil, or if it would have no members.

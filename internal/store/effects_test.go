@@ -72,6 +72,8 @@ var invalidations = map[string]struct {
 	"InsertTenant":        {run: func(tx *Tx) { tx.InsertTenant(rolecall.Tenant{ID: aTenant, Name: "acme"}) }, here: rolecall.TenantNameID("acme")},
 	"TouchOperatorKey":    {run: func(tx *Tx) { tx.TouchOperatorKey(aKey, effectsTime) }, here: aKey},
 	"DeleteOperatorKey":   {run: func(tx *Tx) { ignore(tx.DeleteOperatorKey(aKey)) }, id: aKey},
+	"DeleteConnection":    {run: func(tx *Tx) { _, _, _, err := tx.DeleteConnection(rolecall.Connection{}); ignore(nil, err) }, id: aTenant},
+	"DeleteIdentity":      {run: func(tx *Tx) { _, _, err := tx.DeleteIdentity(aUser, rolecall.IdentityID{}); ignore(nil, err) }, id: aUser},
 	"ClearAttempts":       {run: func(tx *Tx) { tx.ClearAttempts([]rolecall.Bucket{aBucket}) }, id: aBucket.ID()},
 }
 
@@ -94,6 +96,8 @@ var uncached = []string{
 	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
 	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SetSigningKey", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UnloggedEvents", "Unnumbered", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP", "Webhook", "WebhookDeliveries", "Webhooks",
+
+	"Connection", "ConnectionInUse", "Connections", "Identities", "Identity", "InsertConnection", "InsertIdentity", "TouchIdentity", "UpdateConnection",
 }
 
 // changing is a Querier that records the announced ids. Each of its statements returns the

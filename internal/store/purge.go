@@ -32,6 +32,7 @@ var emptyings = []string{
 	empty("past_assignments", "user_id, role_id, started_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),
+	empty("identities", "id"), empty("connections", "id"),
 	emptyWebhookCursors, empty("webhook_deliveries", "webhook_id, slot"), empty("webhooks", "id"),
 	emptyJobQueue, empty("job_results", "job_id, user_id"), empty("jobs", "id"),
 	empty("service_account_roles", "service_account_id, role_id"), empty("service_accounts", "id"), emptyOutbox,

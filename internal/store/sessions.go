@@ -11,9 +11,9 @@ import (
 const generationsKept = 100
 
 const (
-	sessionColumns = `s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.client, s.confirmed_at, s.second_factor`
+	sessionColumns = `s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.client, s.confirmed_at, s.second_factor, s.identity_id, s.connection_id`
 
-	listedSessionColumns = `r.id, r.user_id, r.authenticated_at, r.last_used_at, r.expires_at, r.source, r.client, r.confirmed_at, r.second_factor`
+	listedSessionColumns = `r.id, r.user_id, r.authenticated_at, r.last_used_at, r.expires_at, r.source, r.client, r.confirmed_at, r.second_factor, r.identity_id, r.connection_id`
 
 	selectSession = `select t.hash, t.generation, t.retired_at, t.sealed, ` + sessionColumns + `, s.generation,
 			` + userColumns + `, ` + assignmentColumns + `
@@ -26,8 +26,9 @@ const (
 
 	selectSessionByID = `select ` + sessionColumns + ` from sessions s where s.tenant_id = $1 and s.id = $2`
 
-	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source, client, confirmed_at, second_factor)
-		values ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`
+	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source, client, confirmed_at, second_factor,
+			identity_id, connection_id)
+		values ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
 	insertToken = `insert into session_tokens (tenant_id, hash, session_id, generation, retired_at) values ($1, $2, $3, $4, $5)`
 
@@ -75,7 +76,7 @@ const (
 
 func sessionDest(s *rolecall.Session) []any {
 	return []any{&s.ID, &s.UserID, &s.AuthenticatedAt, &s.LastUsedAt, &s.ExpiresAt, &s.Source,
-		&s.Client, &s.ConfirmedAt, (*flag)(&s.SecondFactor)}
+		&s.Client, &s.ConfirmedAt, (*flag)(&s.SecondFactor), &s.Identity, &s.Connection}
 }
 
 // SessionByToken returns the session whose token has this hash, with its user and all
@@ -111,7 +112,7 @@ func (t *Tx) SessionByID(id rolecall.SessionID) (s rolecall.Session, err error) 
 // ErrNotFound if the user does not exist.
 func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source,
-		s.Client, s.ConfirmedAt, flag(s.SecondFactor))
+		s.Client, s.ConfirmedAt, flag(s.SecondFactor), s.Identity, s.Connection)
 	t.q.Exec(insertToken, t.tenant, hash, s.ID, 1, rolecall.Never)
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }

@@ -176,6 +176,12 @@ var violations = map[string]*rolecall.Error{
 	"service_account_roles_role":    rolecall.ErrNotFound,
 	"api_tokens_user":               rolecall.ErrNotFound,
 	"api_tokens_service_account":    rolecall.ErrNotFound,
+
+	"connections_name":      rolecall.ErrConnectionNameTaken,
+	"connections_issuer":    rolecall.ErrIssuerTaken,
+	"identities_subject":    rolecall.ErrIdentityTaken,
+	"identities_user":       rolecall.ErrNotFound,
+	"identities_connection": rolecall.ErrNotFound,
 }
 
 // Violation returns the error of a write that violates the constraint, or nil if the

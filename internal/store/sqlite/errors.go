@@ -15,13 +15,16 @@ import (
 // constraints maps the columns of a unique index to the name of the index, because an
 // error of SQLite contains only the columns.
 var constraints = map[string]string{
-	"users.tenant_id, users.email_key":                      "users_email",
-	"users.tenant_id, users.external_id":                    "users_external_id",
-	"roles.tenant_id, roles.name_key":                       "roles_name",
-	"roles.tenant_id, roles.key":                            "roles_key",
-	"tenants.name":                                          "tenants_name",
-	"passkeys.tenant_id, passkeys.id":                       "passkeys_pkey",
-	"service_accounts.tenant_id, service_accounts.name_key": "service_accounts_name",
+	"users.tenant_id, users.email_key":                            "users_email",
+	"users.tenant_id, users.external_id":                          "users_external_id",
+	"roles.tenant_id, roles.name_key":                             "roles_name",
+	"roles.tenant_id, roles.key":                                  "roles_key",
+	"tenants.name":                                                "tenants_name",
+	"passkeys.tenant_id, passkeys.id":                             "passkeys_pkey",
+	"service_accounts.tenant_id, service_accounts.name_key":       "service_accounts_name",
+	"connections.tenant_id, connections.name_key":                 "connections_name",
+	"connections.tenant_id, connections.issuer":                   "connections_issuer",
+	"identities.tenant_id, identities.issuer, identities.subject": "identities_subject",
 	"idempotency_keys.tenant_id, idempotency_keys.user_id, idempotency_keys.operation, idempotency_keys.hash": "idempotency_keys_pkey",
 	"operator_requests.key_id, operator_requests.operation, operator_requests.hash":                           "operator_requests_pkey",
 }

@@ -181,6 +181,12 @@ func readsNoUserAtOnce(f *fixture, c contents) {
 	same(f, len(f.jobIDs(rolecall.JobQuery{Limit: 10})), 0)
 	_, err = tryRead(f, func(tx *store.Tx) (rolecall.Webhook, error) { return tx.Webhook(c.webhook.ID) })
 	f.is(err, rolecall.ErrNotFound)
+	_, err = tryRead(f, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(c.connection.ID) })
+	f.is(err, rolecall.ErrNotFound)
+	_, err = f.tryIdentity(c.identity.Issuer, c.identity.Subject)
+	f.is(err, rolecall.ErrNotFound)
+	same(f, len(f.connections())+len(f.identities(c.users[0])), 0)
+	same(f, read(f, func(tx *store.Tx) (bool, error) { return tx.ConnectionInUse(c.connection.ID) }), false)
 	same(f, len(read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Webhook], error) { return tx.Webhooks(nil, 10) }).Items), 0)
 	same(f, len(read(f, func(tx *store.Tx) (rolecall.Page[rolecall.WebhookDelivery], error) {
 		return tx.WebhookDeliveries(rolecall.WebhookDeliveryQuery{Webhook: c.webhook.ID, Limit: 10})
@@ -223,10 +229,17 @@ func changesNothing(f *fixture, c contents) {
 		"UseTOTP": func(tx *store.Tx) (bool, error) {
 			return tx.UseTOTP(u.ID, factors.TOTP.Sealed, factors.TOTP.Sealed, 1000)
 		},
-		"ConfirmTOTP":       func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
-		"UsePasskey":        func(tx *store.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
-		"RenamePasskey":     func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
-		"DeletePasskey":     func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
+		"ConfirmTOTP":      func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
+		"UsePasskey":       func(tx *store.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
+		"RenamePasskey":    func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
+		"DeletePasskey":    func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
+		"UpdateConnection": func(tx *store.Tx) (bool, error) { return tx.UpdateConnection(c.connection, c.connection) },
+		"TouchIdentity":    func(tx *store.Tx) (bool, error) { return tx.TouchIdentity(c.identity.ID, "stolen", start) },
+		"DeleteIdentity":   func(tx *store.Tx) (bool, error) { _, ok, err := tx.DeleteIdentity(u.ID, c.identity.ID); return ok, err },
+		"DeleteConnection": func(tx *store.Tx) (bool, error) {
+			identities, _, ok, err := tx.DeleteConnection(c.connection)
+			return ok || identities > 0, err
+		},
 		"DeleteTombstone":   func(tx *store.Tx) (bool, error) { return deletesTombstone(tx, c.deleted.ID) },
 		"DeleteAssignments": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteAssignments(role.ID, start, 10)) },
 		"PurgeExpired": func(tx *store.Tx) (bool, error) {
@@ -245,6 +258,7 @@ func changesNothing(f *fixture, c contents) {
 		"UpsertInvitation":     func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(u), aHash()) },
 		"UpsertPendingTOTP":    func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, aHash()) },
 		"InsertPasskey":        func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },
+		"InsertIdentity":       func(tx *store.Tx) { tx.InsertIdentity(anIdentity(u, c.connection, "2")) },
 		"ReplaceRecoveryCodes": func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
 	} {
 		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {

@@ -38,6 +38,7 @@ var suite = []struct {
 	{"factors", factorCases},
 	{"outbox", outboxCases},
 	{"webhooks", webhookCases},
+	{"connections", connectionCases},
 	{"jobs", jobCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
@@ -381,6 +382,8 @@ func (f *fixture) fill() contents {
 	same(f, f.setLogo(t, t, &aLogoFile), true) // the row of the tenant stays as it is
 	c.job = f.newJob(start)
 	c.webhook = f.newWebhook(start)
+	c.connection = f.newConnection("acme")
+	c.identity = f.link(users[0], c.connection, "1")
 	f.write(func(tx *store.Tx) {
 		tx.UpsertDelivery(c.webhook.ID, rolecall.WebhookDelivery{ID: rolecall.NewID[rolecall.WebhookDelivery](start), Item: rolecall.NewID[rolecall.Event](start)})
 	})
@@ -407,6 +410,8 @@ type contents struct {
 	tokenIDs      []rolecall.APITokenID
 	job           rolecall.Job
 	webhook       rolecall.Webhook
+	connection    rolecall.Connection
+	identity      rolecall.Identity
 	deletedRole   rolecall.AnyID
 }
 

@@ -1,0 +1,298 @@
+package rolecall
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// The limits of connections and identities.
+const (
+	ConnectionsMax          = 20 // in a tenant
+	ConnectionNameMin       = 2
+	ConnectionNameMax       = 100
+	ConnectionDomainsMax    = 100
+	ConnectionRolesMax      = 20 // that new users get
+	ConnectionValuesMax     = 20 // of acr, and of amr
+	ConnectionValueMax      = 255
+	IdentitiesMax           = 20 // of a user
+	IdentitySubjectMax      = 255
+	ConnectionIssuerMax     = 255
+	ConnectionClientMax     = 255
+	ConnectionSecretMax     = 1024
+	connectionIssuerExample = "https://login.example.com"
+)
+
+// Linking says which users an identity that is not known yet is linked to.
+type Linking string
+
+// The values of Linking.
+const (
+	LinkInvited       Linking = "invited"        // only to the user of an invitation, or to the user who is signed in
+	LinkVerifiedEmail Linking = "verified-email" // also to the user with the address that the provider has verified, except owners
+)
+
+// ConnectionFactor says whether Rolecall requires a second factor after a sign-in with the connection.
+type ConnectionFactor string
+
+// The values of ConnectionFactor.
+const (
+	FactorRequire ConnectionFactor = "require" // the rules of the tenant apply, as for a sign-in with a password
+	FactorTrust   ConnectionFactor = "trust"   // the ID token can prove a second factor
+)
+
+// Connection lets the users of a tenant sign in with an identity provider (OpenID Connect). Its issuer is
+// unique in the tenant.
+type Connection struct {
+	ID           ConnectionID     `json:"id" doc:"ID of the connection."`
+	Name         string           `json:"name" doc:"Name of the connection. The sign-in page shows it to everybody."`
+	Issuer       string           `json:"issuer" doc:"Issuer of the identity provider: the exact value of iss in its ID tokens."`
+	ClientID     string           `json:"clientId" doc:"ID of the client that the identity provider has for Rolecall."`
+	Domains      []string         `json:"domains" doc:"Domains of email addresses, in lower case. The sign-in page offers this connection to people who type an address of these domains."`
+	Linking      Linking          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner."`
+	Provisioning *Provisioning    `json:"provisioning" doc:"What users get whom a sign-in with this connection creates. Null if it creates no users."`
+	SecondFactor ConnectionFactor `json:"secondFactor" enum:"require,trust" doc:"require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues."`
+	ACRValues    []string         `json:"acrValues" doc:"Values of the claim acr that prove a second factor."`
+	AMRValues    []string         `json:"amrValues" doc:"Values of the claim amr that prove a second factor."`
+	CreatedAt    Time             `json:"createdAt" doc:"When the connection was created."`
+	UpdatedAt    Time             `json:"updatedAt" doc:"When the connection was changed last."`
+	Version      int64            `json:"-"`
+
+	Secret        []byte `json:"-"` // the client secret, encrypted
+	ProvisionedBy UserID `json:"-"` // who last set the provisioning; zero: an operator
+}
+
+// Provisioning describes the access of users that a connection creates.
+type Provisioning struct {
+	RoleIDs    []RoleID `json:"roleIds" required:"true" maxItems:"20" doc:"IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user."`
+	Department *string  `json:"department" doc:"Department of new users. Null for no department."`
+}
+
+// ConnectionDraft describes a connection to create.
+type ConnectionDraft struct {
+	Name         string                     `json:"name" required:"true" minLength:"2" maxLength:"100" doc:"Name of the connection, such as Acme SSO. The sign-in page shows it to everybody."`
+	Issuer       string                     `json:"issuer" required:"true" minLength:"1" maxLength:"255" doc:"Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later."`
+	ClientID     string                     `json:"clientId" required:"true" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
+	ClientSecret string                     `json:"clientSecret" required:"true" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"Secret of the client. Responses and events never contain it."`
+	Domains      []string                   `json:"domains" maxItems:"100" doc:"Domains of email addresses, such as acme.example. The sign-in page offers this connection to people who type an address of these domains. A domain can be in one connection of the tenant."`
+	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. The default is invited."`
+	Provisioning *Provisioning              `json:"provisioning" doc:"What users get whom a sign-in with this connection creates. Null, the default, if it creates no users."`
+	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."`
+	ACRValues    []string                   `json:"acrValues" maxItems:"20" doc:"Values of the claim acr that prove a second factor."`
+	AMRValues    []string                   `json:"amrValues" maxItems:"20" doc:"Values of the claim amr that prove a second factor."`
+}
+
+// Check validates the draft without the stored data. It returns nil if the draft is valid.
+func (d *ConnectionDraft) Check() FieldErrors {
+	var faults FieldErrors
+	faults.Text("/name", d.Name, ConnectionNameMin, ConnectionNameMax)
+	if detail := checkIssuer(d.Issuer); detail != "" {
+		faults.Add("/issuer", "issuer", detail)
+	}
+	checkDomains(&faults, d.Domains)
+	c := d.Connection(0)
+	c.checkAccess(&faults)
+	return faults
+}
+
+// Connection returns a new connection with the values of the draft, without its secret. The draft must
+// have passed Check.
+func (d *ConnectionDraft) Connection(now Time) Connection {
+	c := Connection{
+		Name: d.Name, Issuer: d.Issuer, ClientID: d.ClientID, Domains: normalDomains(d.Domains), Linking: LinkInvited, Provisioning: d.Provisioning.normal(),
+		SecondFactor: FactorRequire, ACRValues: normal(d.ACRValues), AMRValues: normal(d.AMRValues), CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	if now != 0 {
+		c.ID = NewID[Connection](now)
+	}
+	if d.Linking.Set {
+		c.Linking = d.Linking.Value
+	}
+	if d.SecondFactor.Set {
+		c.SecondFactor = d.SecondFactor.Value
+	}
+	return c
+}
+
+// ConnectionPatch changes a connection. Absent members keep their values (RFC 7396). Lists replace the
+// whole lists.
+type ConnectionPatch struct {
+	Name         Optional[string]           `json:"name" minLength:"2" maxLength:"100" doc:"Name of the connection. The sign-in page shows it to everybody."`
+	ClientID     Optional[string]           `json:"clientId" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
+	ClientSecret Optional[string]           `json:"clientSecret" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"New secret of the client. Responses and events never contain it."`
+	Domains      Optional[[]string]         `json:"domains" maxItems:"100" doc:"Domains of email addresses."`
+	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to."`
+	Provisioning Optional[*Provisioning]    `json:"provisioning" doc:"What users get whom a sign-in with this connection creates. Null if it creates no users."`
+	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."`
+	ACRValues    Optional[[]string]         `json:"acrValues" maxItems:"20" doc:"Values of the claim acr that prove a second factor."`
+	AMRValues    Optional[[]string]         `json:"amrValues" maxItems:"20" doc:"Values of the claim amr that prove a second factor."`
+}
+
+// Check validates the patch without the stored connection. It returns nil if the patch is valid.
+func (p *ConnectionPatch) Check() FieldErrors {
+	var faults FieldErrors
+	if p.Name.Set {
+		faults.Text("/name", p.Name.Value, ConnectionNameMin, ConnectionNameMax)
+	}
+	checkDomains(&faults, p.Domains.Value)
+	return faults
+}
+
+// Apply returns the connection with the changes of the patch, except the client secret, and the names of
+// the members whose values changed. The names are nil if no value changed. Apply returns ErrValidation if
+// the values do not match each other. The patch must have passed Check.
+func (p *ConnectionPatch) Apply(c Connection, now Time) (Connection, []string, error) {
+	var changed []string
+	set := func(name string, differs bool, change func()) {
+		if differs {
+			change()
+			changed = append(changed, name)
+		}
+	}
+	domains, acr, amr := normalDomains(p.Domains.Value), normal(p.ACRValues.Value), normal(p.AMRValues.Value)
+	provisioning := p.Provisioning.Value.normal()
+	set("name", p.Name.Set && p.Name.Value != c.Name, func() { c.Name = p.Name.Value })
+	set("clientId", p.ClientID.Set && p.ClientID.Value != c.ClientID, func() { c.ClientID = p.ClientID.Value })
+	set("clientSecret", p.ClientSecret.Set, func() {})
+	set("domains", p.Domains.Set && !slices.Equal(domains, c.Domains), func() { c.Domains = domains })
+	set("linking", p.Linking.Set && p.Linking.Value != c.Linking, func() { c.Linking = p.Linking.Value })
+	set("provisioning", p.Provisioning.Set && !provisioning.equal(c.Provisioning), func() { c.Provisioning = provisioning })
+	set("secondFactor", p.SecondFactor.Set && p.SecondFactor.Value != c.SecondFactor, func() { c.SecondFactor = p.SecondFactor.Value })
+	set("acrValues", p.ACRValues.Set && !slices.Equal(acr, c.ACRValues), func() { c.ACRValues = acr })
+	set("amrValues", p.AMRValues.Set && !slices.Equal(amr, c.AMRValues), func() { c.AMRValues = amr })
+	var faults FieldErrors
+	c.checkAccess(&faults)
+	if changed != nil {
+		c.UpdatedAt, c.Version = max(now, c.UpdatedAt+1), c.Version+1
+	}
+	return c, changed, faults.Err()
+}
+
+// NameKey returns the key by which names of connections are compared.
+func (c *Connection) NameKey() string { return Fold(c.Name) }
+
+// checkAccess checks the members that decide how the connection gives access.
+func (c *Connection) checkAccess(faults *FieldErrors) {
+	if c.Linking != LinkInvited && c.Linking != LinkVerifiedEmail {
+		faults.Add("/linking", "enum", "must be invited or verified-email")
+	}
+	if c.SecondFactor != FactorRequire && c.SecondFactor != FactorTrust {
+		faults.Add("/secondFactor", "enum", "must be require or trust")
+	}
+	if c.SecondFactor == FactorTrust && len(c.ACRValues)+len(c.AMRValues) == 0 {
+		faults.Add("/secondFactor", "required", "can only be trust if acrValues or amrValues has a value that proves a second factor")
+	}
+	checkClaimValues(faults, "/acrValues", c.ACRValues)
+	checkClaimValues(faults, "/amrValues", c.AMRValues)
+	if p := c.Provisioning; p != nil {
+		if len(p.RoleIDs) > ConnectionRolesMax {
+			faults.Add("/provisioning/roleIds", "too-many", fmt.Sprintf("must have at most %d roles", ConnectionRolesMax))
+		}
+		if p.Department != nil {
+			faults.Text("/provisioning/department", *p.Department, DepartmentMin, DepartmentMax)
+		}
+	}
+}
+
+// Proves reports whether the claims acr and amr of an ID token prove a second factor.
+func (c *Connection) Proves(acr string, amr []string) bool {
+	return c.SecondFactor == FactorTrust && (acr != "" && slices.Contains(c.ACRValues, acr) ||
+		slices.ContainsFunc(amr, func(v string) bool { return slices.Contains(c.AMRValues, v) }))
+}
+
+// EmailDomain returns the domain of an email address, as the domains of connections are stored. It
+// returns "" if the address is not valid.
+func EmailDomain(email string) string {
+	if code, _ := CheckEmail(email); code != "" {
+		return ""
+	}
+	return normalDomain(email[strings.LastIndexByte(email, '@')+1:])
+}
+
+// normalDomain returns the domain in NFC and in lower case.
+func normalDomain(domain string) string { return strings.ToLower(norm.NFC.String(domain)) }
+
+func normalDomains(domains []string) []string {
+	all := make([]string, len(domains))
+	for i, d := range domains {
+		all[i] = normalDomain(d)
+	}
+	return normal(all)
+}
+
+func checkDomains(faults *FieldErrors, domains []string) {
+	if len(domains) > ConnectionDomainsMax {
+		faults.Add("/domains", "too-many", fmt.Sprintf("must have at most %d domains", ConnectionDomainsMax))
+		return
+	}
+	for i, d := range domains {
+		if !isDomain(d) {
+			faults.Add(fmt.Sprintf("/domains/%d", i), "domain", "must be a domain such as acme.example")
+		}
+	}
+}
+
+func checkClaimValues(faults *FieldErrors, pointer string, values []string) {
+	if len(values) > ConnectionValuesMax {
+		faults.Add(pointer, "too-many", fmt.Sprintf("must have at most %d values", ConnectionValuesMax))
+		return
+	}
+	for i, v := range values {
+		faults.Text(fmt.Sprintf("%s/%d", pointer, i), v, 1, ConnectionValueMax)
+	}
+}
+
+// sharedIssuers are the tenants in issuers of Microsoft that stand for many organizations. Their ID tokens
+// have another issuer, and everybody with a Microsoft account can get one.
+var sharedIssuers = []string{"common", "organizations", "consumers"}
+
+// checkIssuer returns why text is not a valid issuer, or "".
+func checkIssuer(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || len(text) > ConnectionIssuerMax || u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" ||
+		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "must be a URL such as " + connectionIssuerExample
+	case u.User != nil || strings.ContainsAny(text, "?#"):
+		return "must have no user, query or fragment"
+	}
+	switch host := strings.ToLower(u.Hostname()); {
+	case host == "login.microsoftonline.com", host == "login.microsoftonline.us", host == "login.partner.microsoftonline.cn", host == "login.windows.net", host == "sts.windows.net":
+		first, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+		if slices.Contains(sharedIssuers, strings.ToLower(first)) {
+			return "must be the issuer of one organization: use its directory (tenant) ID in place of " + first
+		}
+	}
+	return ""
+}
+
+// normal returns the provisioning without duplicate roles.
+func (p *Provisioning) normal() *Provisioning {
+	if p == nil {
+		return nil
+	}
+	return &Provisioning{RoleIDs: normal(p.RoleIDs), Department: p.Department}
+}
+
+func (p *Provisioning) equal(other *Provisioning) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return slices.Equal(p.RoleIDs, other.RoleIDs) && equalOptional(p.Department, other.Department)
+}
+
+// Identity is an account at an identity provider with which a user can sign in. It is the pair of issuer
+// and subject, which is unique in the tenant, and never an email address.
+type Identity struct {
+	ID           IdentityID   `json:"id" doc:"ID of the identity."`
+	UserID       UserID       `json:"userId" doc:"ID of the user who can sign in with the identity."`
+	ConnectionID ConnectionID `json:"connectionId" doc:"ID of the connection."`
+	Issuer       string       `json:"issuer" doc:"Issuer of the identity provider."`
+	Subject      string       `json:"subject" doc:"ID of the person at the identity provider: the claim sub."`
+	Email        string       `json:"email" doc:"Email address that the identity provider sent at the last sign-in. It decides nothing. Empty if it sent no address."`
+	CreatedAt    Time         `json:"createdAt" doc:"When the identity was linked to the user."`
+	LastUsedAt   Time         `json:"-"` // zero: never
+}

@@ -1,0 +1,146 @@
+package rolecall
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func aConnectionDraft() ConnectionDraft {
+	return ConnectionDraft{Name: "Acme SSO", Issuer: "https://login.acme.example", ClientID: "rolecall", ClientSecret: "secret"}
+}
+
+func TestIssuers(t *testing.T) {
+	for issuer, valid := range map[string]bool{
+		"https://login.acme.example":                                                  true,
+		"https://login.acme.example:8443/realms/acme":                                 true,
+		"https://login.acme.example/":                                                 true,
+		"https://login.microsoftonline.com/8a5c3f6e-0c1d-4e36-9d3f-0f6a1f3a2b11/v2.0": true,
+		"https://accounts.google.com":                                                 true,
+		"https://acme.example/common/v2.0":                                            true,
+		"http://login.acme.example":                                                   false,
+		"login.acme.example":                                                          false,
+		"https:login.acme.example":                                                    false,
+		"https://":                                                                    false,
+		"https://:443":                                                                false,
+		"https://login.acme.example?x=1":                                              false,
+		"https://login.acme.example?":                                                 false,
+		"https://login.acme.example#":                                                 false,
+		"https://ada@login.acme.example":                                              false,
+		"https://login.acme.example/a b":                                              false,
+		"https://login.acme.example/ä":                                                false,
+		"https://login.microsoftonline.com/common/v2.0":                               false,
+		"https://login.microsoftonline.com/Organizations/v2.0":                        false,
+		"https://LOGIN.microsoftonline.com/consumers/v2.0":                            false,
+		"https://sts.windows.net/common/":                                             false,
+		"https://login.acme.example/" + strings.Repeat("a", ConnectionIssuerMax):      false,
+	} {
+		draft := aConnectionDraft()
+		draft.Issuer = issuer
+		faults := draft.Check()
+		if got := len(faults) == 0; got != valid {
+			t.Errorf("%s: valid %v, want %v (%v)", issuer, got, valid, faults)
+		}
+	}
+}
+
+func TestConnectionDrafts(t *testing.T) {
+	for name, test := range map[string]struct {
+		change   func(*ConnectionDraft)
+		pointers []string
+	}{
+		"valid":      {func(*ConnectionDraft) {}, nil},
+		"short name": {func(d *ConnectionDraft) { d.Name = "a" }, []string{"/name"}},
+		"domains": {func(d *ConnectionDraft) {
+			d.Domains = []string{"acme.example", "gmail.com", "@acme.example", "a b", "acme.example."}
+		}, []string{"/domains/2", "/domains/3", "/domains/4"}},
+		"too many domains":      {func(d *ConnectionDraft) { d.Domains = make([]string, ConnectionDomainsMax+1) }, []string{"/domains"}},
+		"unknown linking":       {func(d *ConnectionDraft) { d.Linking = Some(Linking("email")) }, []string{"/linking"}},
+		"unknown second factor": {func(d *ConnectionDraft) { d.SecondFactor = Some(ConnectionFactor("none")) }, []string{"/secondFactor"}},
+		"trust without values":  {func(d *ConnectionDraft) { d.SecondFactor = Some(FactorTrust) }, []string{"/secondFactor"}},
+		"trust":                 {func(d *ConnectionDraft) { d.SecondFactor, d.AMRValues = Some(FactorTrust), []string{"mfa"} }, nil},
+		"too many values":       {func(d *ConnectionDraft) { d.ACRValues = strings.Split(many(ConnectionValuesMax+1), ",") }, []string{"/acrValues"}},
+		"empty value":           {func(d *ConnectionDraft) { d.ACRValues = []string{""} }, []string{"/acrValues/0"}},
+		"department":            {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new("a")} }, []string{"/provisioning/department"}},
+	} {
+		draft := aConnectionDraft()
+		test.change(&draft)
+		var pointers []string
+		for _, fault := range draft.Check() {
+			pointers = append(pointers, fault.Pointer)
+		}
+		if !slices.Equal(pointers, test.pointers) {
+			t.Errorf("%s: faults at %v, want %v", name, pointers, test.pointers)
+		}
+	}
+}
+
+// many returns n different values, separated by commas.
+func many(n int) string {
+	var values []string
+	for i := range n {
+		values = append(values, strings.Repeat("v", i+1))
+	}
+	return strings.Join(values, ",")
+}
+
+func TestConnectionsAreNormalized(t *testing.T) {
+	draft := aConnectionDraft()
+	draft.Domains, draft.AMRValues = []string{"ACME.example", "acme.example", "Bu\u0308cher.example"}, []string{"mfa", "mfa"}
+	c := draft.Connection(1_800_000_000_000_000)
+	if want := []string{"acme.example", "bücher.example"}; !slices.Equal(c.Domains, want) || !slices.Equal(c.AMRValues, []string{"mfa"}) {
+		t.Errorf("got %v and %v", c.Domains, c.AMRValues)
+	}
+	if c.Linking != LinkInvited || c.SecondFactor != FactorRequire || c.Provisioning != nil || c.ACRValues == nil {
+		t.Errorf("the defaults are %+v", c)
+	}
+	for email, want := range map[string]string{"Ada@ACME.example": "acme.example", "ada@Bu\u0308cher.example": "bücher.example", "ada": "", "a@b@c": "", "": ""} {
+		if got := EmailDomain(email); got != want {
+			t.Errorf("EmailDomain(%q) = %q, want %q", email, got, want)
+		}
+	}
+}
+
+func TestConnectionPatches(t *testing.T) {
+	draft := aConnectionDraft()
+	old := draft.Connection(1_800_000_000_000_000)
+	for name, test := range map[string]struct {
+		patch   ConnectionPatch
+		changed []string
+		fails   bool
+	}{
+		"nothing":             {ConnectionPatch{}, nil, false},
+		"equal":               {ConnectionPatch{Name: Some(old.Name), Domains: Some([]string{})}, nil, false},
+		"name":                {ConnectionPatch{Name: Some("Acme")}, []string{"name"}, false},
+		"secret":              {ConnectionPatch{ClientSecret: Some("secret")}, []string{"clientSecret"}, false},
+		"trust":               {ConnectionPatch{SecondFactor: Some(FactorTrust)}, []string{"secondFactor"}, true},
+		"trust with values":   {ConnectionPatch{SecondFactor: Some(FactorTrust), ACRValues: Some([]string{"phr"})}, []string{"secondFactor", "acrValues"}, false},
+		"provisioning":        {ConnectionPatch{Provisioning: Some(&Provisioning{})}, []string{"provisioning"}, false},
+		"provisioning is off": {ConnectionPatch{Provisioning: Some[*Provisioning](nil)}, nil, false},
+	} {
+		c, changed, err := test.patch.Apply(old, old.UpdatedAt)
+		if !slices.Equal(changed, test.changed) || (err != nil) != test.fails {
+			t.Errorf("%s: changed %v with %v", name, changed, err)
+		}
+		if want := old.Version + int64(min(len(changed), 1)); c.Version != want {
+			t.Errorf("%s: version %d, want %d", name, c.Version, want)
+		}
+	}
+}
+
+func TestClaimsThatProveASecondFactor(t *testing.T) {
+	c := Connection{SecondFactor: FactorTrust, ACRValues: []string{"phr"}, AMRValues: []string{"mfa", "hwk"}}
+	for _, test := range []struct {
+		acr  string
+		amr  []string
+		want bool
+	}{{"phr", nil, true}, {"", []string{"pwd", "mfa"}, true}, {"PHR", []string{"pwd"}, false}, {"", nil, false}, {"mfa", []string{"phr"}, false}} {
+		if got := c.Proves(test.acr, test.amr); got != test.want {
+			t.Errorf("acr %q, amr %q: %v", test.acr, test.amr, got)
+		}
+	}
+	c.SecondFactor = FactorRequire
+	if c.Proves("phr", []string{"mfa"}) {
+		t.Error("a connection that does not trust the provider accepts its second factor")
+	}
+}
