@@ -43,7 +43,7 @@ test-tools:
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $$tool; } || exit 1; \
 	done
 
-clients-test: TEST_TOOLS = nodejs npm
+clients-test: TEST_TOOLS = nodejs npm python3
 clients-test: test-tools ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
 	@for client in clients/*/test; do $$client || exit 1; done
 

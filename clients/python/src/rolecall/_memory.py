@@ -1,0 +1,207 @@
+"""Keeps principals in memory. Nothing here does I/O, so it is the same with and without asyncio."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from .models import Change, CurrentSession
+from .permissions import can
+
+TRUST = 0.8
+"""Seconds after which an entry needs a feed without changes. It is less than a second, so that there is
+time for the request that follows."""
+NODE_LAG = 1.0
+"""Seconds by which the answer of a node of Rolecall can be late."""
+READ_AGAIN = 60.0
+"""Seconds after which an entry is read again, which also extends the idle time of the session."""
+SLOWEST_LOAD = 10.0
+"""Seconds after which the response to a load is not kept."""
+
+# Changes that do not affect what a caller may do. Other types, also those of later versions, do.
+HARMLESS = frozenset({
+    "session.sign_in_failed", "request.refused", "user.created", "user.invited",
+    "role.created", "service_account.created", "token.created", "mail.undeliverable", "users.exported", "role.users_exported",
+    "events.exported", "job.started", "job.canceled", "job.ended", "tenant.logo_changed", "tenant.logo_removed",
+})  # fmt: skip
+
+
+class Credential(NamedTuple):
+    """What identifies the caller of a request: the header Authorization with a token of Rolecall, or
+    the session cookie."""
+
+    authorization: str
+    cookie: str
+
+    @classmethod
+    def of(cls, authorization: str | None, cookie: str | None) -> Credential | None:
+        """Returns the credential in the headers of a request, or None. Other cookies and other
+        schemes of authorization are ignored."""
+        scheme, _, token = (authorization or "").partition(" ")
+        is_ours = scheme.lower() == "bearer" and token.strip().startswith(("rs_", "rc_", "rco_"))
+        pairs = [pair.strip() for pair in (cookie or "").split(";")]
+        session = "; ".join(pair for pair in pairs if pair.partition("=")[0].removeprefix("__Host-") == "session")
+        found = cls(f"Bearer {token.strip()}" if is_ours else "", session)
+        return found if found.authorization or found.cookie else None
+
+    def headers(self) -> dict[str, str]:
+        """Returns the headers that send the credential to Rolecall."""
+        return {name: value for name, value in (("authorization", self.authorization), ("cookie", self.cookie)) if value}
+
+    def hash(self) -> bytes:
+        """Returns the key of the credential in the memory, which then has no secrets."""
+        return hashlib.sha256(f"{self.authorization}\n{self.cookie}".encode()).digest()
+
+
+@dataclass(frozen=True)
+class Principal:
+    """The caller of a request, with the permissions."""
+
+    current: CurrentSession
+    """The response of get_session."""
+
+    @property
+    def type(self) -> str:
+        """user, service_account or operator. Later versions can add values."""
+        return self.current["principal"]["type"]
+
+    @property
+    def id(self) -> str:
+        """The ID of the user or service account. Store it with your data."""
+        return self.current["principal"]["id"]
+
+    @property
+    def name(self) -> str:
+        """The name of the user or service account."""
+        return self.current["principal"]["name"]
+
+    def can(self, permission: str, department: str | None = None) -> bool:
+        """Reports whether the caller has the permission: in the whole tenant, or for one department."""
+        return can(self.current, permission, department)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    principal: Principal
+    loaded: float  # when the request began
+    expires: float  # by the wall clock
+
+
+class Memory:
+    """Principals by credential. It has at most capacity entries, and removes the least recently used.
+
+    An entry is trusted for TRUST seconds. After that, it is trusted as long as the feed had no further
+    changes less than TRUST seconds ago."""
+
+    def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
+        self._capacity, self._clock, self._wall = capacity, clock, wall
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._keys: dict[str, set[bytes]] = {}  # of each principal
+        self._confirmed = float("-inf")
+        self._evicted: OrderedDict[str, float] = OrderedDict()  # when a principal was removed
+        self._cleared = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def now(self) -> float:
+        """Returns the time to pass to add and confirm: when the request to Rolecall began."""
+        return self._clock()
+
+    def get(self, key: bytes) -> Principal | None:
+        """Returns the principal of a credential if it can be trusted."""
+        with self._lock:
+            entry, now = self._entries.get(key), self._clock()
+            if entry is None:
+                return None
+            age = now - entry.loaded
+            if age >= READ_AGAIN or self._wall() >= entry.expires:
+                self._remove(key)
+                return None
+            if age >= TRUST and now - self._confirmed >= TRUST:
+                return None
+            self._entries.move_to_end(key)
+            return entry.principal
+
+    def add(self, key: bytes, principal: Principal, began: float) -> None:
+        """Keeps a principal that was read by a request that began at the time, unless it may have
+        changed since. The answer of a node can be up to a second old, so a principal that has changed
+        in the second before is not kept either."""
+        with self._lock:
+            now = self._clock()
+            changed = max(self._cleared, self._evicted.get(principal.id, float("-inf")))
+            if principal.type not in ("user", "service_account") or now - began > SLOWEST_LOAD or changed > began - NODE_LAG:
+                self._remove(key)
+                return
+            self._remove(key)
+            self._entries[key] = _Entry(principal, began, _expiry(principal.current))
+            self._keys.setdefault(principal.id, set()).add(key)
+            while len(self._entries) > self._capacity:
+                self._remove(next(iter(self._entries)))
+
+    def forget(self, key: bytes) -> None:
+        """Removes a credential that was refused."""
+        with self._lock:
+            self._remove(key)
+
+    def apply(self, changes: list[Change]) -> None:
+        """Removes the principals that the changes affect."""
+        with self._lock:
+            for change in changes:
+                subject = change["data"]["subject"]
+                if change["type"] in HARMLESS or subject["type"] == "webhook":
+                    continue
+                if subject["type"] in ("user", "service_account") and subject["id"] is not None:
+                    self._evict(subject["id"])
+                else:  # a role or the settings of the tenant, or a later version
+                    self._clear()
+
+    def confirm(self, began: float) -> None:
+        """Records that the feed had no further changes after the time."""
+        with self._lock:
+            self._confirmed = max(self._confirmed, began)
+
+    def clear(self) -> None:
+        """Removes all principals, because changes may have been missed."""
+        with self._lock:
+            self._clear()
+
+    def _evict(self, id: str) -> None:
+        now = self._clock()
+        for key in list(self._keys.get(id, ())):
+            self._remove(key)
+        self._evicted.pop(id, None)
+        self._evicted[id] = now
+        while self._evicted and now - next(iter(self._evicted.values())) > SLOWEST_LOAD + NODE_LAG:
+            self._evicted.popitem(last=False)
+        if len(self._evicted) > self._capacity:
+            self._clear()
+
+    def _clear(self) -> None:
+        self._cleared = self._clock()
+        self._entries.clear()
+        self._keys.clear()
+        self._evicted.clear()
+
+    def _remove(self, key: bytes) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return
+        keys = self._keys[entry.principal.id]
+        keys.discard(key)
+        if not keys:
+            del self._keys[entry.principal.id]
+
+
+def _expiry(current: CurrentSession) -> float:
+    """Returns when the session, the token or the first assignment expires."""
+    session = current["session"]
+    times = [current["permissionsExpireAt"]] + ([session["expiresAt"], session["idleExpiresAt"]] if session else [])
+    return min((datetime.fromisoformat(t.replace("Z", "+00:00")).timestamp() for t in times if t is not None), default=float("inf"))

@@ -1,0 +1,34 @@
+"""The package, installed from its wheel into an empty environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from conftest import Demo
+
+FOLDER = Path(__file__).parents[1]
+PROGRAM = """
+import importlib.metadata, importlib.resources, sys
+import rolecall
+assert importlib.resources.files("rolecall").joinpath("py.typed").is_file()
+assert importlib.metadata.metadata("rolecall")["License-Expression"] == "Apache-2.0"
+address, tenant, email, password = sys.argv[1:]
+with rolecall.Client(address, tenant) as client:
+    client.login({"email": email, "password": password})
+    assert rolecall.can(client.get_session(), "shop/invoices:approve")
+    print(sum(1 for _ in client.iter_users(limit=50)))
+"""
+
+
+def test_the_wheel_works_in_an_empty_environment(demo: Demo, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, FOLDER], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
+    line = [str(python), "-I", "-c", PROGRAM, demo.address, demo.tenant, demo.email, demo.password]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and int(done.stdout) > 200, done.stderr

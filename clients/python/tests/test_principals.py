@@ -1,0 +1,256 @@
+"""The permission check in memory against the program, while the feed is cut."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from conftest import PASSWORD, Demo, later
+from proxies import Proxy
+
+from rolecall import AsyncPrincipals, Client, Credential, Principal, Principals, RolecallError, Unauthenticated
+
+REVOCATIONS = int(os.environ.get("ROLECALL_TEST_REVOCATIONS", "50"))
+LIMIT = 1.0  # seconds from the response to a revocation until it has an effect
+
+
+@pytest.fixture(scope="module")
+def feed_token(demo: Demo, owner: Client) -> str:
+    return demo.program_token(owner, "changes:read")[1]
+
+
+class Route(httpx.BaseTransport):
+    """Sends requests for changes through a proxy, and all others directly."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._inner, self._proxy = httpx.HTTPTransport(), httpx.URL(proxy.address)
+        self.loads = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/changes":
+            request.url = request.url.copy_with(port=self._proxy.port)
+        else:
+            self.loads += 1
+        return self._inner.handle_request(request)
+
+
+def sign_in(demo: Demo, email: str) -> tuple[Client, Credential]:
+    client = demo.client()
+    token = client.login({"email": email, "password": PASSWORD, "transport": "bearer"})["token"]
+    credential = Credential.of(f"Bearer {token}", None)
+    assert credential is not None
+    return client, credential
+
+
+def until_in_memory(principals: Principals, route: Route, credential: Credential) -> None:
+    """Returns when an entry that is older than a second comes from the memory."""
+    end = time.monotonic() + 30
+    began, loads = time.monotonic(), route.loads
+    while time.monotonic() < end:
+        principals.get(credential)
+        if route.loads != loads:
+            began, loads = time.monotonic(), route.loads
+        if time.monotonic() - began > 1.5:
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("no entry is kept")
+
+
+def test_the_memory_answers_and_a_change_is_seen(demo: Demo, owner: Client, feed_token: str) -> None:
+    id, email = demo.user(owner, "shop/invoices:approve", departments=["Sales"])
+    _, credential = sign_in(demo, email)
+    with Proxy(demo.address) as proxy:
+        route = Route(proxy)
+        with Principals(demo.address, demo.tenant, feed_token=feed_token, transport=route) as principals:
+            until_in_memory(principals, route, credential)
+            principal = principals.get(credential)
+            assert (principal.type, principal.id, principal.name) == ("user", id, "A Person")
+            assert principal.can("shop/invoices:approve", "Sales") and not principal.can("shop/invoices:approve")
+            loads = route.loads
+            for _ in range(1000):
+                principals.get(credential)
+            assert route.loads == loads
+            owner.suspend_user(id)
+            assert waited(accepts(principals, credential)) < LIMIT
+            with pytest.raises(Unauthenticated):
+                principals.get(credential)
+
+
+def waited(is_allowed: Callable[[], bool]) -> float:
+    """Returns after how many seconds the last allowed request began. A refused request can take longer."""
+    began = now = last = time.monotonic()
+    while time.monotonic() < began + 10:
+        now = time.monotonic()
+        if not is_allowed():
+            return last - began
+        last = now
+        threading.Event().wait(0.005)
+    raise AssertionError("the revocation has no effect")
+
+
+def accepts(principals: Principals, credential: Credential) -> Callable[[], bool]:
+    """Returns a function that reports whether the credential is accepted."""
+
+    def is_accepted() -> bool:
+        try:
+            principals.get(credential)
+        except Unauthenticated:
+            return False
+        return True
+
+    return is_accepted
+
+
+class Saboteur(threading.Thread):
+    """Cuts, refuses and holds the connections of a proxy at random times."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(daemon=True)
+        self._proxy, self.ends = proxy, threading.Event()
+
+    def run(self) -> None:
+        chosen = random.Random(7)
+        while not self.ends.wait(chosen.uniform(0, 0.6)):
+            kind = chosen.randrange(4)
+            if kind < 2:
+                self._proxy.cut()
+                continue
+            switch = self._proxy.refuse if kind == 2 else self._proxy.hold
+            switch(True)
+            self.ends.wait(chosen.uniform(0, 2))
+            switch(False)
+
+
+def revoke(demo: Demo, principals: Principals, number: int, seed: int) -> list[float]:
+    """Revokes a session or a permission of a user the given number of times. It returns how long each
+    was still accepted."""
+    owner, chosen, times = demo.owner(), random.Random(seed), []
+    id, email = demo.user(owner, "shop/invoices:approve")
+    role = owner.list_user_roles(id)["items"][0]["role"]["id"]
+    _, credential = sign_in(demo, email)
+
+    def is_allowed() -> bool:
+        return principals.get(credential).can("shop/invoices:approve")
+
+    for n in range(number):
+        if n % 50 == 49:
+            owner.confirm({"password": demo.password})
+        # Use the credential for a random time, so that entries of every age are revoked.
+        end = time.monotonic() + chosen.choice([0.05, 0.5, 1.5, 2.5])
+        while time.monotonic() < end:
+            assert is_allowed()
+            threading.Event().wait(0.01)
+        if n % 2 == 0:
+            owner.end_user_sessions(id)
+            times.append(waited(accepts(principals, credential)))
+            _, credential = sign_in(demo, email)
+            continue
+        owner.unassign_role(id, role)
+        times.append(waited(is_allowed))
+        owner.assign_role(id, role, {})
+        end = time.monotonic() + 10
+        while not is_allowed():
+            assert time.monotonic() < end
+            threading.Event().wait(0.005)
+    return times
+
+
+def test_revocations_are_seen_within_a_second_while_the_feed_is_cut(demo: Demo, feed_token: str) -> None:
+    with Proxy(demo.address) as proxy, Principals(demo.address, demo.tenant, feed_token=feed_token, transport=Route(proxy)) as principals:
+        saboteur = Saboteur(proxy)
+        saboteur.start()
+        with ThreadPoolExecutor(5) as users:
+            parts = [users.submit(revoke, demo, principals, REVOCATIONS // 5, seed) for seed in range(5)]
+            times = sorted(time for part in parts for time in part.result())
+        saboteur.ends.set()
+        saboteur.join()
+    print(f"\n{len(times)} revocations were seen within {times[-1] * 1000:.0f} ms, half of them within {times[len(times) // 2] * 1000:.0f} ms")
+    assert times[-1] < LIMIT
+
+
+def test_without_a_feed_a_revocation_is_seen_within_a_second(demo: Demo, owner: Client) -> None:
+    id, email = demo.user(owner, "shop/invoices:approve")
+    _, credential = sign_in(demo, email)
+    with Principals(demo.address, demo.tenant) as principals:
+        principals.get(credential)
+        owner.end_user_sessions(id)
+        assert waited(accepts(principals, credential)) < LIMIT
+
+
+def test_a_feed_that_may_not_be_read_is_like_none(demo: Demo, owner: Client) -> None:
+    id, email = demo.user(owner, "shop/invoices:approve")
+    _, credential = sign_in(demo, email)
+    _, token = demo.program_token(owner, "users:read")
+    with Principals(demo.address, demo.tenant, feed_token=token) as principals:
+        principals.get(credential)
+        owner.end_user_sessions(id)
+        assert waited(accepts(principals, credential)) < LIMIT
+
+
+def test_an_assignment_that_expires_ends_the_permission(demo: Demo, owner: Client, feed_token: str) -> None:
+    id, email = demo.user(owner, "shop/invoices:approve")
+    role = owner.list_user_roles(id)["items"][0]["role"]["id"]
+    owner.assign_role(id, role, {"expiresAt": later(3 / 86400)})
+    _, credential = sign_in(demo, email)
+    with Principals(demo.address, demo.tenant, feed_token=feed_token) as principals:
+        principal = principals.get(credential)
+        assert principal.can("shop/invoices:approve")
+        end = time.monotonic() + 10
+        while principals.get(credential).can("shop/invoices:approve"):
+            assert time.monotonic() < end
+            threading.Event().wait(0.02)
+    expired = principal.current["permissionsExpireAt"]
+    assert expired is not None and later(0) >= expired
+
+
+def test_cookies_and_api_tokens(demo: Demo, owner: Client) -> None:
+    account, token = demo.program_token(owner, "shop/invoices:approve")
+    with Principals(demo.address, demo.tenant) as principals:
+        program = principals.get(Credential(f"Bearer {token}", ""))
+        assert (program.type, program.id) == ("service_account", account) and program.can("shop/invoices:approve")
+        cookie = Credential.of(None, f"theme=dark; session={owner._cookies['session']}")
+        assert cookie is not None and principals.get(cookie).current["user"]["email"] == demo.email
+
+
+def test_an_unreachable_service_is_not_a_signed_out_user(demo: Demo) -> None:
+    with Proxy(demo.address) as proxy, Principals(proxy.address, demo.tenant) as principals:
+        proxy.refuse(True)
+        with pytest.raises(RolecallError) as caught:
+            principals.get(Credential("Bearer rs_x", ""))
+        assert not isinstance(caught.value, Unauthenticated)
+
+
+def test_asyncio(demo: Demo, owner: Client, feed_token: str) -> None:
+    id, email = demo.user(owner, "shop/invoices:approve")
+    client, credential = sign_in(demo, email)
+
+    async def use() -> float:
+        async with AsyncPrincipals(demo.address, demo.tenant, feed_token=feed_token) as principals:
+            found: list[Principal] = []
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                found.append(await principals.get(credential))
+                await asyncio.sleep(0.01)
+            assert found[-1].can("shop/invoices:approve") and len({builtin_id(p) for p in found}) < len(found) / 2
+            await asyncio.to_thread(client.logout)
+            began = now = last = time.monotonic()
+            while True:
+                now = time.monotonic()
+                try:
+                    await principals.get(credential)
+                except Unauthenticated:
+                    return last - began
+                last = now
+                await asyncio.sleep(0.005)
+
+    assert asyncio.run(use()) < LIMIT
+
+
+builtin_id = id
