@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -73,8 +72,6 @@ var ErrChangesExpired = errors.New("rolecall: the changes after the cursor have 
 const (
 	changesWait  = 20 * time.Second // of a request
 	changesSpare = 5 * time.Second  // from the end of the wait to the timeout of the HTTP client
-	shortestRest = time.Second / 2  // before a repetition
-	longestRest  = 30 * time.Second
 )
 
 func (f ChangeFilter) path() string {
@@ -129,7 +126,7 @@ func (c *Client) FollowChanges(ctx context.Context, cursor string, filter Change
 				query.Set("after", cursor)
 			}
 			var page ChangePage
-			_, err := c.do(ctx, call{method: http.MethodGet, path: filter.path(), query: query, into: &page})
+			_, err := c.once(ctx, call{method: http.MethodGet, path: filter.path(), query: query, into: &page})
 			problem, refused := errors.AsType[*Problem](err)
 			_, lost := errors.AsType[*lostError](err)
 			switch {
@@ -146,9 +143,9 @@ func (c *Client) FollowChanges(ctx context.Context, cursor string, filter Change
 				yield(ChangePage{}, fmt.Errorf("%w: %w", ErrChangesExpired, err))
 				return
 			case refused && (problem.Status == http.StatusTooManyRequests || problem.Status == http.StatusServiceUnavailable):
-				err = rest(ctx, failures, problem.RetryAfter)
+				err = wait(ctx, pauseAfter(failures, problem.RetryAfter))
 			case lost:
-				err = rest(ctx, failures, 0)
+				err = wait(ctx, pauseAfter(failures, 0))
 			}
 			if failures++; err != nil {
 				yield(ChangePage{}, err)
@@ -164,18 +161,4 @@ func (c *Client) changesWait() time.Duration {
 		return changesWait
 	}
 	return min(changesWait, c.http.Timeout-changesSpare)
-}
-
-// rest waits after a request that has failed. The argument failures is how many requests before it
-// have failed, one after the other. It returns the error of ctx if ctx ends first.
-func rest(ctx context.Context, failures int, retryAfter time.Duration) error {
-	pause := max(retryAfter, min(longestRest, shortestRest<<min(failures, 10)))
-	timer := time.NewTimer(pause + rand.N(pause/2+1))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

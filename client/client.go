@@ -4,6 +4,10 @@
 //	if _, err := c.Login(ctx, "ada@example.com", password); err != nil { … }
 //	for user, err := range c.Users(ctx, client.UserFilter{Department: "Sales"}) { … }
 //
+// A request is repeated after 429, 503 and a lost connection. After a lost connection, only reads and
+// creations are repeated, because creations have an idempotency key. Principals checks permissions in
+// memory, and has middleware for net/http.
+//
 // Every error response of the service is a *Problem. If the user has a second factor, Login
 // returns one with the challenge and the accepted methods:
 //
@@ -39,7 +43,8 @@ const maxAnswer = 16 << 20
 type Client struct {
 	base    string
 	tenant  string
-	token   string // an API token; empty for a session
+	bearer  bool                   // whether sign-ins return a token instead of a cookie
+	token   atomic.Pointer[string] // an API token or the token of a session; nil for a session with a cookie
 	http    *http.Client
 	session atomic.Pointer[http.Cookie] // nil when signed out
 	device  atomic.Pointer[http.Cookie] // the known-device token; nil before a sign-in
@@ -60,8 +65,24 @@ func New(base, tenant string, h *http.Client) *Client {
 // be empty.
 func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	c := New(base, tenant, h)
-	c.token = token
+	c.token.Store(&token)
 	return c
+}
+
+// NewBearer is like New, but sign-ins return a token (rs_…) instead of a cookie. The client sends it with
+// each request. Use it for applications whose own clients send the token, such as mobile apps.
+func NewBearer(base, tenant string, h *http.Client) *Client {
+	c := New(base, tenant, h)
+	c.bearer = true
+	return c
+}
+
+// Token returns the token that the client sends, or an empty string.
+func (c *Client) Token() string {
+	if token := c.token.Load(); token != nil {
+		return *token
+	}
+	return ""
 }
 
 // Problem is an error response (RFC 9457). To distinguish problems in a program, compare
@@ -123,8 +144,23 @@ type call struct {
 }
 
 // do sends the request and returns the header of the response. It returns a *Problem if the
-// response status is 400 or higher.
+// response status is 400 or higher. It repeats the request after 429, 503 and, if a repetition has no
+// second effect, a lost connection.
 func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
+	attempts := attempts{call: call}
+	for {
+		header, err := c.once(ctx, call)
+		if err == nil {
+			return header, nil
+		}
+		if err := attempts.rest(ctx, err); err != nil {
+			return header, err
+		}
+	}
+}
+
+// once is like do, without repetitions.
+func (c *Client) once(ctx context.Context, call call) (http.Header, error) {
 	request, err := c.request(ctx, call)
 	if err != nil {
 		return nil, err
@@ -141,6 +177,9 @@ func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	c.keepCookies(answer)
 	if answer.StatusCode >= http.StatusBadRequest {
 		return answer.Header, problem(answer, body)
+	}
+	if c.bearer && strings.HasPrefix(call.path, "/auths/") {
+		c.keepToken(call.path, body)
 	}
 	if call.into != nil {
 		if err := json.Unmarshal(body, call.into); err != nil {
@@ -185,8 +224,11 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 			request.Header.Set(name, value)
 		}
 	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	if call.header["Authorization"]+call.header["Cookie"] != "" {
+		return request, nil // the credential of another caller
+	}
+	if token := c.Token(); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 		return request, nil
 	}
 	for _, cookie := range []*http.Cookie{c.session.Load(), c.device.Load()} {
@@ -213,6 +255,26 @@ func (c *Client) keepCookies(answer *http.Response) {
 			c.device.Store(cookie)
 		}
 	}
+}
+
+// keepToken stores the token of the session from a response, and removes it after a sign-out.
+func (c *Client) keepToken(path string, body []byte) {
+	var in struct {
+		Token string `json:"token"`
+	}
+	if path == "/auths/logout" {
+		c.token.Store(nil)
+	} else if json.Unmarshal(body, &in) == nil && strings.HasPrefix(in.Token, "rs_") {
+		c.token.Store(&in.Token)
+	}
+}
+
+// transport returns the member transport of a request that begins a sign-in.
+func (c *Client) transport() string {
+	if c.bearer {
+		return "bearer"
+	}
+	return "cookie"
 }
 
 // problem returns an error response as a *Problem. If a proxy sent the response in another

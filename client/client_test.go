@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +81,22 @@ func newDemo(t *testing.T, flags ...string) (d demo) {
 	}
 	d.folder = command.Dir
 	return d
+}
+
+// command runs a command of the program on the database of the demo, and returns its output.
+func (d demo) command(t *testing.T, input string, words ...string) []byte {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(file, append(words, "--database", "rolecall-data/demo.db")...)
+	command.Dir, command.Stdin = d.folder, strings.NewReader(input)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return output
 }
 
 // client returns a client without a session.
@@ -234,7 +251,22 @@ func TestCheckPermissionsRequiresAResultForEachCheck(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	c, ctx := signedIn(t), t.Context()
+	d := newDemo(t)
+	t.Run("cookie", func(t *testing.T) { testSessions(t, d.client(), d) })
+	t.Run("bearer", func(t *testing.T) {
+		c := client.NewBearer(d.Address, d.Tenant, nil)
+		testSessions(t, c, d)
+		if c.Token() != "" {
+			t.Errorf("the token after Logout is %q", c.Token())
+		}
+	})
+}
+
+func testSessions(t *testing.T, c *client.Client, d demo) {
+	ctx := t.Context()
+	if _, err := c.Login(ctx, d.Email, d.Password); err != nil {
+		t.Fatal(err)
+	}
 	before, err := c.Session(ctx)
 	if err != nil || before.Tenant.Name != "demo" || len(before.Permissions) == 0 {
 		t.Errorf("Session = %+v, %v", before, err)

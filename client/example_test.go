@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 
 	"github.com/rolecall/rolecall/client"
 )
@@ -76,6 +78,24 @@ func ExampleClient_FollowChanges() {
 	service := client.NewWithToken("https://id.example.com", "acme", "rc_…", nil)
 	copied := copied{} // from the database of the program
 	if err := copied.follow(context.Background(), service); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// An application that checks permissions in memory.
+func ExamplePrincipals() {
+	principals := client.NewPrincipals(client.PrincipalsConfig{Base: "https://id.example.com", Tenant: "acme", FeedToken: os.Getenv("FEED_TOKEN")})
+	defer principals.Close()
+	invoices := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller := client.FromContext(r.Context())
+		if !client.Can(caller, "shop/invoices:approve", "Sales") {
+			http.Error(w, "You may not approve invoices of Sales.", http.StatusForbidden)
+			return
+		}
+		fmt.Fprintln(w, "approved by", caller.Caller.Name)
+	})
+	http.Handle("/invoices", principals.Middleware(client.Require("shop/invoices:read", nil, invoices)))
+	if err := http.ListenAndServe("127.0.0.1:8090", nil); err != nil {
 		fmt.Println(err)
 	}
 }

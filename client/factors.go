@@ -86,7 +86,8 @@ func (c *Client) PasskeySignInOptions(ctx context.Context) (publicKey json.RawMe
 // SignInByPasskey signs in with the credential that the browser returned for the options of
 // PasskeySignInOptions.
 func (c *Client) SignInByPasskey(ctx context.Context, passkey json.RawMessage) (in SignIn, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys/sign-in", body: Proof{Passkey: passkey}, into: &in})
+	body := map[string]any{"passkey": passkey, "transport": c.transport()}
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys/sign-in", body: body, into: &in})
 	return in, err
 }
 
@@ -131,13 +132,13 @@ func (c *Client) PasskeyOptions(ctx context.Context) (publicKey json.RawMessage,
 
 // CreatePasskey stores a passkey for the signed-in user and ends all other sessions of the
 // user. passkey is the credential that the browser created from PasskeyOptions. A repeated
-// call with the same key does not create a second passkey.
+// call with the same key does not create a second passkey. If key is empty, the client makes one.
 func (c *Client) CreatePasskey(ctx context.Context, key, name string, passkey json.RawMessage) (p NewPasskey, err error) {
 	body := struct {
 		Name    string          `json:"name"`
 		Passkey json.RawMessage `json:"passkey"`
 	}{name, passkey}
-	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys", header: map[string]string{"Idempotency-Key": key}, body: body, into: &p})
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys", header: idempotent(key), body: body, into: &p})
 	return p, err
 }
 

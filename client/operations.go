@@ -109,9 +109,17 @@ type Session struct {
 
 // Principal is the signed-in user with the session and permissions. Permissions apply to
 // the whole tenant, and each of ScopedPermissions to the users of some departments.
-// Permissions can contain wildcards, so use CheckPermissions to check a permission.
+// Permissions can contain wildcards, so use Can or CheckPermissions to check a permission.
 type Principal struct {
 	SignIn
+
+	// Caller is the user or service account that sent the request. With an API token, there is no
+	// session, and of a service account, User has only the ID and the name.
+	Caller struct {
+		Type string `json:"type"` // user, service_account or operator; later versions can add values
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"principal"`
 	Tenant struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
@@ -121,13 +129,14 @@ type Principal struct {
 		Permission string `json:"permission"`
 		Reach      Reach  `json:"reach"`
 	} `json:"scopedPermissions"`
+	PermissionsExpireAt *time.Time `json:"permissionsExpireAt"` // when the first role or the API token expires; nil: never
 }
 
 // Login signs in with email address and password. The client keeps the session and sends it
 // with each request. If the user has a second factor, Login fails with the code
 // second-factor-required, and CompleteLogin continues the sign-in.
 func (c *Client) Login(ctx context.Context, email, password string) (in SignIn, err error) {
-	body := map[string]string{"email": email, "password": password}
+	body := map[string]string{"email": email, "password": password, "transport": c.transport()}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login", body: body, into: &in})
 	return in, err
 }
@@ -194,9 +203,9 @@ func (c *Client) User(ctx context.Context, id string) (User, error) {
 }
 
 // CreateUser creates a user. A repeated call with the same key does not create a second
-// user.
+// user. If key is empty, the client makes one.
 func (c *Client) CreateUser(ctx context.Context, key string, u NewUser) (User, error) {
-	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: map[string]string{"Idempotency-Key": key}, body: u})
+	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: idempotent(key), body: u})
 }
 
 // UpdateUser changes a user. If version is not empty and not the current ETag of the user,
@@ -258,9 +267,9 @@ func (c *Client) Role(ctx context.Context, id string) (Role, error) {
 }
 
 // CreateRole creates a role. A repeated call with the same key does not create a second
-// role.
+// role. If key is empty, the client makes one.
 func (c *Client) CreateRole(ctx context.Context, key string, r NewRole) (Role, error) {
-	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: map[string]string{"Idempotency-Key": key}, body: r})
+	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: idempotent(key), body: r})
 }
 
 // UpdateRole changes a role. If version is not empty and not the current ETag of the role,

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+type principalKey struct{}
+
+// Middleware returns a handler that finds the caller of each request, for FromContext. It answers 503 if
+// Rolecall does not answer, and 403 to changes that a page of another site sends with the session cookie.
+func (p *Principals) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isCrossSite(r) {
+			refuse(w, http.StatusForbidden, "This request is from another site.")
+			return
+		}
+		caller, err := p.Get(r.Context(), r.Header)
+		if problem, ok := errors.AsType[*Problem](err); err != nil && (!ok || problem.Status != http.StatusUnauthorized) {
+			refuse(w, http.StatusServiceUnavailable, "Permissions cannot be checked at the moment. Try again in a minute.")
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, caller)))
+	})
+}
+
+// FromContext returns the caller of a request that passed a Middleware, or nil if the request has no
+// valid session or token.
+func FromContext(ctx context.Context) *Principal {
+	caller, _ := ctx.Value(principalKey{}).(*Principal)
+	return caller
+}
+
+// Require returns a handler that answers 401 to requests without a caller, and 403 if the caller lacks
+// the permission. The function department returns the department of the object of the action. If it is
+// nil, the caller needs the permission in the whole tenant. Put the handler behind a Middleware.
+func Require(permission string, department func(*http.Request) string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, where := FromContext(r.Context()), ""
+		if department != nil {
+			where = department(r)
+		}
+		switch {
+		case caller == nil:
+			refuse(w, http.StatusUnauthorized, "Sign in first.")
+		case !Can(caller, permission, where):
+			refuse(w, http.StatusForbidden, "You need the permission "+permission+".")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isCrossSite reports whether a page of another site sends the request. Browsers add the session cookie
+// to some of its requests, and the header Sec-Fetch-Site to all.
+func isCrossSite(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return false
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
+	_, cookie := credential(r.Header)
+	return cookie != "" && site != "" && site != "same-origin" && site != "none"
+}
+
+func refuse(w http.ResponseWriter, status int, detail string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"detail": detail}) // if the write fails, the client has disconnected
+}
