@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"bench/peers":                    {"bench/load", "internal/pgtest", "internal/process"},
 	"bench/peers/pocketbase":         {}, // a separate module
 	"bench/speed":                    {"bench/floor", "bench/load", "bench/peers", "client", "internal/pgtest", "internal/process", "internal/progress"},
+	"bench/checks":                   {}, // a separate module
 	"bench/scale":                    {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress", "internal/store", "internal/store/sqlite"},
 	"bench/timing":                   {"client", "internal/process"},
 	"client":                         {},
