@@ -208,7 +208,10 @@ func newRelay(t *testing.T, target string) *relay {
 			}
 			far, err := net.Dial("tcp", strings.TrimPrefix(target, "http://"))
 			if err != nil || r.refuses.Load() {
-				_ = near.Close()
+				_ = near.Close() // the client can have closed it
+				if far != nil {
+					_ = far.Close()
+				}
 				continue
 			}
 			r.mu.Lock()
