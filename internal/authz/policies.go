@@ -109,6 +109,9 @@ var (
 // ReadTenantsChanges is the policy for the change feed of all tenants.
 var ReadTenantsChanges = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, anyone: true}
 
+// FindUsers is the policy for the search of the tenants of an email address.
+var FindUsers = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeLookup, anyone: true}
+
 // action is an operation on a user or a service account that can be listed in
 // allowedActions of the object. The name is its name there.
 type action struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 
@@ -144,6 +146,47 @@ func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status r
 		last := &page.Items[limit-1]
 		page.Next = &rolecall.Position{Key: last.Name, ID: rolecall.AnyID(last.ID)}
 	}
+	return page, err
+}
+
+// searchesPerMinute is how many searches for an address an operator key can do in a minute. A stolen key
+// could otherwise find out quickly which addresses of a long list have an account.
+const searchesPerMinute = 600
+
+// UsersWithAddress returns a page of the users with the email address in the tenants that the caller's
+// operator key can access, ordered by the IDs of the tenants. A page can be short or empty although
+// others follow. It can fail with ErrScopeMissing or ErrTooManyAttempts.
+func (s *Service) UsersWithAddress(ctx context.Context, c access.Caller, email string, after rolecall.TenantID, limit int) (page rolecall.Page[rolecall.UserInTenant], err error) {
+	if err := authz.FindUsers.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	bucket := s.access.Limiter.Bucket("searches for addresses", searchesPerMinute, time.Minute, c.Operator.ID.String())
+	if _, err := s.access.Limiter.Count(ctx, []rolecall.Bucket{bucket}); err != nil {
+		return page, err
+	}
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		users, err := tx.UsersWithAddress(rolecall.EmailKey(email), after, limit+1)
+		if err != nil {
+			return err
+		}
+		if len(users) > limit {
+			users = users[:limit]
+			page.Next = &rolecall.Position{ID: rolecall.AnyID(users[limit-1].Tenant.ID)}
+		}
+		var ids []rolecall.TenantID
+		for _, u := range users {
+			ids = append(ids, u.Tenant.ID)
+		}
+		tenants, err := tx.TenantsByID(ids)
+		for _, u := range users {
+			i := slices.IndexFunc(tenants, func(t rolecall.Tenant) bool { return t.ID == u.Tenant.ID })
+			if i >= 0 && c.Operator.IsFor(tenants[i].Name) {
+				u.Tenant = tenants[i]
+				page.Items = append(page.Items, u)
+			}
+		}
+		return err
+	})
 	return page, err
 }
 

@@ -88,6 +88,39 @@ var operatorOperations = []*operation.Operation{
 		Problems:    problems{rolecall.ErrChangesExpired, rolecall.ErrTooManyWaits},
 		Endpoint:    operation.Typed((*Server).listTenantsChanges),
 	},
+	{
+		Method: http.MethodGet, Path: "/operator/users", ID: "OperatorController_findUsers", Summary: "Find the tenants of an email address",
+		Description: "Lists the users with the email address in all tenants that the operator key may access, also users and tenants that are suspended. A page that asks for an address and then shows the tenants of its owner must not show them to others: mail them, or sign in first. An operator key can do 600 searches in a minute.",
+		Policy:      authz.FindUsers,
+		Answers:     operation.Answers{{http.StatusOK, "A page of users.", []string{"Link"}}},
+		Problems:    problems{rolecall.ErrTooManyAttempts},
+		Endpoint:    operation.Typed((*Server).findUsers),
+	},
+}
+
+type findUsersRequest struct {
+	operation.PageRequest
+	Email string `query:"email" required:"true" minLength:"1" maxLength:"254" example:"ada@example.com" doc:"The email address. Upper and lower case are the same."`
+}
+
+// userInTenantBody is a user of a tenant with the address that was searched.
+type userInTenantBody struct {
+	Tenant       string                `json:"tenant" doc:"Name of the tenant."`
+	DisplayName  string                `json:"displayName" doc:"Display name of the tenant."`
+	TenantStatus rolecall.TenantStatus `json:"tenantStatus" doc:"Status of the tenant: active or suspended."`
+	UserID       rolecall.UserID       `json:"userId" doc:"ID of the user."`
+	UserStatus   rolecall.UserStatus   `json:"userStatus" doc:"Status of the user: pending, active or suspended."`
+}
+
+func (s *Server) findUsers(ctx context.Context, c access.Caller, in *findUsersRequest) (operation.Response[operation.Page[userInTenantBody]], error) {
+	var after rolecall.TenantID
+	if in.After.At != nil {
+		after = rolecall.TenantID(in.After.At.ID)
+	}
+	page, err := s.directory.UsersWithAddress(ctx, c, in.Email, after, in.Limit.OrDefault())
+	return operation.NewPage(&page, func(u *rolecall.UserInTenant) userInTenantBody {
+		return userInTenantBody{u.Tenant.Name, u.Tenant.DisplayName, u.Tenant.Status, u.UserID, u.Status}
+	}), err
 }
 
 type listTenantsChangesRequest struct {

@@ -86,7 +86,7 @@ var uncached = []string{
 	"EventByID", "Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "Hashes", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
-	"TenantByID", "TenantByName", "TenantNames", "Tenants", "TenantsToPurge", "Tiles", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithoutFactor",
+	"TenantByID", "TenantByName", "TenantNames", "TenantsByID", "Tenants", "TenantsToPurge", "Tiles", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithAddress", "UsersWithoutFactor",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "InsertWebhook", "IsWebhookDue", "LockFeed", "UpsertInvitation",
@@ -112,6 +112,8 @@ func (c *changing) Exec(string, ...any) {}
 func (c *changing) Announce(id rolecall.AnyID) { c.announced = append(c.announced, id) }
 
 func (c *changing) AnnounceChanges(rolecall.TenantID) {}
+
+func (c *changing) ShowAddress(string) {}
 
 func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error) (int, error) {
 	for range c.rows {

@@ -133,6 +133,9 @@ func (r *recorder) Announce(rolecall.AnyID) {}
 // AnnounceChanges records nothing, like Announce.
 func (r *recorder) AnnounceChanges(rolecall.TenantID) {}
 
+// ShowAddress records nothing, like Announce.
+func (r *recorder) ShowAddress(string) {}
+
 func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) (int, error) {
 	r.statements = append(r.statements, query)
 	return 1, each(func(dest ...any) error {

@@ -52,6 +52,9 @@ type Querier interface {
 	// AnnounceChanges publishes that the feed of the tenant has new changes, when the transaction
 	// commits. Watch in other processes then passes the tenant to Changed.
 	AnnounceChanges(tenant rolecall.TenantID)
+	// ShowAddress makes the rows of users with the address visible, of all tenants, to the
+	// following statements of a View.
+	ShowAddress(emailKey string)
 }
 
 // Watcher receives the changes that other processes make in a database.

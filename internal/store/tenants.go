@@ -94,6 +94,19 @@ func (t *Tx) TenantNames(ids []rolecall.TenantID) (map[rolecall.TenantID]string,
 	return names, err
 }
 
+// TenantsByID returns the tenants with the ids, of which there are at most 250, in no particular order.
+// Deleted tenants are not found.
+func (t *Tx) TenantsByID(ids []rolecall.TenantID) (tenants []rolecall.Tenant, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var b builder
+	among := oneOf("id", ids)
+	b.write("select "+tenantColumns+" from tenants where status <> 'deleted' and status <> 'purged' and "+among.sql, among.args...)
+	_, err = b.query(t.q, into(&tenants, tenantDest))
+	return tenants, err
+}
+
 // Tenants returns the tenants that q selects, sorted by name.
 func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	var b builder

@@ -79,6 +79,21 @@ func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string,
 	return u, passwordHash, err
 }
 
+// UsersWithAddress returns up to limit users of all tenants with the address, after the tenant, in the
+// order of the ids of the tenants. Only these ids, the ids of the users and their status are set. It can
+// only be called in a View of the zero tenant.
+func (t *Tx) UsersWithAddress(emailKey string, after rolecall.TenantID, limit int) (users []rolecall.UserInTenant, err error) {
+	t.q.ShowAddress(emailKey)
+	var b builder
+	b.write("select r.tenant_id, r.id, r.status from users r where r.email_key = ?", emailKey)
+	if !after.IsZero() {
+		b.write(" and r.tenant_id > ?", after)
+	}
+	b.write(" order by r.tenant_id limit ?", limit)
+	_, err = b.query(t.q, into(&users, func(u *rolecall.UserInTenant) []any { return []any{&u.Tenant.ID, &u.UserID, &u.Status} }))
+	return users, err
+}
+
 // InsertUser inserts a user and the search words of the name and the address. Update
 // returns ErrEmailTaken or ErrExternalIDTaken if another user of the tenant has the
 // address or the external id.

@@ -21,7 +21,7 @@ var migrations embed.FS
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in the folder migrations.
-const newestMigration = 15
+const newestMigration = 16
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300

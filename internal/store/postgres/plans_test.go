@@ -30,6 +30,13 @@ func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something
 // AnnounceChanges fails the test, like Announce.
 func (p *planner) AnnounceChanges(rolecall.TenantID) { p.Error("a list announces changes") }
 
+// ShowAddress sets the setting as a view does.
+func (p *planner) ShowAddress(emailKey string) {
+	if _, err := p.tx.Exec(p.Context(), "select set_config('rolecall.address', $1, true)", emailKey); err != nil {
+		p.Error(err)
+	}
+}
+
 // Query records the plan, and then runs the statement.
 func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
@@ -167,6 +174,21 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	}
 	for _, plan := range p.plans {
 		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > rolecall.MaxScan+1 {
+			t.Error(plan)
+		}
+	}
+}
+
+func TestTheSearchForAnAddressIsDrivenByItsIndex(t *testing.T) {
+	url := pgtest.Migrated(t)
+	crowd(t, open(t, url, postgres.Options{}))
+	p := plannerOf(t, url, rolecall.TenantID{})
+	users, err := store.NewTx(p, rolecall.TenantID{}).UsersWithAddress("ada7@example.com", rolecall.TenantID{}, 50)
+	if err != nil || len(users) != 1 {
+		t.Errorf("found %d users (error %v)", len(users), err)
+	}
+	for _, plan := range p.plans {
+		if !strings.Contains(plan, "users_address") || pgtest.LookedAt(plan) > 2 {
 			t.Error(plan)
 		}
 	}

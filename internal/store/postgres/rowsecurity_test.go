@@ -67,6 +67,35 @@ func TestRowSecurityProtectsAgainstAWrongPredicate(t *testing.T) {
 	}
 }
 
+func TestTheSearchForAnAddressShowsOnlyUsersWithIt(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	for _, name := range []string{"acme", "other"} {
+		tenant := newTenant(t, s, name)
+		write(t, s, tenant, func(tx *store.Tx) {
+			tx.InsertUsers([]rolecall.User{aUser("ada@example.com"), aUser("eve@example.com")})
+		})
+	}
+	conn := connect(t, url)
+	run(t, conn, "begin", "select set_config('rolecall.tenant', '', true), set_config('rolecall.address', 'ada@example.com', true)")
+	for statement, want := range map[string]int64{
+		"select id from users": 2,
+		"select id from users where email_key = 'ada@example.com'": 2,
+		"select id from users where email_key = 'eve@example.com'": 0,
+		"select word from user_words":                              0,
+		"update users set name = 'x' where true":                   0,
+		"delete from users where true":                             0,
+	} {
+		if tag, err := conn.Exec(t.Context(), statement); err != nil || tag.RowsAffected() != want {
+			t.Errorf("%s: %d rows, not %d (error %v)", statement, tag.RowsAffected(), want, err)
+		}
+	}
+	run(t, conn, "commit")
+	if tag, err := conn.Exec(t.Context(), "select id from users"); err != nil || tag.RowsAffected() != 0 {
+		t.Errorf("%d rows are visible after the transaction (error %v)", tag.RowsAffected(), err)
+	}
+}
+
 // The order of texts must not depend on the locale of the database.
 func TestIndexedTextsCompareByBytes(t *testing.T) {
 	conn := connect(t, pgtest.Migrated(t))

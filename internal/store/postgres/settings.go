@@ -92,6 +92,16 @@ func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 
 func isCitus(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[citusKey] != nil }
 
+// queueAddress queues the statement that makes users with the address visible in all tenants until the
+// transaction ends.
+func queueAddress(batch *pgx.Batch, conn *pgx.Conn, emailKey string) {
+	if isCitus(conn) { // Citus passes only SET LOCAL on to the workers, which takes no parameters
+		batch.Queue("set local rolecall.address = '" + strings.ReplaceAll(emailKey, "'", "''") + "'")
+		return
+	}
+	batch.Queue(`select set_config('rolecall.address', $1, true)`, emailKey)
+}
+
 // queueTenant queues the statements that set the tenant at the start of a transaction, and
 // also the other settings if the session does not have them. For the zero tenant, no rows
 // that belong to a tenant are visible.

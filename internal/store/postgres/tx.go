@@ -22,6 +22,7 @@ type view struct {
 	ctx    context.Context
 	pool   *pgxpool.Pool
 	tenant rolecall.TenantID
+	shown  string // the address whose users are visible in all tenants; empty: none
 	err    error
 }
 
@@ -51,6 +52,9 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 		batch.Queue("begin")
 	}
 	queueTenant(batch, conn.Conn(), v.tenant)
+	if v.shown != "" {
+		queueAddress(batch, conn.Conn(), v.shown)
+	}
 	batch.Queue(query, args...)
 	asked := batch.Len() - 1
 	if explicit {
@@ -65,6 +69,9 @@ func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
 // AnnounceChanges fails, like Exec.
 func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
+
+// ShowAddress sets rolecall.address in the transactions of the following statements.
+func (v *view) ShowAddress(emailKey string) { v.shown = emailKey }
 
 // update is a store.Querier that queues writes. It sends them together with the next
 // statement that has a result, or with the commit.
@@ -99,6 +106,9 @@ func (u *update) Announce(id rolecall.AnyID) {
 func (u *update) AnnounceChanges(tenant rolecall.TenantID) {
 	u.Exec("select pg_notify($1, $2)", changesChannel, tenant.String())
 }
+
+// ShowAddress fails, because only a View can read rows of several tenants.
+func (u *update) ShowAddress(string) { u.err = errors.New("postgres: ShowAddress in Update") }
 
 // Query sends the queued writes and the statement in one round trip. The first Query also
 // begins the transaction.

@@ -374,6 +374,19 @@ func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestTheSearchForAnAddressIsDrivenByItsIndex(t *testing.T) {
+	s := openNew(t)
+	plans := plansOf(t, s, rolecall.TenantID{}, func(tx *store.Tx) error {
+		_, err := tx.UsersWithAddress("ada@example.com", rolecall.NewID[rolecall.Tenant](now), 50)
+		return err
+	})
+	for _, plan := range plans {
+		if !strings.Contains(plan, "INDEX users_address (email_key=? AND tenant_id>?)") || strings.Contains(plan, "USE TEMP B-TREE") {
+			t.Errorf("not driven by the address: %s", plan)
+		}
+	}
+}
+
 func TestUsersWithoutFactorReadsSessionsInOrder(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)

@@ -254,6 +254,9 @@ func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
 func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
 
+// ShowAddress does nothing, because SQLite has no row security.
+func (v *view) ShowAddress(string) {}
+
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	c, err := v.db.reader(v.ctx)
 	if err != nil {

@@ -288,6 +288,9 @@ func (u *update) Announce(rolecall.AnyID) {}
 // AnnounceChanges does nothing, like Announce.
 func (u *update) AnnounceChanges(rolecall.TenantID) {}
 
+// ShowAddress does nothing, because SQLite has no row security.
+func (u *update) ShowAddress(string) {}
+
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {
 		u.wrote = u.wrote || !strings.HasPrefix(query, "select")

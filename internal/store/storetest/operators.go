@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rolecall/rolecall"
@@ -10,6 +12,48 @@ import (
 )
 
 var operatorCases = []testCase{
+	{"The users with an address are found in all tenants, in the order of the tenants", func(f *fixture) {
+		type found = rolecall.UserInTenant
+		var want []found
+		for i := range 4 {
+			in := f
+			if i > 0 {
+				in = f.in(f.newTenant(fmt.Sprintf("other-%d", i)))
+			}
+			u, neighbor := aUser("Ada Lovelace"), aUser("Not Ada")
+			u.Email, u.Status = "Ada.L'Or@Example.com", []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended, rolecall.UserActive}[i]
+			in.write(func(tx *store.Tx) { tx.InsertUsers([]rolecall.User{u, neighbor}) })
+			want = append(want, found{Tenant: rolecall.Tenant{ID: in.tenant}, UserID: u.ID, Status: u.Status})
+		}
+		slices.SortFunc(want, func(a, b found) int { return bytes.Compare(a.Tenant.ID[:], b.Tenant.ID[:]) })
+		nobody := f.in(rolecall.TenantID{})
+		search := func(email string, after rolecall.TenantID, limit int) []found {
+			return read(nobody, func(tx *store.Tx) ([]found, error) {
+				return tx.UsersWithAddress(rolecall.EmailKey(email), after, limit)
+			})
+		}
+		same(f, search("ada.l'or@example.com", rolecall.TenantID{}, 9), want)
+		same(f, search("ada.l'or@example.com", rolecall.TenantID{}, 2), want[:2])
+		same(f, search("ada.l'or@example.com", want[1].Tenant.ID, 9), want[2:])
+		same(f, search("ada.l'or@example.com", want[3].Tenant.ID, 9), nil)
+		same(f, search("ada.l_or@example.com", rolecall.TenantID{}, 9), nil)
+		same(f, search("nobody@example.com", rolecall.TenantID{}, 9), nil)
+
+		deleted := want[2].Tenant.ID
+		f.in(deleted).update(func(tx *store.Tx) error {
+			tenant, err := tx.TenantByID(deleted)
+			if err == nil {
+				_, err = tx.DeleteTenant(tenant, start)
+			}
+			return err
+		})
+		tenants := read(nobody, func(tx *store.Tx) ([]rolecall.Tenant, error) {
+			return tx.TenantsByID([]rolecall.TenantID{want[0].Tenant.ID, deleted, want[3].Tenant.ID})
+		})
+		slices.SortFunc(tenants, func(a, b rolecall.Tenant) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		same(f, len(tenants), 2)
+		same(f, []rolecall.TenantID{tenants[0].ID, tenants[1].ID}, []rolecall.TenantID{want[0].Tenant.ID, want[3].Tenant.ID})
+	}},
 	{"An operator's key reads back in every member, in every tenant's transaction", func(f *fixture) {
 		all, some := anOperatorKey(), anOperatorKey()
 		some.Tenants, some.LastUsedAt = []string{"acme", "other"}, start+second
