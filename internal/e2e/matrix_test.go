@@ -130,6 +130,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"OperatorController_deleteTenant":         deleteTenantCells,
 	"OperatorController_restoreTenant":        restoreTenantCells,
 	"OperatorController_listChanges":          tenantsChangesCells,
+	"OperatorController_findUsers":            findUsersCells,
 	"OperatorController_suspendTenant":        operatedCells("POST", "/suspend", `{"reason":"unpaid"}`),
 	"OperatorController_resumeTenant":         operatedCells("POST", "/resume", ""),
 	"UsersController_resetFactors":            resetFactorsCells,

@@ -139,6 +139,24 @@ func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+func findUsersCells(t *testing.T, m *matrix, p *principal) {
+	who := *p
+	who.live = p.hasScope("lookup")
+	var found []string // the owners of all tenants have the same address
+	for next, more := "", true; more; more = next != "" {
+		a := who.compare(t, "the tenants of an owner", "GET /operator/users?limit=200&email="+url.QueryEscape(m.owner.email)+next, "", done(200, "items nextCursor"))
+		found = append(found, a.texts("tenant")...)
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + next
+		}
+	}
+	for _, name := range []string{m.name, m.foreign.name} {
+		if want := who.live && p.operated(name); slices.Contains(found, name) != want {
+			t.Errorf("%s: found is %v", name, !want)
+		}
+	}
+}
+
 // newTenant returns the body that creates a tenant.
 func newTenant(name string) string {
 	return fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"}}`, quoted(name), quoted(address("owner")))

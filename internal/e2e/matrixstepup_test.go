@@ -135,6 +135,7 @@ var effects = map[string]string{
 
 	"OperatorController_listTenants":   changesNothing,
 	"OperatorController_listChanges":   changesNothing,
+	"OperatorController_findUsers":     changesNothing,
 	"OperatorController_createTenant":  grantsAccess,
 	"OperatorController_getTenant":     changesNothing,
 	"OperatorController_updateTenant":  grantsAccess,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -313,6 +314,8 @@ func testOperatorScopes(t *testing.T, w *world) {
 	key := func(flags ...string) *caller { return w.program.operatorKey(t, flags...).of(w) }
 	tenants, lookup := key("--scope", "tenants"), key("--scope", "lookup")
 	changes, several := key("--scope", "changes", "--tenant", w.name), key("--scope", "changes", "--scope", "tenants", "--tenant", w.name)
+	email := w.name + "@lookup.example"
+	user := w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":"Only Here"}`, quoted(email))).expect(t, 201).text("/id")
 	refusal := func(name string, as *caller, send string) scenario {
 		return scenario{name: name, as: as, send: send, status: 403, code: "scope-missing", headers: map[string]string{"Www-Authenticate": `Bearer error="insufficient_scope"`}}
 	}
@@ -333,6 +336,14 @@ func testOperatorScopes(t *testing.T, w *world) {
 		refusal("changes: one's session", changes, "GET /auths/session"),
 		refusal("lookup: tenants", lookup, "GET /operator/tenants"),
 		refusal("lookup: changes", lookup, "GET /changes"),
+		refusal("lookup: the user", lookup, "GET /users/"+w.owner.id),
+		refusal("changes: an address", changes, "GET /operator/users?email="+url.QueryEscape(w.owner.email)),
+		{name: "lookup: an address", as: lookup, send: "GET /operator/users?email=" + url.QueryEscape(strings.ToUpper(email)), status: 200, has: map[string]any{"/items/0/tenant": w.name, "/items/0/displayName": "By scope", "/items/0/tenantStatus": "active", "/items/0/userId": user, "/items/0/userStatus": "pending", "/nextCursor": nil}, lacks: []string{"Only", email}},
+		{name: "lookup: an address of nobody", as: lookup, send: "GET /operator/users?email=" + url.QueryEscape("x"+w.owner.email), status: 200, contains: []string{`"items":[]`}},
+		{name: "lookup: a pattern", as: lookup, send: "GET /operator/users?email=" + url.QueryEscape("%"), status: 200, contains: []string{`"items":[]`}},
+		{name: "lookup: no address", as: lookup, send: "GET /operator/users", status: 400, faults: []string{"parameter:email required"}},
+		{name: "lookup: an empty address", as: lookup, send: "GET /operator/users?email=", status: 400, faults: []string{"parameter:email length"}},
+		{name: "lookup: a body", as: lookup, send: "POST /operator/users", body: "{}", status: 405},
 		{name: "several: changes", as: several, send: "GET /changes", status: 200},
 		{name: "several: tenants", as: several, send: "GET " + line, status: 200},
 		refusal("several: users", several, "POST /users"),
