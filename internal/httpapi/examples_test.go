@@ -185,6 +185,7 @@ func TestExamplesOfTheDocument(t *testing.T) {
 		return done(s.request(method, "/operator/tenants"+path, body, append([]string{"X-Tenant-Schema", "", "Authorization", s.operators[0]}, headers...)...))
 	}
 	done(s.request("GET", "/operator/changes?limit=2", "", "X-Tenant-Schema", "", "Authorization", s.operators[0]))
+	done(s.request("GET", "/operator/users?email=eve@example.com", "", "X-Tenant-Schema", "", "Authorization", s.operators[0]))
 	operator("POST", "", `{"name":"globex","displayName":"Globex","owner":{"email":"olga@example.com","name":"Olga Owner"}}`, "Idempotency-Key", "example")
 	operator("GET", "", "")
 	operator("PATCH", "/globex", `{"displayName":"Globex Corporation","settings":{"sessionIdleSeconds":1800}}`)
