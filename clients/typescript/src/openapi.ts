@@ -980,6 +980,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/operator/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find the tenants of an email address
+         * @description Lists the users with the email address in all tenants that the operator key may access, also users and tenants that are suspended. A page that asks for an address and then shows the tenants of its owner must not show them to others: mail them, or sign in first. An operator key can do 600 searches in a minute. The operator key needs the scope `lookup` or `all`.
+         */
+        get: operations["OperatorController_findUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/roles": {
         parameters: {
             query?: never;
@@ -4752,6 +4772,11 @@ export interface components {
         OperatorAfterParameter: string;
         /** @description With now, the response has no changes, and the cursor after all changes until now. */
         OperatorAtParameter: "now";
+        /**
+         * @description The email address. Upper and lower case are the same.
+         * @example ada@example.com
+         */
+        OperatorEmailParameter: string;
         /** @description Entity tags, or *. The tenant is deleted only if one of them is the current ETag. Otherwise the answer is 412. Without the header, it is 428. */
         OperatorIfMatchParameter: string;
         /** @description Maximum number of changes. Values above 200 are treated as 200. A response can have fewer changes, or none, while upToDate is false. */
@@ -8642,6 +8667,81 @@ export interface operations {
             414: components["responses"]["RequestURITooLong"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    OperatorController_findUsers: {
+        parameters: {
+            query: {
+                /** @description The nextCursor of the previous page. It is valid only for the same caller, filters and sort order. */
+                cursor?: components["parameters"]["CursorParameter"];
+                /**
+                 * @description The email address. Upper and lower case are the same.
+                 * @example ada@example.com
+                 */
+                email: components["parameters"]["OperatorEmailParameter"];
+                /** @description Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or be empty, while nextCursor is not null. */
+                limit?: components["parameters"]["LimitParameter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of users. */
+            200: {
+                headers: {
+                    Link: components["headers"]["Link"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "tenant": "acme",
+                     *           "displayName": "Acme Incorporated",
+                     *           "tenantStatus": "active",
+                     *           "userId": "01a21584-7225-7001-953c-8f0b0537a8c9",
+                     *           "userStatus": "suspended"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: {
+                            /** @description Display name of the tenant. */
+                            displayName: string;
+                            /** @description Name of the tenant. */
+                            tenant: string;
+                            /** @description Status of the tenant: active or suspended. */
+                            tenantStatus: string;
+                            /**
+                             * Format: uuid
+                             * @description ID of the user.
+                             */
+                            userId: string;
+                            /** @description Status of the user: pending, active or suspended. */
+                            userStatus: string;
+                        }[];
+                        /** @description The cursor of the next page. It is null only on the last page. */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ListTenantsUnauthorized"];
+            403: components["responses"]["ListTenantsForbidden"];
+            404: components["responses"]["ListTenantsNotFound"];
+            406: components["responses"]["NotAcceptable"];
+            414: components["responses"]["RequestURITooLong"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
