@@ -110,6 +110,8 @@ var types = &operation.Types{
 		reflect.TypeFor[settingsBody]():                              {"TenantSettings", "The effective settings of a tenant."},
 		reflect.TypeFor[secondFactorRule]():                          {"SecondFactorRule", "Which users must have a second factor."},
 		reflect.TypeFor[operation.Page[tenantBody]]():                {"TenantPage", "A page of tenants."},
+		reflect.TypeFor[userInTenantBody]():                          {"UserInTenant", "A user with an email address that was searched in all tenants."},
+		reflect.TypeFor[operation.Page[userInTenantBody]]():          {"UserInTenantPage", "A page of users in several tenants."},
 		reflect.TypeFor[createdTenant]():                             {"FoundedTenant", "A new tenant with its first owner and the invitation. The token and the link are returned only once: the answer to a repeated request has secretWithheld instead. If the owner was erased since then, owner has only the ID."},
 		reflect.TypeFor[ownerInvitation]():                           {"OwnerInvitation", "The invitation of the first owner."},
 		reflect.TypeFor[passwordResetBody]():                         {"PasswordReset", "The mail with a link to set a new password."},

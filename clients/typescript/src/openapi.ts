@@ -3682,6 +3682,29 @@ export interface components {
              */
             updatedAt?: string;
         };
+        /** @description A user with an email address that was searched in all tenants. */
+        UserInTenant: {
+            /** @description Display name of the tenant. */
+            displayName: string;
+            /** @description Name of the tenant. */
+            tenant: string;
+            /** @description Status of the tenant: active or suspended. */
+            tenantStatus: string;
+            /**
+             * Format: uuid
+             * @description ID of the user.
+             */
+            userId: string;
+            /** @description Status of the user: pending, active or suspended. */
+            userStatus: string;
+        };
+        /** @description A page of users in several tenants. */
+        UserInTenantPage: {
+            /** @description The items of the page. */
+            items: components["schemas"]["UserInTenant"][];
+            /** @description The cursor of the next page. It is null only on the last page. */
+            nextCursor: string | null;
+        };
         /** @description A page of users. */
         UserPage: {
             /** @description The items of the page. */
@@ -8714,26 +8737,7 @@ export interface operations {
                      *       "nextCursor": null
                      *     }
                      */
-                    "application/json": {
-                        /** @description The items of the page. */
-                        items: {
-                            /** @description Display name of the tenant. */
-                            displayName: string;
-                            /** @description Name of the tenant. */
-                            tenant: string;
-                            /** @description Status of the tenant: active or suspended. */
-                            tenantStatus: string;
-                            /**
-                             * Format: uuid
-                             * @description ID of the user.
-                             */
-                            userId: string;
-                            /** @description Status of the user: pending, active or suspended. */
-                            userStatus: string;
-                        }[];
-                        /** @description The cursor of the next page. It is null only on the last page. */
-                        nextCursor: string | null;
-                    };
+                    "application/json": components["schemas"]["UserInTenantPage"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -89,6 +89,8 @@ from .models import (
     UpdateUser,
     UpdateWebhook,
     User,
+    UserInTenant,
+    UserInTenantPage,
     UserPage,
     UserSession,
     UserSessionPage,
@@ -334,6 +336,14 @@ class Operations(Sender):
     def operator_suspend_tenant(self, name: str, body: EventReason | None = None) -> Tenant:
         """Refuses all sign-ins, sessions and API tokens of the tenant until it is resumed. No data is deleted. The operator key needs the scope `tenants` or `all`."""
         return cast('Tenant', self._send_json("POST", f"/operator/tenants/{quote(name)}/suspend", body=body))
+
+    def operator_find_users(self, *, email: str, limit: int | None = None, cursor: str | None = None) -> UserInTenantPage:
+        """Lists the users with the email address in all tenants that the operator key may access, also users and tenants that are suspended. A page that asks for an address and then shows the tenants of its owner must not show them to others: mail them, or sign in first. An operator key can do 600 searches in a minute. The operator key needs the scope `lookup` or `all`."""
+        return cast('UserInTenantPage', self._send_json("GET", "/operator/users", query={"limit": limit, "cursor": cursor, "email": email}))
+
+    def operator_find_users(self, *, email: str, limit: int | None = None) -> Iterator[UserInTenant]:
+        """Yields the items of all pages of operator_find_users."""
+        return self._iterate("GET", "/operator/users", query={"limit": limit, "email": email})
 
     def list_roles(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, key: str | None = None, permission: SinglePermission | None = None, count: bool | None = None) -> RolePage:
         """Lists the roles of the tenant. Needs `roles:read`."""
@@ -850,6 +860,14 @@ class AsyncOperations(AsyncSender):
     async def operator_suspend_tenant(self, name: str, body: EventReason | None = None) -> Tenant:
         """Refuses all sign-ins, sessions and API tokens of the tenant until it is resumed. No data is deleted. The operator key needs the scope `tenants` or `all`."""
         return cast('Tenant', await self._send_json("POST", f"/operator/tenants/{quote(name)}/suspend", body=body))
+
+    async def operator_find_users(self, *, email: str, limit: int | None = None, cursor: str | None = None) -> UserInTenantPage:
+        """Lists the users with the email address in all tenants that the operator key may access, also users and tenants that are suspended. A page that asks for an address and then shows the tenants of its owner must not show them to others: mail them, or sign in first. An operator key can do 600 searches in a minute. The operator key needs the scope `lookup` or `all`."""
+        return cast('UserInTenantPage', await self._send_json("GET", "/operator/users", query={"limit": limit, "cursor": cursor, "email": email}))
+
+    def operator_find_users(self, *, email: str, limit: int | None = None) -> AsyncIterator[UserInTenant]:
+        """Yields the items of all pages of operator_find_users."""
+        return self._iterate("GET", "/operator/users", query={"limit": limit, "email": email})
 
     async def list_roles(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, key: str | None = None, permission: SinglePermission | None = None, count: bool | None = None) -> RolePage:
         """Lists the roles of the tenant. Needs `roles:read`."""

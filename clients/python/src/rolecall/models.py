@@ -1990,6 +1990,35 @@ class User(TypedDict):
     """When the user was last changed."""
 
 
+class UserInTenant(TypedDict):
+    """A user with an email address that was searched in all tenants."""
+
+    displayName: str
+    """Display name of the tenant."""
+
+    tenant: str
+    """Name of the tenant."""
+
+    tenantStatus: str
+    """Status of the tenant: active or suspended."""
+
+    userId: str
+    """ID of the user."""
+
+    userStatus: str
+    """Status of the user: pending, active or suspended."""
+
+
+class UserInTenantPage(TypedDict):
+    """A page of users in several tenants."""
+
+    items: list[UserInTenant]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+
 class UserPage(TypedDict):
     """A page of users."""
 
