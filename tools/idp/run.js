@@ -124,6 +124,18 @@ async function freePort() {
   return port;
 }
 
+function stop() {
+  for (const end of ending) end();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.on(signal, () => {
+    stop();
+    process.exit(1);
+  });
+}
+
 try {
   certify();
   const issuers = { "oidc-provider": await startNpm(), Keycloak: await startKeycloak() };
@@ -133,7 +145,6 @@ try {
   const [code] = await once(test, "exit");
   process.exitCode = code ?? 1;
 } finally {
-  for (const end of ending) end();
-  rmSync(folder, { recursive: true, force: true });
+  stop();
 }
 process.exit();
