@@ -51,7 +51,7 @@ describe("the packed client in an empty project", { timeout: 300_000 }, () => {
       let shop: ChildProcess;
       let base: string;
       before(async () => {
-        world = await World.start(store, "--trusted-proxies", "127.0.0.1");
+        world = await World.start(store, (folder) => ({ flags: ["--mailbox", join(folder, "mail"), "--trusted-proxies", "127.0.0.1"] }));
         shop = spawn("node", ["server.js"], { cwd: project, env: { ...environment, IDENTITY_URL: world.base, OPERATOR_KEY: world.operatorKey, PORT: "0" }, stdio: ["ignore", "pipe", "inherit"] });
         base = await new Promise((resolve, reject) => {
           createInterface(shop.stdout!).on("line", (line) => {

@@ -55,6 +55,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       const principal = await guard.authorize(bearing(client.token), "shop/invoices:approve");
       assert.equal(principal.id, user.id);
       await assert.rejects(guard.authorize(bearing(client.token), "shop/invoices:delete"), isRefusal(403, "permission-denied"));
+      assert.equal(await guard.principal(bearing("rs_wrong")), null);
       await assert.rejects(guard.authorize(bearing("rs_wrong")), isRefusal(401, "unauthenticated"));
       await assert.rejects(guard.authorize({ headers: {} }), isRefusal(401, "unauthenticated"));
     });
@@ -211,8 +212,10 @@ describe("rules of the memory", () => {
   const change = (type: string, kind: string, id: string) => ({ type, data: { subject: { type: kind, id } } }) as Schemas["Change"];
   const principal = (id: string, validUntil: string | null = null) =>
     new Principal({ principal: { id, type: "user" }, tenant: { name: "acme" }, permissions: [], scopedPermissions: [], session: null, permissionsExpireAt: validUntil } as unknown as Schemas["CurrentSession"]);
+  let readTime = 0;
   const memoryOf = (entries = 10) => new PrincipalMemory((_, cursor) => {
     reads.push(cursor);
+    now += readTime;
     const page = pages.shift() ?? {};
     return page instanceof Error ? Promise.reject(page) : Promise.resolve({ items: [], nextCursor: `c${reads.length}`, upToDate: true, ...page });
   }, entries, () => undefined, () => now);
@@ -282,6 +285,15 @@ describe("rules of the memory", () => {
     memory.get("acme", "A");
     await settled();
     assert.ok(memory.get("acme", "A") instanceof Principal);
+  });
+
+  test("the proof is from the time at which the request for changes was sent", async () => {
+    const memory = await started();
+    [now, readTime] = [3000, 799];
+    assert.ok((await memory.get("acme", "A")) instanceof Principal);
+    [now, readTime] = [6000, 800];
+    assert.equal(await memory.get("acme", "A"), undefined);
+    readTime = 0;
   });
 
   test("a page that is not the last one is no proof", async () => {

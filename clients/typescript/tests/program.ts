@@ -32,6 +32,12 @@ export function run(file: string, words: string[], { input = "", cwd }: { input?
   });
 }
 
+/** Settings are how the program is started. Without flags, mail is written to the folder mail. */
+export interface Settings {
+  flags?: string[];
+  environment?: NodeJS.ProcessEnv;
+}
+
 /** A running program with an own database, which has the tenant acme. */
 export class World {
   base = "";
@@ -42,19 +48,23 @@ export class World {
 
   private constructor(readonly folder: string, readonly database: string) {}
 
-  static async start(store: "sqlite" | "postgres", ...flags: string[]): Promise<World> {
+  /** Starts the program with a new database. The function prepare can write files, and adds flags and variables. */
+  static async start(store: "sqlite" | "postgres", prepare: (folder: string) => Promise<Settings> | Settings = () => ({})): Promise<World> {
     const folder = await mkdtemp(join(tmpdir(), "rolecall-client-"));
+    const settings = await prepare(folder);
     const database = store === "sqlite" ? join(folder, "rolecall.db") : await ownDatabase(process.env["ROLECALL_TEST_POSTGRES"]!);
     const world = new World(folder, database);
     await world.command("migrate");
     await world.createTenant("acme");
     world.operatorKey = (JSON.parse(await world.command("operator-key", "create", "Tests", "--json")) as { key: string }).key;
-    await world.serve(flags);
+    await world.#serve(settings);
     return world;
   }
 
-  async serve(flags: string[] = []): Promise<void> {
-    const child = spawn(program!, ["serve", "--listen", "127.0.0.1:0", "--database", this.database, "--mailbox", join(this.folder, "mail"), ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  async #serve({ flags = ["--mailbox", join(this.folder, "mail")], environment = {} }: Settings): Promise<void> {
+    const child = spawn(program!, ["serve", "--listen", "127.0.0.1:0", "--database", this.database, ...flags], {
+      env: { ...process.env, ...environment }, stdio: ["ignore", "ignore", "pipe"],
+    });
     this.#process = child;
     this.base = await new Promise<string>((resolve, reject) => {
       createInterface(child.stderr).on("line", (line) => {

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { DeliveryError, WebhookVerifier } from "../src/index.js";
+import { run, World } from "./program.js";
 
 const now = Date.parse("2030-01-31T12:00:00Z");
 const [secret, other] = [randomBytes(32), randomBytes(32)].map((key) => `whsec_${key.toString("base64")}`) as [string, string];
@@ -61,5 +66,39 @@ test("changed deliveries are invalid", async () => {
 test("a malformed secret is refused, and not in the error", () => {
   for (const secret of ["", "whsec_", "whsec_§secret§", []]) {
     assert.throws(() => new WebhookVerifier(secret), (error: Error) => error instanceof TypeError && !error.message.includes("§"));
+  }
+});
+
+// Mail requests are signed as deliveries of webhooks are. Unlike these, they can be sent to this machine.
+test("a request that the program has signed is valid", { timeout: 60_000 }, async () => {
+  let received: (request: { headers: Record<string, string | string[] | undefined>; body: Buffer }) => void;
+  const delivery = new Promise<Parameters<typeof received>[0]>((resolve) => (received = resolve));
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    response.writeHead(204).end();
+    received({ headers: request.headers, body: Buffer.concat(chunks) });
+  });
+  const world = await World.start("sqlite", async (folder) => {
+    const file = (name: string) => join(folder, name);
+    const certificate = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+    await run("openssl", ["req", ...certificate, "-keyout", file("key.pem"), "-out", file("cert.pem")]);
+    server.setSecureContext({ key: await readFile(file("key.pem")), cert: await readFile(file("cert.pem")) });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await writeFile(file("secret"), secret, { mode: 0o600 });
+    const hook = ["--mail-webhook", `https://127.0.0.1:${(server.address() as AddressInfo).port}/`, "--mail-webhook-key-file", file("secret"), "--mail-webhook-networks", "127.0.0.0/8"];
+    return { flags: ["--public-url", "http://127.0.0.1", ...hook], environment: { SSL_CERT_FILE: file("cert.pem") } };
+  });
+  try {
+    const owner = await world.owner();
+    await owner.POST("/users", { body: { email: "zoe@example.com", name: "Zoë Zed", invite: true } });
+    const { headers, body } = await delivery;
+    const item: unknown = await new WebhookVerifier(secret).verify(headers, body);
+    assert.equal((item as { type: string }).type, "mail.invitation");
+    await assert.rejects(new WebhookVerifier(other).verify(headers, body), DeliveryError);
+    await assert.rejects(new WebhookVerifier(secret).verify(headers, body.subarray(1)), DeliveryError);
+  } finally {
+    await world.stop();
+    server.close().closeAllConnections();
   }
 });
