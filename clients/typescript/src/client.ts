@@ -15,7 +15,10 @@ export interface RolecallOptions {
   tenant?: string;
   /** An API token (rc_…), an operator key (rco_…), or the token of a session (rs_…). */
   token?: string;
-  /** The cookies of a session, for a server that received them from a browser. Browsers send their own. */
+  /**
+   * The header cookie of a request that a server received from a browser. The client sends the cookies of the
+   * session and of the known device, and no others. In a browser, leave it out.
+   */
   cookie?: string;
   /** Other headers of each request, for example x-forwarded-for. */
   headers?: Record<string, string>;
@@ -82,12 +85,13 @@ export class Rolecall {
   readonly PATCH: Call<"patch">;
   readonly DELETE: Call<"delete">;
   readonly #options: RolecallOptions;
-  readonly #cookies = new Map<string, string>();
+  #cookies: string[];
   #token: string | undefined;
 
   constructor(options: RolecallOptions) {
     this.#options = options;
     this.#token = options.token;
+    this.#cookies = (options.cookie ?? "").split(/;\s*/).filter((pair) => isOurs(nameOf(pair)));
     const send = options.fetch ?? ((request: Request) => globalThis.fetch(request));
     const client = createClient<paths>({
       baseUrl: options.baseUrl,
@@ -127,7 +131,7 @@ export class Rolecall {
   async signOut(): Promise<void> {
     await this.POST("/auths/logout");
     this.#token = undefined;
-    this.#cookies.clear();
+    this.#cookies = [];
   }
 
   /**
@@ -151,7 +155,7 @@ export class Rolecall {
     return {
       onRequest: ({ request, schemaPath }) => {
         const { headers } = request;
-        const { tenant, cookie, credentials } = this.#options;
+        const { tenant, credentials } = this.#options;
         if (tenant !== undefined && !headers.has("x-tenant-schema")) headers.set("x-tenant-schema", tenant);
         if (request.method === "POST" && keyedPaths.has(schemaPath) && !headers.has("idempotency-key")) {
           headers.set("idempotency-key", newKey());
@@ -160,8 +164,7 @@ export class Rolecall {
           headers.set("authorization", `Bearer ${this.#token}`);
           return new Request(request, { credentials: "omit" });
         }
-        const cookies = [...(cookie ? [cookie] : []), ...[...this.#cookies].map(([name, value]) => `${name}=${value}`)];
-        if (cookies.length > 0) headers.set("cookie", cookies.join("; "));
+        if (this.#cookies.length > 0) headers.set("cookie", this.#cookies.join("; "));
         return credentials === undefined ? undefined : new Request(request, { credentials });
       },
       onResponse: async ({ response }) => {
@@ -179,10 +182,10 @@ export class Rolecall {
   #keepCookies(response: Response): void {
     for (const line of response.headers.getSetCookie()) {
       const [pair = "", ...attributes] = line.split(/;\s*/);
-      const [name = "", value = ""] = pair.split(/=(.*)/s);
-      if (!/^(__Host-)?(session|rolecall_device)$/.test(name)) continue;
-      if (value === "" || attributes.some((attribute) => /^max-age=(0|-\d+)$/i.test(attribute))) this.#cookies.delete(name);
-      else this.#cookies.set(name, value);
+      const name = nameOf(pair);
+      if (!isOurs(name)) continue;
+      const isCleared = pair === `${name}=` || attributes.some((attribute) => /^max-age=(0|-\d+)$/i.test(attribute));
+      this.#cookies = [...this.#cookies.filter((kept) => nameOf(kept) !== name), ...(isCleared ? [] : [pair])];
     }
   }
 
@@ -199,6 +202,15 @@ export class Rolecall {
       return result;
     };
   }
+}
+
+function nameOf(pair: string): string {
+  return pair.split("=", 1)[0]!;
+}
+
+/** Reports whether a cookie is that of the session or of the known device. */
+function isOurs(name: string): boolean {
+  return /^(__Host-)?(session|rolecall_device)$/.test(name);
 }
 
 function isBytes(body: unknown): boolean {

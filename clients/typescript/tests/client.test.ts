@@ -41,8 +41,22 @@ for (const store of stores) {
       assert.equal(client.token, undefined);
       await client.GET("/auths/session");
       const cookie = response.headers.getSetCookie().map((line) => line.split(";")[0]).join("; ");
-      const server = world.anonymous({ cookie });
+      let sent = "" as string | null;
+      const spying = (request: Request) => {
+        sent = request.headers.get("cookie");
+        return fetch(request);
+      };
+      const server = world.anonymous({ cookie: `theme=dark; ${cookie}; other=1`, fetch: spying });
       assert.equal((await server.GET("/auths/session")).data.user.email, ownerEmail);
+      assert.equal(sent, cookie);
+      const again = world.anonymous({ cookie, fetch: spying });
+      await again.signIn({ email: ownerEmail, password });
+      await again.GET("/auths/session");
+      assert.notEqual(sent, cookie);
+      assert.equal(sent!.match(/session=/g)?.length, 1);
+      await again.signOut();
+      await assert.rejects(again.GET("/auths/session"), isProblem(401, "unauthenticated"));
+      assert.equal(sent, null);
       await client.signOut();
       await assert.rejects(client.GET("/auths/session"), isProblem(401, "unauthenticated"));
       await assert.rejects(server.GET("/auths/session"), isProblem(401, "unauthenticated"));
