@@ -151,6 +151,14 @@ func (g *globals) databaseName() string {
 	return g.sqliteFile()
 }
 
+// databaseSystem returns the name of the kind of database in spans.
+func (g *globals) databaseSystem() string {
+	if isPostgres(g.Database) {
+		return "postgresql"
+	}
+	return "sqlite"
+}
+
 // sqliteFile returns the path of the SQLite file.
 func (g *globals) sqliteFile() string {
 	if g.Database == "" {

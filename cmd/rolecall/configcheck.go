@@ -11,6 +11,7 @@ import (
 
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/tracing"
 )
 
 // errBadConfiguration is returned by rolecall config check, which has already printed the errors.
@@ -59,6 +60,8 @@ func (c *configCheckCommand) Run(ctx context.Context, p *program) error {
 	} else {
 		report.add(closeFiles())
 	}
+	_, err = tracing.IsEnabled(p.getenv)
+	report.add(err)
 	c.checkDatabase(ctx, p, &report)
 	return p.printReport(report)
 }

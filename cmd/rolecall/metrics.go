@@ -6,13 +6,40 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/feed"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/webhooks"
 )
+
+// newRegistry returns a registry with the metrics of the program, the runtime of Go and the process.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registerBuild(registry)
+	return registry
+}
+
+// registerNode adds the metrics of the services and the background work of the node.
+func registerNode(registry prometheus.Registerer, n *node.Node) {
+	registerPasswords(registry, n.Access.Passwords)
+	registerDatabase(registry, n.Access.Store)
+	registerCaches(registry, n)
+	registerSignIns(registry, n.Access.Refusals)
+	registerOperatorKeys(registry, n.Access.Store)
+	registerWatch(registry, n.Access)
+	registerMail(registry, n.Access.Outbox)
+	registerChanges(registry, n.Access.Feed)
+	registerWebhooks(registry, n.Webhooks)
+}
 
 // registerWatch adds the metrics that show whether this process is notified of changes by other
 // processes, and how late it can see them.
@@ -61,6 +88,74 @@ func registerWebhooks(registry prometheus.Registerer, w *webhooks.Service) {
 			return math.NaN()
 		}
 		return float64(n)
+	}))
+}
+
+// registerDatabase adds the metrics of the connections to the database.
+func registerDatabase(registry prometheus.Registerer, s *store.Store) {
+	registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rolecall_database_connections_in_use", Help: "Connections to the database that are in use. On SQLite, only reads use them.",
+		}, func() float64 { return float64(s.Connections().InUse) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rolecall_database_connections_max", Help: "Maximum number of these connections.",
+		}, func() float64 { return float64(s.Connections().Max) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_database_connection_waits_total", Help: "How many times all these connections were in use when one was needed.",
+		}, func() float64 { return float64(s.Connections().Waits) }),
+	)
+}
+
+// registerCaches adds the metrics of the caches of tenants and of sessions.
+func registerCaches(registry prometheus.Registerer, n *node.Node) {
+	for cache, stats := range map[string]func() invalidation.CacheStats{"tenants": n.Directory.CacheStats, "sessions": n.SignIn.CacheStats} {
+		labels := prometheus.Labels{"cache": cache}
+		registry.MustRegister(
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "rolecall_cache_entries", Help: "Entries of a cache.", ConstLabels: labels,
+			}, func() float64 { return float64(stats().Entries) }),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: "rolecall_cache_hits_total", Help: "Lookups that found an entry in a cache.", ConstLabels: labels,
+			}, func() float64 { return float64(stats().Hits) }),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: "rolecall_cache_misses_total", Help: "Lookups that found no entry in a cache, and read the database.", ConstLabels: labels,
+			}, func() float64 { return float64(stats().Misses) }),
+		)
+	}
+}
+
+// registerSignIns adds the metric of failed sign-ins.
+func registerSignIns(registry prometheus.Registerer, r *audit.Refusals) {
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "rolecall_sign_ins_failed_total", Help: "Failed sign-ins and re-authentications at this process, except those refused by a limit.",
+	}, func() float64 { return float64(r.FailedSignIns()) }))
+}
+
+// operatorKeysRead is the maximum number of operator keys that a scrape reads.
+const operatorKeysRead = 1000
+
+// registerOperatorKeys adds the metric of the expiry of operator keys.
+func registerOperatorKeys(registry prometheus.Registerer, s *store.Store) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "rolecall_operator_key_next_expiry_timestamp_seconds", Help: "Time at which the next operator key expires, as Unix time. +Inf without a valid key, NaN if the database does not answer in time.",
+	}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), waitingLimit)
+		defer cancel()
+		var keys []rolecall.OperatorKey
+		err := s.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+			keys, err = tx.OperatorKeys(rolecall.OperatorKeyID{}, operatorKeysRead)
+			return err
+		})
+		if err != nil {
+			return math.NaN()
+		}
+		next := math.Inf(1)
+		for _, k := range keys {
+			if k.Live(now()) {
+				next = min(next, float64(k.ExpiresAt.Std().Unix()))
+			}
+		}
+		return next
 	}))
 }
 

@@ -22,9 +22,10 @@ const (
 	exitTampered = 3 // the audit log does not verify
 )
 
-// program holds the global flags, the input and the output of a command.
+// program holds the global flags, the environment, the input and the output of a command.
 type program struct {
 	globals
+	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
@@ -64,7 +65,7 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 		return report(stderr, line.JSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
 	}
 	line.configWarnings = settings.warnings
-	switch err := command.Run(&program{line.globals, stdin, stdout, stderr}); {
+	switch err := command.Run(&program{line.globals, getenv, stdin, stdout, stderr}); {
 	case errors.Is(err, errTampered):
 		return exitTampered // the report of the command says why
 	case errors.Is(err, errBadConfiguration):

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rolecall/rolecall/console"
@@ -24,6 +23,7 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/tracing"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -77,6 +77,12 @@ const ballast = 16 << 20
 func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *httpserver.Listener) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	logger := newLogger(p.stderr, settings.LogFormat)
+	tracer, err := tracing.New(ctx, p.getenv, readVersion().Version, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tracer.Stop(ctx)) }()
+	db = tracer.Database(db, p.databaseSystem())
 	options, closeFiles, err := p.options(ctx, db, logger)
 	if err != nil {
 		return err
@@ -95,8 +101,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 			return err
 		}
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := newRegistry()
 	site := web.New(web.Options{
 		PublicURL:      settings.publicURL,
 		MailLinks:      settings.mailLinks,
@@ -108,17 +113,13 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		TrustedProxies: settings.trustedProxies,
 		Logger:         logger,
 		Metrics:        registry,
+		Tracer:         tracer,
 	})
 	options.PublicURL = site.Public
 	n := node.New(db, options)
 	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
 	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), api)
-	registerBuild(registry)
-	registerPasswords(registry, options.Passwords)
-	registerWatch(registry, n.Access)
-	registerMail(registry, n.Access.Outbox)
-	registerChanges(registry, n.Access.Feed)
-	registerWebhooks(registry, n.Webhooks)
+	registerNode(registry, n)
 	servers := newServers(site, handler, listener, operators, settings.Drain, logger)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -388,6 +389,56 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 		t.Errorf("an idle node exposes %d series in %d bytes", series, len(body))
 	}
 	t.Logf("%d series in %d bytes", series, len(body))
+}
+
+// metricsOf returns the metrics that the process serves.
+func metricsOf(t *testing.T, s *process) string {
+	t.Helper()
+	for _, line := range s.before {
+		if line.Message != "serving metrics" {
+			continue
+		}
+		answer, err := http.Get("http://" + line.Address + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	t.Fatal("the process serves no metrics")
+	return ""
+}
+
+func TestMetricsOfANode(t *testing.T) {
+	folder := newTenant(t)
+	s := startServer(t, folder, "--metrics-listen", "127.0.0.1:0")
+	if metrics := metricsOf(t, s); !strings.Contains(metrics, "rolecall_operator_key_next_expiry_timestamp_seconds +Inf\n") {
+		t.Errorf("without an operator key: %s", metrics)
+	}
+	run(t, folder, "", "operator-key", "create", "Portal", "--expires", "30d")
+	run(t, folder, "", "operator-key", "create", "Billing", "--expires", "90d")
+	c := client.New("http://"+s.address, "acme", nil)
+	if _, err := c.Login(t.Context(), ownerEmail, "wrong"); err == nil {
+		t.Error("a wrong password signs in")
+	}
+	metrics := metricsOf(t, s)
+	for _, want := range []string{
+		`rolecall_sign_ins_failed_total 1\n`, `rolecall_cache_entries{cache="tenants"} 1\n`, `rolecall_cache_misses_total{cache="tenants"} [1-9]`,
+		`rolecall_database_connections_max [1-9]`, `rolecall_database_connections_in_use \d`, `rolecall_build_info{commit="[^"]*",go_version="go1`,
+	} {
+		if !regexp.MustCompile(want).MatchString(metrics) {
+			t.Errorf("no metric matches %s", want)
+		}
+	}
+	expiry := regexp.MustCompile(`(?m)^rolecall_operator_key_next_expiry_timestamp_seconds (\S+)$`).FindStringSubmatch(metrics)
+	at, err := strconv.ParseFloat(expiry[1], 64)
+	if days := time.Until(time.Unix(int64(at), 0)).Hours() / 24; err != nil || days < 29 || days > 30 {
+		t.Errorf("the next key expires in %.1f days, want 30: %v", days, err)
+	}
 }
 
 func TestAKeyInTheDatabaseIsWarnedOf(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -79,6 +80,8 @@ type Refusals struct {
 	store   *store.Store
 	now     func() rolecall.Time
 	counter refusalCounter
+
+	failedSignIns atomic.Int64
 }
 
 // NewRefusals returns Refusals without counted requests.
@@ -92,8 +95,14 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 	if tenant.IsZero() {
 		return
 	}
+	if kind == rolecall.EventSignInFailed {
+		r.failedSignIns.Add(1)
+	}
 	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
 }
+
+// FailedSignIns returns how many failed sign-ins and re-authentications this process has counted.
+func (r *Refusals) FailedSignIns() int64 { return r.failedSignIns.Load() }
 
 // Flush writes events for the refusals since the last Flush. If the write for a tenant
 // fails, the next Flush writes its refusals again.

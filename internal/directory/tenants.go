@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/maypok86/otter/v2/stats"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -358,8 +359,11 @@ type tenantEntry struct {
 }
 
 func newTenantCache() *tenantCache {
-	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})
+	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants, StatsRecorder: stats.NewCounter()})
 }
+
+// CacheStats returns the statistics of the cache of tenants.
+func (s *Service) CacheStats() invalidation.CacheStats { return invalidation.StatsOf(s.tenants) }
 
 // Tenant returns the tenant with the name, or the zero Tenant if no tenant has the name.
 // The result comes from a cache, and can be up to one second out of date.

@@ -384,7 +384,7 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 
 // harmless are the methods that change no cached data.
 var harmless = []string{
-	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginEnrolment", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "Checkpoint", "Consistency", "EventProof", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
+	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginEnrolment", "CacheStats", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "Checkpoint", "Consistency", "EventProof", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
 	"CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/maypok86/otter/v2/stats"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -202,5 +203,9 @@ func newPrincipalCache() *principalCache {
 	return otter.Must(&otter.Options[principalKey, *principalEntry]{
 		MaximumWeight: cachedPrincipals,
 		Weigher:       func(_ principalKey, e *principalEntry) uint32 { return uint32(e.principal.Size()) },
+		StatsRecorder: stats.NewCounter(),
 	})
 }
+
+// CacheStats returns the statistics of the cache of sessions and API tokens.
+func (s *Service) CacheStats() invalidation.CacheStats { return invalidation.StatsOf(s.principals) }

@@ -32,6 +32,15 @@ type Database interface {
 
 	// Ready returns nil if the database answers and this program supports its schema.
 	Ready(ctx context.Context) error
+
+	// Connections returns how many connections there are and how many are in use.
+	Connections() Connections
+}
+
+// Connections describes the connections of a Database. On SQLite, only reads use them.
+type Connections struct {
+	InUse, Max int
+	Waits      int64 // how many times all connections were in use when one was needed
 }
 
 // ErrOldSchema is returned, wrapped, if the schema of a database is older than this program.
@@ -132,6 +141,9 @@ func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(
 // Ready returns nil if the database answers and this program supports its schema.
 func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
 
+// Connections returns how many connections the database has and how many are in use.
+func (s *Store) Connections() Connections { return s.db.Connections() }
+
 // Nested returns a Database whose transactions are parts of tx. They are all committed
 // when tx commits. If an Update of this Database fails, its writes are not undone until tx
 // is rolled back.
@@ -153,6 +165,8 @@ func (nested) Watch(ctx context.Context, _ Watcher) error {
 }
 
 func (nested) Ready(context.Context) error { return nil }
+
+func (nested) Connections() Connections { return Connections{} }
 
 // violations maps the name of a constraint or a unique index to the error of a write that
 // violates it. SQLite and PostgreSQL use the same names.

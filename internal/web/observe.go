@@ -103,7 +103,50 @@ func (s *Site) log(q *Request, method string, took time.Duration) {
 		slog.String("tenant", q.Tenant),
 		slog.String("principal", principal),
 	)
+	if q.TraceID != "" {
+		line.AddAttrs(slog.String("trace_id", q.TraceID))
+	}
 	_ = s.logger.Handler().Handle(ctx, line) // ignored as in slog.Logger: a failure of the log cannot be logged
 }
 
 func isHealthCheck(q *Request) bool { return q.path == "/livez" || q.path == "/readyz" }
+
+// The places of the fields in a traceparent header (W3C Trace Context, version 00): a version, the id of
+// the trace, the id of the parent, and flags, with hyphens between them.
+const (
+	traceparentLength = 55
+	traceStart        = 3
+	traceEnd          = 35
+	parentEnd         = 52
+)
+
+// traceID returns the id of the trace in the header traceparent, or an empty text if the header is
+// missing or malformed. It does not need the OpenTelemetry libraries, so that the log has the id when
+// tracing is off.
+func traceID(h http.Header) string {
+	lines := h["Traceparent"]
+	if len(lines) != 1 || len(lines[0]) < traceparentLength {
+		return ""
+	}
+	text := lines[0]
+	isNewer := len(text) > traceparentLength && text[:2] != "00" && text[traceparentLength] == '-' // a later version can have more fields
+	if len(text) > traceparentLength && !isNewer || text[:2] == "ff" {
+		return ""
+	}
+	allZero := true
+	for i := range traceparentLength {
+		isHyphen := i == traceStart-1 || i == traceEnd || i == parentEnd
+		if isHyphen != (text[i] == '-') || !isHyphen && !isLowerHex(text[i]) {
+			return ""
+		}
+		if i >= traceStart && i < traceEnd && text[i] != '0' {
+			allZero = false
+		}
+	}
+	if allZero || text[traceEnd+1:parentEnd] == "0000000000000000" {
+		return ""
+	}
+	return text[traceStart:traceEnd]
+}
+
+func isLowerHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/tracing"
 )
 
 // Request is the context of one request, with the data that the middleware and the handlers share.
@@ -15,6 +16,7 @@ type Request struct {
 	deadline // the context
 
 	ID      string // request id in the log and in X-Request-Id
+	TraceID string // id of the trace of the client, or of the span; empty without one
 	Source  string // address of the client
 	Started time.Time
 
@@ -24,7 +26,8 @@ type Request struct {
 	Cause     error            // the internal error, if the response does not contain it
 
 	site     *Site
-	path     string // of the route
+	span     tracing.Request // only if the site has a tracer
+	path     string          // of the route
 	metrics  *routeMetrics
 	limiter  *workLimiter // the limiter in which the request holds a slot; nil without a slot
 	response response
@@ -57,13 +60,18 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 		q := &Request{deadline: deadline{Context: r.Context(), at: now.Add(s.deadline)}, site: s, Started: now}
 		q.response = response{ResponseWriter: w, request: q}
 		q.identify(r)
+		if s.tracer != nil {
+			q.Context, q.span = s.tracer.Start(r.Context(), r.Header, now)
+			q.TraceID = q.span.TraceID()
+			defer func() { q.span.End(r.Method, q.path, q.response.status, q.ID) }()
+		}
 		defer q.end()
 		defer q.Leave()
 		next.ServeHTTP(&q.response, r.WithContext(q))
 	})
 }
 
-// identify sets the source address and the id of the request.
+// identify sets the source address, the id of the request and the id of its trace.
 func (q *Request) identify(r *http.Request) {
 	source, isFromProxy := q.site.proxies.source(r)
 	q.Source = source
@@ -75,6 +83,7 @@ func (q *Request) identify(r *http.Request) {
 	if q.ID == "" {
 		q.ID = rolecall.NewID[any](rolecall.TimeOf(q.Started)).String()
 	}
+	q.TraceID = traceID(r.Header)
 }
 
 // hasClientLeft reports whether the client closed the connection before the response.

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/tracing"
 )
 
 // The limits of a request.
@@ -70,6 +71,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics is the registry for the metrics. If it is nil, the metrics are not registered.
 	Metrics prometheus.Registerer
+	// Tracer creates a span for each request. If it is nil, there are no spans.
+	Tracer *tracing.Tracer
 }
 
 // Site serves the API and the console under one public URL. It has the configuration and the
@@ -88,6 +91,7 @@ type Site struct {
 	deadline time.Duration
 	logger   *slog.Logger
 	metrics  *metrics
+	tracer   *tracing.Tracer
 	origins  origins
 	proxies  proxies
 	limiters [limiterKinds]workLimiter
@@ -106,6 +110,7 @@ func New(o Options) *Site {
 		deadline: o.Deadline,
 		logger:   o.Logger,
 		metrics:  newMetrics(o.Metrics),
+		tracer:   o.Tracer,
 		origins:  newOrigins(&o),
 		proxies:  o.TrustedProxies,
 		limiters: newLimiters(o.Metrics),

@@ -122,6 +122,12 @@ func (d *Database) Close() { d.pool.Close() }
 // Ready returns nil if the database answers and this program can serve its schema.
 func (d *Database) Ready(ctx context.Context) error { return checkVersion(ctx, d.pool) }
 
+// Connections returns the state of the pool. It does not count the connection that listens.
+func (d *Database) Connections() store.Connections {
+	s := d.pool.Stat()
+	return store.Connections{InUse: int(s.AcquiredConns()), Max: int(s.MaxConns()), Waits: s.EmptyAcquireCount()}
+}
+
 // View calls fn with a Querier that can only read. Each statement is a separate
 // transaction in one round trip. If ctx has a deadline, View returns
 // rolecall.ErrUnavailable after four seconds.

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -35,8 +36,9 @@ type Database struct {
 	path    string
 	reads   *sql.DB
 	writes  *sql.DB
-	readers chan *conn // free readers
-	count   int        // number of all readers
+	readers chan *conn   // free readers
+	count   int          // number of all readers
+	waits   atomic.Int64 // how many times no reader was free
 	writer  *writer
 	logs    *checkpointer
 	closing chan struct{}
@@ -219,6 +221,11 @@ func (d *Database) Ready(ctx context.Context) error {
 	return schema.check()
 }
 
+// Connections returns how many connections for reads are in use.
+func (d *Database) Connections() store.Connections {
+	return store.Connections{InUse: d.count - len(d.readers), Max: d.count, Waits: d.waits.Load()}
+}
+
 // Close waits for running work and closes the file.
 func (d *Database) Close() error { return d.close() }
 
@@ -272,6 +279,12 @@ func (v *view) Query(query string, args []any, each func(scan func(dest ...any) 
 func (d *Database) reader(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	select {
+	case c := <-d.readers:
+		return c, nil
+	default:
+		d.waits.Add(1)
 	}
 	select {
 	case <-d.closing:

@@ -18,6 +18,20 @@ var transactionCases = []testCase{
 	{"A new store is ready", func(f *fixture) {
 		f.is(f.store.Ready(f.Context()), nil)
 	}},
+	{"The connection of a read is counted while it is in use", func(f *fixture) {
+		var during store.Connections
+		f.is(f.database.View(f.Context(), f.tenant, func(q store.Querier) error {
+			_, err := q.Query("select count(*) from tenants where name = $1", []any{"acme"}, func(scan func(...any) error) error {
+				during = f.store.Connections()
+				return scan(new(int))
+			})
+			return err
+		}), nil)
+		after := f.store.Connections()
+		if during.InUse < 1 || during.InUse > during.Max || after.InUse != 0 || after.Max != during.Max {
+			f.Errorf("during a read: %+v, after it: %+v", during, after)
+		}
+	}},
 	{"An error from the closure comes back as it is and nothing is written", func(f *fixture) {
 		u := aUser("Ada Lovelace")
 		err := f.tryUpdate(func(tx *store.Tx) error {
