@@ -21,7 +21,7 @@ BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-citus test-tools clients-test interop test-idp browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools test-deploy clients-test interop test-idp browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ test-tools:
 clients-test: TEST_TOOLS = nodejs npm python3
 clients-test: test-tools ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
 	@for client in clients/*/test; do $$client || exit 1; done
+
+test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah strace
+test-deploy: test-tools ## test the image, the compose file, the chart, the units, the proxies, the alerts and the dashboard in deploy/
+	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go test -count=1 -v -timeout 20m ./...'
 
 interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Creates the secrets of compose.yaml next to this file, unless they exist. Run it as root, or with sudo,
+# so that the user 65532 of the image can read its two secrets and other users cannot.
+set -eu
+cd "$(dirname "$0")"
+umask 077
+mkdir -p secrets
+cd secrets
+test -s database-superuser || openssl rand -hex 24 > database-superuser
+test -s database-password || openssl rand -hex 24 > database-password
+test -s database-url || printf 'postgres://rolecall:%s@database:5432/rolecall\n' "$(cat database-password)" > database-url
+test -s keys || openssl rand -base64 32 > keys
+chmod 711 .
+chown 65532:65532 database-url keys
