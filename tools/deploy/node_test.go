@@ -129,9 +129,9 @@ func testService(t *testing.T, client *http.Client, url string) {
 		t.Errorf("the event of the sign-in does not have the address of the client: %s", events)
 	}
 	header["content-type"] = "application/json"
-	response, _ = send(t, client, http.MethodPost, url+"/users", bytes.Repeat([]byte(" "), 200<<10), header)
+	response, _ = send(t, client, http.MethodPost, url+"/users", bytes.Repeat([]byte(" "), 70<<10), header)
 	if response.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("a body of 200 KiB got %d, want 413", response.StatusCode)
+		t.Errorf("a body of 70 KiB got %d, want 413", response.StatusCode)
 	}
 	for i := range 20 { // both nodes answer
 		if response, body := send(t, client, http.MethodGet, url+"/auths/session", nil, header); response.StatusCode != http.StatusOK {

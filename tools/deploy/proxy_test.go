@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,11 +54,9 @@ func TestNginx(t *testing.T) {
 		"127.0.0.1:8081", p.nodes[0], "127.0.0.1:8082", p.nodes[1],
 		"listen 80;", "listen 127.0.0.1:"+p.plain+";", "listen 443 ssl", "listen 127.0.0.1:"+p.secure+" ssl",
 		"/etc/nginx/id.example.com.pem", filepath.Join(p.folder, "cert.pem"), "/etc/nginx/id.example.com.key", p.key,
+		"worker_processes auto;", "user root;\nworker_processes 1;", // another user cannot reach the folder of the test
 		"http {", "http {\n    access_log off;\n    client_body_temp_path "+p.folder+"/body;\n    proxy_temp_path "+p.folder+"/proxy;\n    fastcgi_temp_path "+p.folder+"/f;\n    uwsgi_temp_path "+p.folder+"/u;\n    scgi_temp_path "+p.folder+"/s;")
 	file := write(t, p.folder, "nginx.conf", config)
-	if err := os.Chmod(p.folder, 0o755); err != nil { // the workers run as another user
-		t.Fatal(err)
-	}
 	start(t, nil, nginx, "-c", file, "-e", "stderr", "-g", "daemon off; pid "+p.folder+"/pid;")
 	p.test(t)
 	p.testRedirect(t)
