@@ -47,7 +47,7 @@ clients-test: TEST_TOOLS = nodejs npm python3
 clients-test: test-tools ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
 	@for client in clients/*/test; do $$client || exit 1; done
 
-test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah strace
+test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah
 test-deploy: test-tools ## test the image, the compose file, the chart, the units, the proxies, the alerts and the dashboard in deploy/
 	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go test -count=1 -v -timeout 20m ./...'
 
