@@ -322,11 +322,11 @@ func (p Permission) Opens() string {
 func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
 // BoundByReach reports whether one of Rolecall's own permissions can be limited to the
-// users of some departments. These are the permissions on users and sessions, and
+// users of some departments. These are the permissions on users, sessions and identities, and
 // roles:assign and roles:read. In an assignment that is limited to departments, Rolecall's
 // other permissions have no effect.
 func (p Permission) BoundByReach() bool {
-	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
+	return p.Resource == "users" || p.Resource == "sessions" || p.Resource == "identities" || p == RolesAssign || p == RolesRead
 }
 
 // CountsWithin reports whether the permission has an effect in an assignment that is

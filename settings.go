@@ -25,6 +25,7 @@ type TenantSettings struct {
 	PasswordMin      *int64           `json:"passwordMinimum,omitempty"`
 	SessionsMax      *int64           `json:"sessionsPerUser,omitempty"`
 	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
+	PasswordSignIn   PasswordScope    `json:"passwordSignIn,omitempty"` // empty: PasswordsOfAll
 	MailSender       *string          `json:"mailSenderName,omitempty"`
 	BrandColor       *string          `json:"brandColor,omitempty"` // #rrggbb, in lower case
 
@@ -51,6 +52,30 @@ const (
 	SecondFactorOfAll    SecondFactorScope = "all"
 	SecondFactorOfRoles  SecondFactorScope = "roles"
 )
+
+// PasswordScope says which users can begin a session without a connection to an identity provider: with a
+// password, with a passkey alone, or with a mailed link. The empty scope means the same as PasswordsOfAll.
+type PasswordScope string
+
+// The values of the setting passwordSignIn.
+const (
+	PasswordsOfAll    PasswordScope = "all"
+	PasswordsOfOwners PasswordScope = "owners"
+)
+
+// AllowsPassword reports whether a user can begin a session without a connection. The argument owner says
+// whether the user is an owner of the tenant.
+func (s TenantSettings) AllowsPassword(owner bool) bool {
+	return owner || s.PasswordSignIn != PasswordsOfOwners
+}
+
+// PasswordScope returns PasswordSignIn, or PasswordsOfAll if it is empty.
+func (s TenantSettings) PasswordScope() PasswordScope {
+	if s.PasswordSignIn == "" {
+		return PasswordsOfAll
+	}
+	return s.PasswordSignIn
+}
 
 // Scope returns Required, or SecondFactorOfNobody if Required is empty.
 func (r SecondFactorRule) Scope() SecondFactorScope {
@@ -206,7 +231,7 @@ func (s TenantSettings) Equal(other TenantSettings) bool {
 		}
 	}
 	return equalOptional(s.MailSender, other.MailSender) && equalOptional(s.BrandColor, other.BrandColor) &&
-		s.SecondFactor.Required == other.SecondFactor.Required &&
+		s.PasswordSignIn == other.PasswordSignIn && s.SecondFactor.Required == other.SecondFactor.Required &&
 		slices.Equal(s.SecondFactor.Roles, other.SecondFactor.Roles)
 }
 
@@ -278,6 +303,7 @@ var NumberSettings = []NumberSetting{
 type SettingsPatch struct {
 	Numbers      map[string]*int64 // by the JSON name of the setting; nil: restore the default
 	SecondFactor SecondFactorPatch
+	Passwords    Optional[*string] // the setting passwordSignIn
 	MailSender   Optional[*string]
 	BrandColor   Optional[*string]
 }
@@ -308,6 +334,9 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 		if _, err := ParseID[Role](text); err != nil {
 			faults.Add(fmt.Sprintf("%s/%d", factorRolesPointer, i), "format", "must be a UUID")
 		}
+	}
+	if scope := p.Passwords.Value; scope != nil && *scope != string(PasswordsOfAll) && *scope != string(PasswordsOfOwners) {
+		faults.Add(settingPointer("passwordSignIn"), "format", `must be "all" or "owners"`)
 	}
 	if sender := p.MailSender.Value; sender != nil {
 		faults.Text(settingPointer("mailSenderName"), *sender, 1, MailSenderMax)
@@ -393,6 +422,12 @@ func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 		}
 	}
 	s.SecondFactor = p.SecondFactor.apply(s.SecondFactor)
+	if p.Passwords.Set {
+		s.PasswordSignIn = ""
+		if scope := p.Passwords.Value; scope != nil && PasswordScope(*scope) == PasswordsOfOwners {
+			s.PasswordSignIn = PasswordsOfOwners
+		}
+	}
 	if p.MailSender.Set {
 		s.MailSender = p.MailSender.Value
 	}

@@ -124,6 +124,16 @@ var elsewhere = map[string]string{
 	"OperatorController_listChanges":          "a feed for programs",
 	"EventsController_getConsistency":         "a proof for programs of auditors",
 	"EventsController_getEventProof":          "a proof for programs of auditors",
+	"ConnectionsController_listConnections":   "the API configures connections",
+	"ConnectionsController_createConnection":  "the API configures connections",
+	"ConnectionsController_getConnection":     "the API configures connections",
+	"ConnectionsController_updateConnection":  "the API configures connections",
+	"ConnectionsController_deleteConnection":  "the API configures connections",
+	"ConnectionsController_testConnection":    "the API configures connections",
+	"AuthsController_listConnections":         "a question of applications",
+	"AuthsController_findConnection":          "a question of applications",
+	"UsersController_listIdentities":          "the API lists identities",
+	"UsersController_deleteIdentity":          "the API removes identities",
 	"JobsController_unassignRole":             "the console removes a role from one user at a time",
 }
 

@@ -69,6 +69,7 @@ type serveCommand struct {
 	CookieDomain     string        `group:"Browsers:" placeholder:"DOMAIN" help:"Send the session cookie to all hosts under this parent domain of the public host. Less secure. Default: only the public host"`
 	HostPrefix       bool          `group:"Browsers:" name:"host-cookie-prefix" help:"Name the session cookie __Host-session, so that no other host can set it. Requires an https --public-url and excludes --cookie-domain. All users must sign in again."`
 	PasskeyDomain    string        `group:"Browsers:" placeholder:"DOMAIN" help:"Domain of passkeys: the host of --public-url or of an --allow-origin, or a parent domain of one. If you change it, all passkeys stop working. Default: the public host"`
+	OIDCNetworks     []string      `group:"Browsers:" name:"oidc-networks" placeholder:"CIDR" help:"Private networks in which identity providers of tenants may be, such as 10.1.2.0/24. Less secure. Default: only the internet"`
 	SecurityURI      string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
 	SMTP             string        `group:"Mail:" name:"smtp" secret:"" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
 	MailFrom         string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`

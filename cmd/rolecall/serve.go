@@ -21,6 +21,7 @@ import (
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/httpserver"
 	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/tracing"
@@ -89,6 +90,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	defer func() { err = errors.Join(err, closeFiles()) }()
 	options.Passkeys, options.Limits = settings.passkeys, settings.limits()
+	options.OIDC = oidc.New(oidc.Options{Networks: settings.oidcNetworks})
 	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	})
 	options.PublicURL = site.Public
 	n := node.New(db, options)
-	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
+	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
 	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), api)
 	registerNode(registry, n)
 	servers := newServers(site, handler, listener, operators, settings.Drain, logger)

@@ -25,6 +25,7 @@ type settings struct {
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
 	mailLinks      rolecall.MailLinks // the pages of an application; empty: the pages of the console
+	oidcNetworks   []netip.Prefix     // private networks of identity providers
 	mailNetworks   []netip.Prefix     // private networks that --mail-webhook may reach
 	smtp           *mail.SMTP         // nil: no mail server
 	warnings       []string           // messages about settings that are less secure than they could be
@@ -33,7 +34,7 @@ type settings struct {
 // settings parses and checks the flags.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c, warnings: slices.Clone(g.configWarnings)}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail, s.readMailLinks} {
+	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readOIDCNetworks, s.readMail, s.readMailLinks} {
 		if err := read(); err != nil {
 			return s, err
 		}
@@ -295,6 +296,14 @@ func readNetworks(flag string, texts []string) (networks []netip.Prefix, err err
 		networks = append(networks, network.Masked())
 	}
 	return networks, nil
+}
+
+// readOIDCNetworks reads the private networks of identity providers.
+func (s *settings) readOIDCNetworks() (err error) {
+	if s.oidcNetworks, err = readNetworks("--oidc-networks", s.OIDCNetworks); err == nil && s.oidcNetworks != nil {
+		s.warn("--oidc-networks lets tenants make this node send requests to these private networks: " + strings.Join(s.OIDCNetworks, ", "))
+	}
+	return err
 }
 
 // readSecurityContact returns an error unless the contact is empty or an https:, mailto: or tel:

@@ -19,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/passkey"
@@ -40,6 +41,7 @@ type Options struct {
 	Mailer     outbox.Mailer       // nil: mail waits in the outbox
 	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
 	Outbound   *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
+	OIDC       *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
 	PublicURL  string              // the public URL of the service without a trailing slash; it is part of the source of items
 	KeyLimit   int                 // maximum number of stored idempotency keys per user; zero: 100,000
 }
@@ -61,6 +63,7 @@ type Service struct {
 	Feed         *feed.Feed
 	AuditLog     *auditlog.Log
 	Outbound     *outbound.Client
+	OIDC         *oidc.Client
 	PublicURL    string
 
 	// Deliver is called when webhooks can be due, after the transaction. It is set before the first
@@ -81,10 +84,13 @@ func New(db store.Database, o Options) *Service {
 	s := &Service{
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
-		Outbound: o.Outbound, PublicURL: o.PublicURL, Deliver: func() {},
+		Outbound: o.Outbound, OIDC: o.OIDC, PublicURL: o.PublicURL, Deliver: func() {},
 	}
 	if s.Outbound == nil {
 		s.Outbound = outbound.New(outbound.Options{})
+	}
+	if s.OIDC == nil {
+		s.OIDC = oidc.New(oidc.Options{})
 	}
 	s.Store = store.New(db, s.updated)
 	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})

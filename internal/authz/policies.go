@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -35,6 +36,8 @@ var (
 	EndSessions        = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 	ReadUserTokens     = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
 	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken, needs: "no permission, but users can create tokens only for themselves"}
+	ReadIdentities     = &Policy{Effect: NoEffect, permission: rolecall.IdentitiesRead, self: true}
+	DeleteIdentity     = &Policy{Effect: Removes, permission: rolecall.IdentitiesDelete, self: true, ownInSession: true, takesOver: true}
 	RevokeUserToken    = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 )
 
@@ -74,6 +77,12 @@ var (
 	UpdateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksUpdate, tenantWide: true, also: createsAccountTokens, takesOver: true, needs: "`webhooks:update` and `service-accounts:update` in the whole tenant. API tokens are refused"}
 	OperateWebhook = &Policy{Effect: NoEffect, permission: rolecall.WebhooksUpdate, tenantWide: true}
 	DeleteWebhook  = &Policy{Effect: Removes, permission: rolecall.WebhooksDelete, tenantWide: true}
+
+	ReadConnections  = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
+	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, also: configuresConnections, needs: "`*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused"}
+	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, also: configuresConnections, needs: "`*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused"}
+	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, also: configuresConnections, needs: "`*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused"}
+	TestConnection   = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
 
 	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
@@ -238,6 +247,26 @@ func createsAccountTokens(p *Principal, _ rolecall.UserID) error {
 	return nil
 }
 
+// configuresConnections returns ErrPermissionDenied or ErrSessionRequired if the principal may not configure
+// connections to identity providers. A provider can sign in as any user, so the principal must hold all
+// permissions, and as long as the connection exists.
+func configuresConnections(p *Principal, _ rolecall.UserID) error {
+	if p.Token != nil {
+		return rolecall.ErrSessionRequired.With("API tokens cannot configure connections. Use an operator key or the session of a user.")
+	}
+	if missing, ok := p.MissingFor([]rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}, rolecall.Everywhere(), rolecall.Never, false); ok {
+		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Whoever configures a connection can become any user. So you need the permission %s in the whole tenant, without an end.", missing))
+	}
+	return nil
+}
+
+// IsOwner reports whether one of the assignments gives the role Owner at the time now.
+func IsOwner(assignments []rolecall.Assignment, now rolecall.Time) bool {
+	return slices.ContainsFunc(assignments, func(a rolecall.Assignment) bool {
+		return a.Live(now) && a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey
+	})
+}
+
 // isProgram returns ErrPermissionDenied if the principal is a user, with a session or an API token.
 func isProgram(p *Principal, _ rolecall.UserID) error {
 	if p.Kind == PrincipalUser {
@@ -249,10 +278,7 @@ func isProgram(p *Principal, _ rolecall.UserID) error {
 // isNoOwner returns ErrPermissionDenied if the user has the role Owner and the principal is not an
 // operator.
 func isNoOwner(p *Principal, _ *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
-	isOwner := func(a rolecall.Assignment) bool {
-		return a.Live(now) && a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey
-	}
-	if p.Kind != PrincipalOperator && slices.ContainsFunc(assignments, isOwner) {
+	if p.Kind != PrincipalOperator && IsOwner(assignments, now) {
 		return rolecall.ErrPermissionDenied.With("Only an operator key can get the link of an owner. Use one, or let Rolecall mail the link.")
 	}
 	return nil

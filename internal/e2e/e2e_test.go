@@ -35,6 +35,7 @@ var suites = []suite{
 	{"changes of tenants", testTenantsChanges},
 	{"audit log", testAuditLog},
 	{"tenant", testTenant},
+	{"connections", testConnections},
 	{"user sessions", testUserSessions},
 	{"races", testRaces},
 	{"operators", testOperators},

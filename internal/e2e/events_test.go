@@ -30,6 +30,7 @@ func testEventsOfChanges(t *testing.T, w *world) {
 	other := w.guest(t, "bystander", "")
 	session := w.owner.do(t, "GET /auths/session", "").text("/session/id")
 	hook := w.makeHook(t, w.account(t, "Hooks"))
+	connection := w.makeConnection(t, "events")
 	for _, change := range []struct {
 		line, body string
 		kind       string
@@ -59,6 +60,9 @@ func testEventsOfChanges(t *testing.T, w *world) {
 		{"POST /webhooks/" + hook + "/skip", "", "", "", ""},
 		{"POST /webhooks/" + hook + "/skip", `{"all":true}`, "webhook.skipped", "webhook " + hook, "[]"},
 		{"DELETE /webhooks/" + hook, "", "webhook.deleted", "webhook " + hook, "[]"},
+		{"PATCH /connections/" + connection, `{"name":"Renamed","clientSecret":"argon2-secret"}`, "connection.updated", "connection " + connection, "[name clientSecret]"},
+		{"PATCH /connections/" + connection, `{"name":"Renamed"}`, "", "", ""},
+		{"DELETE /connections/" + connection, "", "connection.deleted", "connection " + connection, "[]"},
 		{"PATCH /tenant", `{"displayName":"Renamed"}`, "tenant.updated", "tenant " + tenant, "[displayName]"},
 		{"PATCH /tenant", `{"displayName":"Renamed"}`, "", "", ""},
 		{"PUT /tenant/logo", aLogo(t, 64), "tenant.logo_changed", "tenant " + tenant, "[logo]"},

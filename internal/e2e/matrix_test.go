@@ -91,16 +91,26 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_refresh":               refreshCells,
 	"AuthsController_logout":                logoutCells,
 
-	"WebhooksController_listWebhooks":   listWebhooksCells,
-	"WebhooksController_createWebhook":  createWebhookCells,
-	"WebhooksController_getWebhook":     getWebhookCells,
-	"WebhooksController_updateWebhook":  updateWebhookCells,
-	"WebhooksController_deleteWebhook":  deleteWebhookCells,
-	"WebhooksController_rotateSecret":   rotateSecretCells,
-	"WebhooksController_testWebhook":    operateWebhookCells("/test", "", done(200, "itemId")),
-	"WebhooksController_replayWebhook":  operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, "")),
-	"WebhooksController_skipItems":      operateWebhookCells("/skip", "", done(204, "")),
-	"WebhooksController_listDeliveries": deliveriesCells,
+	"WebhooksController_listWebhooks":        listWebhooksCells,
+	"WebhooksController_createWebhook":       createWebhookCells,
+	"WebhooksController_getWebhook":          getWebhookCells,
+	"WebhooksController_updateWebhook":       updateWebhookCells,
+	"WebhooksController_deleteWebhook":       deleteWebhookCells,
+	"WebhooksController_rotateSecret":        rotateSecretCells,
+	"WebhooksController_testWebhook":         operateWebhookCells("/test", "", done(200, "itemId")),
+	"WebhooksController_replayWebhook":       operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, "")),
+	"WebhooksController_skipItems":           operateWebhookCells("/skip", "", done(204, "")),
+	"WebhooksController_listDeliveries":      deliveriesCells,
+	"ConnectionsController_listConnections":  listConnectionsCells,
+	"ConnectionsController_createConnection": createConnectionCells,
+	"ConnectionsController_getConnection":    getConnectionCells,
+	"ConnectionsController_updateConnection": updateConnectionCells,
+	"ConnectionsController_deleteConnection": deleteConnectionCells,
+	"ConnectionsController_testConnection":   testConnectionCells,
+	"AuthsController_listConnections":        offeredConnectionsCells,
+	"AuthsController_findConnection":         findConnectionCells,
+	"UsersController_listIdentities":         listIdentitiesCells,
+	"UsersController_deleteIdentity":         deleteIdentityCells,
 
 	"UsersController_listUserTokens":                       userTokensCells,
 	"UsersController_createUserToken":                      createUserTokenCells,
@@ -183,7 +193,7 @@ func testMatrix(t *testing.T, p *program) {
 }
 
 // administrates are the permissions of the built-in role administrator.
-var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "changes:read", "webhooks:read", "webhooks:create", "webhooks:update", "webhooks:delete", "tenant:read",
+var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "changes:read", "webhooks:read", "webhooks:create", "webhooks:update", "webhooks:delete", "connections:read", "identities:read", "identities:delete", "tenant:read",
 	"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
 func newMatrix(t *testing.T, p *program) *matrix {

@@ -34,7 +34,7 @@ func (op *operation) about(user, role, account string) string {
 	case strings.HasPrefix(op.path, "/service-accounts/"):
 		id = account
 	}
-	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{tokenId}", never, "{passkeyId}", "AAAA", "{name}", "no-such-tenant").Replace(op.path)
+	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{identityId}", never, "{tokenId}", never, "{passkeyId}", "AAAA", "{name}", "no-such-tenant").Replace(op.path)
 	switch op.path {
 	case "/auths/check", "/access":
 		line += "?permission=users:read"
@@ -267,7 +267,7 @@ func testSafeMethods(t *testing.T, w *world) {
 	w.assign(t, user, role, "")
 	w.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	job := w.awaitJob(t, w.startJob(t, w.owner, "suspend-users", `{"users":{"department":"Nowhere"}}`)).text("/id")
-	hook := w.makeHook(t, account)
+	hook, connection := w.makeHook(t, account), w.makeConnection(t, "crawled")
 	event := w.owner.do(t, "GET /events?limit=1", "").expect(t, 200).text("/items/0/id")
 	state := func() string {
 		var exports []string // events about exports, which this test itself causes
@@ -285,6 +285,7 @@ func testSafeMethods(t *testing.T, w *world) {
 		path := strings.TrimPrefix(op.about(user, role, account), op.method+" ")
 		path = strings.Replace(path, "/jobs/"+user, "/jobs/"+job, 1)
 		path = strings.Replace(path, "/webhooks/"+user, "/webhooks/"+hook, 1)
+		path = strings.Replace(path, "/connections/"+user, "/connections/"+connection, 1)
 		path = strings.Replace(path, "/events/"+user, "/events/"+event, 1)
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
 			a := w.owner.do(t, method+" "+path, "")

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var writeExamples = flag.Bool("examples", false, "write an example for each operation of the OpenAPI document that has none, from the requests of all tests")
@@ -148,6 +151,13 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	as("POST", "/webhooks/"+hook+"/skip", `{"all":false}`)
 	as("GET", "/webhooks/"+hook+"/deliveries", "")
 	as("DELETE", "/webhooks/"+hook, "")
+	sso := as("POST", "/connections", `{"name":"Acme SSO","issuer":"https://login.acme.example","clientId":"rolecall","clientSecret":"correct-horse","domains":["acme.example"]}`).id(t)
+	as("GET", "/connections", "")
+	as("GET", "/connections/"+sso, "")
+	as("PATCH", "/connections/"+sso, `{"secondFactor":"trust","amrValues":["mfa"]}`)
+	as("POST", "/connections/"+sso+"/test", "")
+	as("GET", "/auths/connections", "")
+	as("POST", "/auths/connections/find", `{"email":"ada@acme.example"}`)
 	as("POST", "/service-accounts/"+account+"/suspend", `{"reason":"The import is paused"}`)
 	as("POST", "/service-accounts/"+account+"/resume", `{"reason":"The import goes on"}`)
 
@@ -165,6 +175,10 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	as("POST", "/users/"+member+"/password-resets", "")
 	as("POST", "/users/"+member+"/email-changes", `{"email":"ada.king@example.com"}`)
 	as("GET", "/users/"+member+"/sessions", "")
+	identity := s.link(member, sso)
+	as("GET", "/users/"+member+"/identities", "")
+	as("DELETE", "/users/"+member+"/identities/"+identity, "")
+	as("DELETE", "/connections/"+sso, "")
 	done(s.request("POST", "/auths/password-resets", `{"email":"ada@example.com"}`))
 	as("GET", "/auths/factors", "")
 	as("POST", "/auths/totp", "")
@@ -194,6 +208,29 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	tag := operator("GET", "/globex", "").Header.Get("Etag")
 	operator("DELETE", "/globex", "", "If-Match", tag)
 	operator("POST", "/globex/restore", `{"reason":"It was deleted by mistake"}`)
+}
+
+// link links an identity of the connection to the user and returns its id. Over the API, only a sign-in does
+// this.
+func (s *testServer) link(user, connection string) string {
+	s.t.Helper()
+	now := s.node.Access.Now()
+	identity := rolecall.Identity{ID: rolecall.NewID[rolecall.Identity](now), Issuer: "https://login.acme.example", Subject: "248289761001", Email: "ada@acme.example", CreatedAt: now}
+	err := errors.Join(identity.UserID.UnmarshalText([]byte(user)), identity.ConnectionID.UnmarshalText([]byte(connection)))
+	var tenant rolecall.Tenant
+	if err == nil {
+		tenant, err = s.node.Directory.Tenant(s.t.Context(), tenantName)
+	}
+	if err == nil {
+		err = s.node.Access.Store.Update(s.t.Context(), tenant.ID, func(tx *store.Tx) error {
+			tx.InsertIdentity(identity)
+			return nil
+		})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return identity.ID.String()
 }
 
 // runJob runs the job that has been due for the longest time to its end.

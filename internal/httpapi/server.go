@@ -12,6 +12,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/signin"
@@ -30,30 +31,32 @@ type Options struct {
 
 // Server is the HTTP handler of the API.
 type Server struct {
-	access    *access.Service
-	directory *directory.Service
-	signin    *signin.Service
-	webhooks  *webhooks.Service
-	site      *web.Site
-	handler   http.Handler
-	router    *web.Router
-	apart     bool // serve operators on their separate listener only
-	runner    *operation.Runner
-	readiness *readiness
+	access      *access.Service
+	directory   *directory.Service
+	signin      *signin.Service
+	webhooks    *webhooks.Service
+	connections *connections.Service
+	site        *web.Site
+	handler     http.Handler
+	router      *web.Router
+	apart       bool // serve operators on their separate listener only
+	runner      *operation.Runner
+	readiness   *readiness
 
 	securityContact string // URI; empty if not configured
 }
 
 // New returns a server for all operations and pages.
-func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhooks.Service, site *web.Site, o Options) *Server {
+func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhooks.Service, conns *connections.Service, site *web.Site, o Options) *Server {
 	server := &Server{
-		access:    a,
-		directory: d,
-		signin:    in,
-		webhooks:  w,
-		site:      site,
-		apart:     o.OperatorsApart,
-		readiness: newReadiness(a.Ready),
+		access:      a,
+		directory:   d,
+		signin:      in,
+		webhooks:    w,
+		connections: conns,
+		site:        site,
+		apart:       o.OperatorsApart,
+		readiness:   newReadiness(a.Ready),
 
 		securityContact: o.SecurityContact,
 	}

@@ -61,7 +61,7 @@ type settingsPatch rolecall.SettingsPatch
 // UnmarshalWire reads an object of settings. If the whole object is null, each setting is null.
 func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	p.Numbers = map[string]*int64{}
-	names := []string{"secondFactor", "mailSenderName", "brandColor"}
+	names := []string{"secondFactor", "passwordSignIn", "mailSenderName", "brandColor"}
 	for _, n := range rolecall.NumberSettings {
 		names = append(names, n.Name)
 	}
@@ -91,6 +91,8 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 		var rule secondFactorPatch
 		secondFactorDecoder.Continue(d, pointer+"/"+name, value, reflect.ValueOf(&rule).Elem())
 		p.SecondFactor = rolecall.SecondFactorPatch(rule)
+	case "passwordSignIn":
+		p.Passwords = optionalTextOf(d, pointer+"/"+name, value)
 	case "mailSenderName":
 		p.MailSender = optionalTextOf(d, pointer+"/"+name, value)
 	case "brandColor":
@@ -124,6 +126,7 @@ func optionalTextOf(d *wire.Decoding, pointer string, value jsontext.Value) role
 // are not numbers.
 type otherSettingsPatch struct {
 	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Which users must have a second factor."`
+	PasswordSignIn rolecall.Optional[*string] `json:"passwordSignIn" enum:"all,owners" default:"all" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
 	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
 	BrandColor     rolecall.Optional[*string] `json:"brandColor" pattern:"^#[0-9A-Fa-f]{6}$" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."`
 }
@@ -177,9 +180,10 @@ type settingsBody rolecall.TenantSettings
 
 // otherSettings are the settings that are not numbers.
 type otherSettings struct {
-	SecondFactor   secondFactorRule `json:"secondFactor" doc:"Which users must have a second factor."`
-	MailSenderName *string          `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
-	BrandColor     *string          `json:"brandColor" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console."`
+	SecondFactor   secondFactorRule       `json:"secondFactor" doc:"Which users must have a second factor."`
+	PasswordSignIn rolecall.PasswordScope `json:"passwordSignIn" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
+	MailSenderName *string                `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
+	BrandColor     *string                `json:"brandColor" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console."`
 }
 
 // secondFactorRule states which users need a second factor.
@@ -199,7 +203,7 @@ func (s *settingsBody) AppendJSON(b []byte) []byte {
 		b = append(strconv.AppendInt(b, n.InForce(settings), 10), ',')
 	}
 	rule := secondFactorRule{settings.SecondFactor.Scope(), settings.SecondFactor.Roles}
-	other := otherSettings{SecondFactor: rule, MailSenderName: settings.MailSender, BrandColor: settings.BrandColor}
+	other := otherSettings{SecondFactor: rule, PasswordSignIn: settings.PasswordScope(), MailSenderName: settings.MailSender, BrandColor: settings.BrandColor}
 	last := len(b) - 1
 	b = otherSettingsEncoder.Append(b[:last], &other)
 	b[last] = ','

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
@@ -386,7 +387,7 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 var harmless = []string{
 	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginEnrolment", "CacheStats", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "Checkpoint", "Consistency", "EventProof", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
-	"CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
+	"Connection", "Connections", "CreateConnection", "DeleteConnection", "DeleteIdentity", "Find", "Identities", "Offered", "TestConnection", "UpdateConnection", "CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "TenantsChanges", "TenantsChangesEnd", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithAddress", "UsersWithoutFactor",
@@ -417,7 +418,7 @@ func TestEveryServiceMethodIsKnownToInvalidateOrNot(t *testing.T) {
 		known = append(known, mutation.method)
 	}
 	var methods []string
-	for _, service := range []reflect.Type{reflect.TypeFor[*directory.Service](), reflect.TypeFor[*signin.Service](), reflect.TypeFor[*webhooks.Service](), reflect.TypeFor[*node.Node]()} {
+	for _, service := range []reflect.Type{reflect.TypeFor[*directory.Service](), reflect.TypeFor[*signin.Service](), reflect.TypeFor[*webhooks.Service](), reflect.TypeFor[*connections.Service](), reflect.TypeFor[*node.Node]()} {
 		for method := range service.Methods() {
 			methods = append(methods, method.Name)
 			if !slices.Contains(known, method.Name) {

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+)
+
+const everyConnectionMember = "id name issuer clientId domains linking provisioning secondFactor acrValues amrValues createdAt updatedAt"
+
+// connectionBody returns a new connection whose name and issuer contain the mark.
+func connectionBody(mark string) string {
+	return fmt.Sprintf(`{"name":"SSO %[1]s","issuer":"https://login-%[1]s.example.com","clientId":"rolecall","clientSecret":"canary-secret"}`, mark)
+}
+
+// makeConnection creates a connection and returns its id.
+func (w *world) makeConnection(t testing.TB, mark string) string {
+	t.Helper()
+	return w.owner.do(t, "POST /connections", connectionBody(mark)).expect(t, 201).text("/id")
+}
+
+// eachConnection calls send with a connection of this tenant, one of another tenant, and one that does not
+// exist. It deletes them afterwards, because a tenant can have only a few.
+func (m *matrix) eachConnection(t *testing.T, send func(id string, exists bool)) {
+	t.Helper()
+	m.fresh++
+	own, foreign := m.makeConnection(t, fmt.Sprint(m.fresh)), m.foreign.makeConnection(t, fmt.Sprint(m.fresh))
+	send(own, true)
+	send(foreign, false)
+	send(never, false)
+	m.owner.do(t, "DELETE /connections/"+own, "")
+	m.foreign.owner.do(t, "DELETE /connections/"+foreign, "").expect(t, 204)
+}
+
+// connects returns the expected response to a request that configures a connection. The principal must hold
+// everything in the whole tenant, because an identity provider can sign in as any user.
+func (p *principal) connects(permission string, exists bool, success expectation) expectation {
+	return first(success, check{p.may(permission, ""), mayNot}, check{!p.byToken, needsSession},
+		check{p.has(p.holds, []string{"*:*", "*/*:*"}, ""), mayNot}, check{exists, notThere})
+}
+
+func listConnectionsCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "connections", "GET /connections", "", first(done(200, "items nextCursor"), check{p.may("connections:read", ""), mayNot}))
+}
+
+func createConnectionCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	a := p.compare(t, "a connection", "POST /connections", connectionBody(fmt.Sprint(m.fresh)), p.connects("connections:create", true, done(201, everyConnectionMember)))
+	if a.status == 201 {
+		m.owner.do(t, "DELETE /connections/"+a.text("/id"), "").expect(t, 204)
+	}
+}
+
+func getConnectionCells(t *testing.T, m *matrix, p *principal) {
+	m.eachConnection(t, func(id string, exists bool) {
+		p.compare(t, "a connection", "GET /connections/"+id, "", first(done(200, everyConnectionMember), check{p.may("connections:read", ""), mayNot}, check{exists, notThere}))
+	})
+}
+
+func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
+	m.eachConnection(t, func(id string, exists bool) {
+		p.compare(t, "a connection", "PATCH /connections/"+id, `{"clientId":"other"}`, p.connects("connections:update", exists, done(200, everyConnectionMember)))
+	})
+}
+
+func deleteConnectionCells(t *testing.T, m *matrix, p *principal) {
+	m.eachConnection(t, func(id string, exists bool) {
+		p.compare(t, "a connection", "DELETE /connections/"+id, "", p.connects("connections:delete", exists, done(204, "")))
+	})
+}
+
+// testConnectionCells sends no request to an identity provider, because the matrix has none.
+func testConnectionCells(t *testing.T, m *matrix, p *principal) {
+	m.eachConnection(t, func(id string, exists bool) {
+		if !exists {
+			p.compare(t, "a connection", "POST /connections/"+id+"/test", "", first(notThere, check{p.may("connections:read", ""), mayNot}))
+		}
+	})
+}
+
+func offeredConnectionsCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "GET /auths/connections", "").expect(t, 200)
+}
+
+func findConnectionCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "POST /auths/connections/find", emailBody("ada@nowhere.example")).expect(t, 200)
+}
+
+func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "GET /users/"+s.id+"/identities", "", first(done(200, "items nextCursor"),
+			check{p.is(s) || p.mayAnywhere("identities:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("identities:read", s.department), mayNot}))
+	}
+}
+
+func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "DELETE /users/"+s.id+"/identities/"+never, "", first(notThere,
+			check{p.is(s) || p.mayAnywhere("identities:delete"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("identities:delete", s.department), mayNot},
+			check{p.is(s) || !p.speaksFor(s), needsSession}, check{p.is(s) || p.mayTakeOver(s), beyondOwn}))
+	}
+}
