@@ -3,6 +3,7 @@
 /** Paths of the POST operations that need an idempotency key. */
 export const keyedPaths: ReadonlySet<string> = new Set([
   "/auths/passkeys",
+  "/connections",
   "/jobs/assign-role",
   "/jobs/resume-users",
   "/jobs/suspend-users",
@@ -94,6 +95,46 @@ export interface paths {
          * @description Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused.
          */
         post: operations["AuthsController_confirm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auths/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List connections to sign in with
+         * @description Lists the names of the tenant's connections, for a sign-in page. A tenant that does not exist has the same response as one without connections.
+         */
+        get: operations["AuthsController_listConnections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auths/connections/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find the connection of an email address
+         * @description Returns the connection that has the domain of the address. Only the domain counts, so the response does not reveal whether a user has the address.
+         */
+        post: operations["AuthsController_findConnection"];
         delete?: never;
         options?: never;
         head?: never;
@@ -522,6 +563,78 @@ export interface paths {
         get: operations["EventsController_listChanges"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List connections
+         * @description Lists all connections of the tenant to identity providers, the oldest first. A tenant can have 20. Needs `connections:read` in the whole tenant.
+         */
+        get: operations["ConnectionsController_listConnections"];
+        put?: never;
+        /**
+         * Create a connection
+         * @description Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs `*:*` and `*\/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         */
+        post: operations["ConnectionsController_createConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a connection
+         * @description Returns the connection, without its client secret. Needs `connections:read` in the whole tenant.
+         */
+        get: operations["ConnectionsController_getConnection"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a connection
+         * @description If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs `*:*` and `*\/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         */
+        delete: operations["ConnectionsController_deleteConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a connection
+         * @description Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs `*:*` and `*\/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         */
+        patch: operations["ConnectionsController_updateConnection"];
+        trace?: never;
+    };
+    "/connections/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a connection
+         * @description Fetches the metadata and the keys of the identity provider. The response lists the problems because of which users cannot sign in. The client secret can only be tested by signing in. Needs `connections:read` in the whole tenant.
+         */
+        post: operations["ConnectionsController_testConnection"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1456,6 +1569,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/users/{id}/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a user's identities
+         * @description Lists the accounts at identity providers with which the user can sign in, the oldest first. A user can have 20. Needs `identities:read`. Users with a session need no permission for their own account.
+         */
+        get: operations["UsersController_listIdentities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/users/{id}/identities/{identityId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an identity from a user
+         * @description The user cannot sign in with the identity any more, and the sessions that began with it end. Needs `identities:delete`. Users with a session need no permission for their own account. For their own account, users need a session: an API token is refused. For another user or with an API token, the caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication.
+         */
+        delete: operations["UsersController_deleteIdentity"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users/{id}/invitations": {
         parameters: {
             query?: never;
@@ -2229,6 +2382,74 @@ export interface components {
             /** @description Six digits from the authenticator app. */
             code: string;
         };
+        /** @description A connection to an identity provider, without its client secret. */
+        Connection: {
+            /** @description Values of the claim acr that prove a second factor. */
+            acrValues?: string[];
+            /** @description Values of the claim amr that prove a second factor. */
+            amrValues?: string[];
+            /** @description ID of the client that the identity provider has for Rolecall. */
+            clientId?: string;
+            /**
+             * Format: date-time
+             * @description When the connection was created.
+             */
+            createdAt?: string;
+            /** @description Domains of email addresses, in lower case. The sign-in page offers this connection to people who type an address of these domains. */
+            domains?: string[];
+            /**
+             * Format: uuid
+             * @description ID of the connection.
+             */
+            id: string;
+            /** @description Issuer of the identity provider: the exact value of iss in its ID tokens. */
+            issuer?: string;
+            /**
+             * @description Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner.
+             * @enum {string}
+             */
+            linking?: "invited" | "verified-email";
+            /** @description Name of the connection. The sign-in page shows it to everybody. */
+            name?: string;
+            /** @description What users get whom a sign-in with this connection creates. Null if it creates no users. */
+            provisioning?: components["schemas"]["Provisioning"] | null;
+            /**
+             * @description require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues.
+             * @enum {string}
+             */
+            secondFactor?: "require" | "trust";
+            /**
+             * Format: date-time
+             * @description When the connection was changed last.
+             */
+            updatedAt?: string;
+        };
+        /** @description The connections of a tenant. */
+        ConnectionPage: {
+            /** @description The items of the page. */
+            items: components["schemas"]["Connection"][];
+            /** @description The cursor of the next page. It is null only on the last page. */
+            nextCursor: string | null;
+        };
+        /** @description The result of a test of a connection. */
+        ConnectionReport: {
+            /** @description The algorithms of ID tokens that both sides accept. */
+            algorithms: string[];
+            /** @description Where users sign in at the identity provider. Null if it is unknown. */
+            authorizationEndpoint: string | null;
+            /** @description Where users sign out at the identity provider. Null if there is none. */
+            endSessionEndpoint: string | null;
+            /** @description The number of keys of the identity provider that Rolecall can use. */
+            keys: number;
+            /** @description Where Rolecall gets the keys of the identity provider. Null if it is unknown. */
+            keysEndpoint: string | null;
+            /** @description Whether no problem was found. */
+            passed: boolean;
+            /** @description The problems, as sentences in English. */
+            problems: string[];
+            /** @description Where Rolecall gets the ID token. Null if it is unknown. */
+            tokenEndpoint: string | null;
+        };
         /** @description The proof that the audit log begins with the events of an earlier checkpoint. */
         ConsistencyProof: {
             /** @description The current checkpoint. */
@@ -2249,6 +2470,35 @@ export interface components {
             name: string;
             /** @description The permissions of the token. The user or service account of the token must have each permission or be able to assign it. If the user or service account loses a permission later, the token loses it too. */
             permissions: components["schemas"]["Permission"][];
+        };
+        /** @description A new connection to an identity provider. */
+        CreateConnection: {
+            /** @description Values of the claim acr that prove a second factor. */
+            acrValues?: string[] | null;
+            /** @description Values of the claim amr that prove a second factor. */
+            amrValues?: string[] | null;
+            /** @description ID of the client that the identity provider has for Rolecall. */
+            clientId: string;
+            /** @description Secret of the client. Responses and events never contain it. */
+            clientSecret: string;
+            /** @description Domains of email addresses, such as acme.example. The sign-in page offers this connection to people who type an address of these domains. A domain can be in one connection of the tenant. */
+            domains?: string[] | null;
+            /** @description Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later. Must contain a visible character. */
+            issuer: string;
+            /**
+             * @description Which users a new identity is linked to. The default is invited.
+             * @enum {string}
+             */
+            linking?: "invited" | "verified-email";
+            /** @description Name of the connection, such as Acme SSO. The sign-in page shows it to everybody. Must contain a visible character. */
+            name: string;
+            /** @description What users get whom a sign-in with this connection creates. Null, the default, if it creates no users. */
+            provisioning?: components["schemas"]["Provisioning"] | null;
+            /**
+             * @description Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues.
+             * @enum {string}
+             */
+            secondFactor?: "require" | "trust";
         };
         /** @description The response of the authenticator, and a name for the passkey. */
         CreatePasskey: {
@@ -2631,6 +2881,16 @@ export interface components {
             /** @description JSON Pointer (RFC 6901) into the body. */
             pointer?: string;
         };
+        /** @description An email address. */
+        FindConnection: {
+            /** @description An email address. Only its domain counts. */
+            email: string;
+        };
+        /** @description The connection of an email address. */
+        FoundConnection: {
+            /** @description The connection that has the domain of the address. Null if no connection has it. */
+            connection: components["schemas"]["OfferedConnection"] | null;
+        };
         /** @description A new tenant with its first owner and the invitation. The token and the link are returned only once: the answer to a repeated request has secretWithheld instead. If the owner was erased since then, owner has only the ID. */
         FoundedTenant: {
             /** @description The invitation of the owner. */
@@ -2648,6 +2908,47 @@ export interface components {
             reach: components["schemas"]["Reach"] | null;
             /** @description The roles that give the permission to the user. */
             roles: components["schemas"]["RoleName"][];
+        };
+        /** @description An account at an identity provider with which the user can sign in. */
+        Identity: {
+            /**
+             * Format: uuid
+             * @description ID of the connection.
+             */
+            connectionId: string;
+            /**
+             * Format: date-time
+             * @description When the identity was linked to the user.
+             */
+            createdAt: string;
+            /** @description Email address that the identity provider sent at the last sign-in. It decides nothing. Empty if it sent no address. */
+            email: string;
+            /**
+             * Format: uuid
+             * @description ID of the identity.
+             */
+            id: string;
+            /** @description Issuer of the identity provider. */
+            issuer: string;
+            /**
+             * Format: date-time
+             * @description When the user signed in with the identity last. Null if never.
+             */
+            lastUsedAt: string | null;
+            /** @description ID of the person at the identity provider: the claim sub. */
+            subject: string;
+            /**
+             * Format: uuid
+             * @description ID of the user who can sign in with the identity.
+             */
+            userId: string;
+        };
+        /** @description The identities of a user. */
+        IdentityPage: {
+            /** @description The items of the page. */
+            items: components["schemas"]["Identity"][];
+            /** @description The cursor of the next page. It is null only on the last page. */
+            nextCursor: string | null;
         };
         /** @description The second factors of a user in a list. */
         IncludedFactors: {
@@ -2948,6 +3249,23 @@ export interface components {
             /** @description Where the items are sent. It begins with https://. */
             url?: string;
         };
+        /** @description A connection with which users can sign in. */
+        OfferedConnection: {
+            /**
+             * Format: uuid
+             * @description ID of the connection.
+             */
+            id: string;
+            /** @description Name of the connection. */
+            name: string;
+        };
+        /** @description The connections with which users can sign in. */
+        OfferedConnectionPage: {
+            /** @description The items of the page. */
+            items: components["schemas"]["OfferedConnection"][];
+            /** @description The cursor of the next page. It is null only on the last page. */
+            nextCursor: string | null;
+        };
         /** @description The data of an event to which its leaf commits. */
         OpenedCommitment: {
             /** @description The data. It is empty if the event has none. */
@@ -3119,6 +3437,13 @@ export interface components {
             title: string;
             /** @description Path of the page that explains the code. */
             type: string;
+        };
+        /** @description The access of users that a connection creates. */
+        Provisioning: {
+            /** @description Department of new users. Null for no department. */
+            department?: string | null;
+            /** @description IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user. */
+            roleIds: string[];
         };
         /** @description The departments in which the permissions of an assigned role apply. */
         Reach: {
@@ -3465,6 +3790,8 @@ export interface components {
             passwordMinimum: number;
             /** @description How long the link of a password reset works. */
             passwordResetSeconds: number;
+            /** @description Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider. */
+            passwordSignIn: string;
             /** @description Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum. */
             reauthenticationSeconds: number;
             /** @description How long the old token of a session works after the new one is first used. */
@@ -3504,6 +3831,33 @@ export interface components {
             secret: string;
             /** @description The secret as an otpauth:// URI, to show as a QR code. */
             uri: string;
+        };
+        /** @description A merge patch (RFC 7396). Absent members do not change. */
+        UpdateConnection: {
+            /** @description Values of the claim acr that prove a second factor. */
+            acrValues?: string[] | null;
+            /** @description Values of the claim amr that prove a second factor. */
+            amrValues?: string[] | null;
+            /** @description ID of the client that the identity provider has for Rolecall. */
+            clientId?: string;
+            /** @description New secret of the client. Responses and events never contain it. */
+            clientSecret?: string;
+            /** @description Domains of email addresses. */
+            domains?: string[] | null;
+            /**
+             * @description Which users a new identity is linked to.
+             * @enum {string}
+             */
+            linking?: "invited" | "verified-email";
+            /** @description Name of the connection. The sign-in page shows it to everybody. Must contain a visible character. */
+            name?: string;
+            /** @description What users get whom a sign-in with this connection creates. Null if it creates no users. */
+            provisioning?: components["schemas"]["Provisioning"] | null;
+            /**
+             * @description Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues.
+             * @enum {string}
+             */
+            secondFactor?: "require" | "trust";
         };
         /** @description The members to change. */
         UpdatePasskey: {
@@ -3577,6 +3931,12 @@ export interface components {
              * @default 3600
              */
             passwordResetSeconds?: number | null;
+            /**
+             * @description Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider.
+             * @default all
+             * @enum {string|null}
+             */
+            passwordSignIn?: "all" | "owners" | null;
             /**
              * @description Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum.
              * @default 900
@@ -3985,6 +4345,17 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Conflict. Codes: too-many-connections, connection-name-taken, issuer-taken, domain-taken, idempotency-key-in-progress. */
+        CreateConnectionConflict: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Conflict. Codes: passkey-taken, too-many-passkeys, passkeys-unavailable, idempotency-key-in-progress. */
         CreatePasskeyConflict: {
             headers: {
@@ -4116,6 +4487,17 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Conflict. Codes: connection-in-use. */
+        DeleteConnectionConflict: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Conflict. Codes: role-in-use, system-role, last-owner. */
         DeleteRoleConflict: {
             headers: {
@@ -4142,6 +4524,16 @@ export interface components {
         DeleteUserForbidden: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Forbidden. Codes: cross-origin. */
+        FindConnectionForbidden: {
+            headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
@@ -4197,16 +4589,6 @@ export interface components {
         GetPasskeySignInOptionsConflict: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Forbidden. Codes: cross-origin. */
-        GetPasskeySignInOptionsForbidden: {
-            headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
@@ -4298,6 +4680,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Bad Request. Codes: malformed-request. */
+        ListConnectionsBadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Forbidden. Codes: scope-missing. */
         ListTenantsForbidden: {
             headers: {
@@ -4323,16 +4715,6 @@ export interface components {
         ListTenantsUnauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Bad Request. Codes: malformed-request. */
-        LoginBadRequest: {
-            headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
@@ -4661,6 +5043,17 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Conflict. Codes: connection-name-taken, domain-taken. */
+        UpdateConnectionConflict: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Conflict. Codes: role-name-taken, system-role. */
         UpdateRoleConflict: {
             headers: {
@@ -4727,6 +5120,13 @@ export interface components {
         AuthsDepartmentParameter: string;
         /** @description The permission to check, without wildcards, such as shop/invoices:approve. */
         AuthsPermissionParameter: components["schemas"]["SinglePermission"];
+        /** @description Whether to delete the identities of users too, and to end the sessions that began with them. */
+        ConnectionsForceParameter: boolean;
+        /**
+         * @description ID of the connection.
+         * @example 019d83e6-1ef1-7006-8f6e-9d8c7b6a5f4e
+         */
+        ConnectionsIdParameter: string;
         /** @description Whether the answer has the total number of items. It is exact up to 10,000. */
         CountParameter: boolean;
         /** @description The nextCursor of the previous page. It is valid only for the same caller, filters and sort order. */
@@ -4761,6 +5161,11 @@ export interface components {
         FromParameter: string;
         /** @description Makes the request safe to repeat. A key is kept for at least a day. Until then, if you repeat a request that succeeded, you get the same answer without secrets, and nothing changes. The key has visible ASCII characters only. It can be sent in quotes, as a structured field. */
         IdempotencyKeyParameter: string;
+        /**
+         * @description ID of the identity.
+         * @example 019d83e6-1ef1-7007-9f5e-8d7c6b5a4f3e
+         */
+        IdentityIdParameter: string;
         /**
          * @description ID of the user.
          * @example 019d83e6-1ef1-7000-9b87-15029121b69d
@@ -5227,6 +5632,80 @@ export interface operations {
             503: components["responses"]["LoginServiceUnavailable"];
         };
     };
+    AuthsController_listConnections: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connections. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferedConnectionPage"];
+                };
+            };
+            400: components["responses"]["ListConnectionsBadRequest"];
+            406: components["responses"]["NotAcceptable"];
+            414: components["responses"]["RequestURITooLong"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    AuthsController_findConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindConnection"];
+            };
+        };
+        responses: {
+            /** @description The connection, or null. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundConnection"];
+                };
+            };
+            400: components["responses"]["ListConnectionsBadRequest"];
+            403: components["responses"]["FindConnectionForbidden"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     AuthsController_changeEmail: {
         parameters: {
             query?: never;
@@ -5259,7 +5738,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["ChangeEmailUnauthorized"];
             403: components["responses"]["BeginEnrolmentForbidden"];
             409: components["responses"]["ChangeEmailConflict"];
@@ -5375,7 +5854,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignIn"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["AcceptInvitationUnauthorized"];
             403: components["responses"]["LoginForbidden"];
             406: components["responses"]["NotAcceptable"];
@@ -5447,7 +5926,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignIn"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["LoginUnauthorized"];
             403: components["responses"]["LoginForbidden"];
             406: components["responses"]["NotAcceptable"];
@@ -5561,7 +6040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enrolment"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["BeginEnrolmentUnauthorized"];
             403: components["responses"]["BeginEnrolmentForbidden"];
             406: components["responses"]["NotAcceptable"];
@@ -5633,7 +6112,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignIn"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["CompleteLoginUnauthorized"];
             403: components["responses"]["LoginForbidden"];
             406: components["responses"]["NotAcceptable"];
@@ -5671,8 +6150,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["LoginBadRequest"];
-            403: components["responses"]["GetPasskeySignInOptionsForbidden"];
+            400: components["responses"]["ListConnectionsBadRequest"];
+            403: components["responses"]["FindConnectionForbidden"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -6034,7 +6513,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignIn"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["SignInByPasskeyUnauthorized"];
             403: components["responses"]["LoginForbidden"];
             406: components["responses"]["NotAcceptable"];
@@ -6082,8 +6561,8 @@ export interface operations {
                     "application/json": components["schemas"]["PasskeyOptions"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
-            403: components["responses"]["GetPasskeySignInOptionsForbidden"];
+            400: components["responses"]["ListConnectionsBadRequest"];
+            403: components["responses"]["FindConnectionForbidden"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["GetPasskeySignInOptionsConflict"];
             413: components["responses"]["RequestEntityTooLarge"];
@@ -6180,8 +6659,8 @@ export interface operations {
                     "application/json": components["schemas"]["Accepted"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
-            403: components["responses"]["GetPasskeySignInOptionsForbidden"];
+            400: components["responses"]["ListConnectionsBadRequest"];
+            403: components["responses"]["FindConnectionForbidden"];
             406: components["responses"]["NotAcceptable"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
@@ -6226,7 +6705,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["ResetPasswordUnauthorized"];
             403: components["responses"]["BeginEnrolmentForbidden"];
             413: components["responses"]["RequestEntityTooLarge"];
@@ -6342,7 +6821,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignIn"];
                 };
             };
-            400: components["responses"]["LoginBadRequest"];
+            400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["RefreshForbidden"];
             406: components["responses"]["NotAcceptable"];
@@ -6703,6 +7182,289 @@ export interface operations {
             414: components["responses"]["RequestURITooLong"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["ListChangesTooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ConnectionsController_listConnections: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connections. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["GetUserForbidden"];
+            406: components["responses"]["NotAcceptable"];
+            414: components["responses"]["RequestURITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ConnectionsController_createConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat. A key is kept for at least a day. Until then, if you repeat a request that succeeded, you get the same answer without secrets, and nothing changes. The key has visible ASCII characters only. It can be sent in quotes, as a structured field. */
+                "idempotency-key"?: components["parameters"]["IdempotencyKeyParameter"];
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateConnection"];
+            };
+        };
+        responses: {
+            /** @description The new connection. */
+            201: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    Location: components["headers"]["Location"];
+                    "Withheld-Fields": components["headers"]["Withheld-Fields"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ResetFactorsForbidden"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["CreateConnectionConflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["CreateUserUnprocessableEntity"];
+            429: components["responses"]["CreateUserTokenTooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ConnectionsController_getConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tags, or *. If one of them is the current ETag, the answer is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatchParameter"];
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path: {
+                /**
+                 * @description ID of the connection.
+                 * @example 019d83e6-1ef1-7006-8f6e-9d8c7b6a5f4e
+                 */
+                id: components["parameters"]["ConnectionsIdParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["GetUserForbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            414: components["responses"]["RequestURITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ConnectionsController_deleteConnection: {
+        parameters: {
+            query?: {
+                /** @description Whether to delete the identities of users too, and to end the sessions that began with them. */
+                force?: components["parameters"]["ConnectionsForceParameter"];
+            };
+            header?: {
+                /** @description Entity tags, or *. The change is made only if one of them is the current ETag. Otherwise the answer is 412. */
+                "if-match"?: components["parameters"]["IfMatchParameter"];
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path: {
+                /**
+                 * @description ID of the connection.
+                 * @example 019d83e6-1ef1-7006-8f6e-9d8c7b6a5f4e
+                 */
+                id: components["parameters"]["ConnectionsIdParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["CreateUserTokenForbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["DeleteConnectionConflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ConnectionsController_updateConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tags, or *. The change is made only if one of them is the current ETag. Otherwise the answer is 412. */
+                "if-match"?: components["parameters"]["IfMatchParameter"];
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path: {
+                /**
+                 * @description ID of the connection.
+                 * @example 019d83e6-1ef1-7006-8f6e-9d8c7b6a5f4e
+                 */
+                id: components["parameters"]["ConnectionsIdParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateConnection"];
+            };
+        };
+        responses: {
+            /** @description The changed connection. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Withheld-Fields": components["headers"]["Withheld-Fields"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ResetFactorsForbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["UpdateConnectionConflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ConnectionsController_testConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path: {
+                /**
+                 * @description ID of the connection.
+                 * @example 019d83e6-1ef1-7006-8f6e-9d8c7b6a5f4e
+                 */
+                id: components["parameters"]["ConnectionsIdParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionReport"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["CancelJobForbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -8073,6 +8835,7 @@ export interface operations {
                      *               "required": "none",
                      *               "roles": []
                      *             },
+                     *             "passwordSignIn": "all",
                      *             "mailSenderName": null,
                      *             "brandColor": null
                      *           },
@@ -8106,6 +8869,7 @@ export interface operations {
                      *               "required": "none",
                      *               "roles": []
                      *             },
+                     *             "passwordSignIn": "all",
                      *             "mailSenderName": null,
                      *             "brandColor": null
                      *           },
@@ -8133,6 +8897,7 @@ export interface operations {
                      *               "required": "none",
                      *               "roles": []
                      *             },
+                     *             "passwordSignIn": "all",
                      *             "mailSenderName": null,
                      *             "brandColor": null
                      *           },
@@ -8217,6 +8982,7 @@ export interface operations {
                      *             "required": "none",
                      *             "roles": []
                      *           },
+                     *           "passwordSignIn": "all",
                      *           "mailSenderName": null,
                      *           "brandColor": null
                      *         },
@@ -8308,6 +9074,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -8432,6 +9199,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -8512,6 +9280,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -8591,6 +9360,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -8670,6 +9440,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -10076,6 +10847,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -10157,6 +10929,7 @@ export interface operations {
                      *           "required": "none",
                      *           "roles": []
                      *         },
+                     *         "passwordSignIn": "all",
                      *         "mailSenderName": null,
                      *         "brandColor": null
                      *       },
@@ -11181,6 +11954,96 @@ export interface operations {
             403: components["responses"]["ResetFactorsForbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["ResetFactorsConflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    UsersController_listIdentities: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path: {
+                /**
+                 * @description ID of the user.
+                 * @example 019d83e6-1ef1-7000-9b87-15029121b69d
+                 */
+                id: components["parameters"]["IdParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The identities. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["GetUserForbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            414: components["responses"]["RequestURITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    UsersController_deleteIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path: {
+                /**
+                 * @description ID of the user.
+                 * @example 019d83e6-1ef1-7000-9b87-15029121b69d
+                 */
+                id: components["parameters"]["IdParameter"];
+                /**
+                 * @description ID of the identity.
+                 * @example 019d83e6-1ef1-7007-9f5e-8d7c6b5a4f3e
+                 */
+                identityId: components["parameters"]["IdentityIdParameter"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The identity was removed. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ResetFactorsForbidden"];
+            404: components["responses"]["NotFound"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
             415: components["responses"]["UnsupportedMediaType"];

@@ -28,8 +28,12 @@ from .models import (
     Confirm,
     ConfirmTotp,
     ConfirmedSession,
+    Connection,
+    ConnectionPage,
+    ConnectionReport,
     ConsistencyProof,
     CreateAPIToken,
+    CreateConnection,
     CreatePasskey,
     CreateRole,
     CreateServiceAccount,
@@ -45,7 +49,10 @@ from .models import (
     EventProof,
     EventReason,
     Factors,
+    FindConnection,
+    FoundConnection,
     FoundedTenant,
+    IdentityPage,
     Invitation,
     InvitationPage,
     Job,
@@ -59,6 +66,7 @@ from .models import (
     NewPasskey,
     NewRecoveryCodes,
     NewWebhook,
+    OfferedConnectionPage,
     OpenInvitation,
     Overview,
     Passkey,
@@ -82,6 +90,7 @@ from .models import (
     TenantPage,
     TenantSummary,
     TotpSecret,
+    UpdateConnection,
     UpdatePasskey,
     UpdateRole,
     UpdateServiceAccount,
@@ -124,6 +133,14 @@ class Operations(Sender):
     def confirm(self, body: Confirm) -> ConfirmedSession:
         """Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', self._send_json("POST", "/auths/confirm", body=body))
+
+    def list_connections(self) -> OfferedConnectionPage:
+        """Lists the names of the tenant's connections, for a sign-in page. A tenant that does not exist has the same response as one without connections."""
+        return cast('OfferedConnectionPage', self._send_json("GET", "/auths/connections"))
+
+    def find_connection(self, body: FindConnection) -> FoundConnection:
+        """Returns the connection that has the domain of the address. Only the domain counts, so the response does not reveal whether a user has the address."""
+        return cast('FoundConnection', self._send_json("POST", "/auths/connections/find", body=body))
 
     def change_email(self, body: ChangeEmail) -> None:
         """Sets the email address with the token of a mailed link, and ends all sessions of the user except that of the request. It starts no session."""
@@ -216,6 +233,30 @@ class Operations(Sender):
     def list_changes(self, *, after: str | None = None, at: Literal["now"] | None = None, type: str | None = None, limit: int | None = None, wait: int | None = None) -> Changes:
         """Returns the events of the tenant in a fixed order, the oldest first. No event ever appears before the cursor of a response. If a change depends on another one, its event comes after that of the other one. To copy the data of a tenant, first get a cursor with at=now, then read the lists, and then follow the changes after this cursor. Items are CloudEvents 1.0. They have no secrets and no IP addresses. Needs `changes:read` in the whole tenant. An operator key needs the scope `changes` or `all`."""
         return cast('Changes', self._send_json("GET", "/changes", query={"after": after, "at": at, "type": type, "limit": limit, "wait": wait}))
+
+    def list_connections(self) -> ConnectionPage:
+        """Lists all connections of the tenant to identity providers, the oldest first. A tenant can have 20. Needs `connections:read` in the whole tenant."""
+        return cast('ConnectionPage', self._send_json("GET", "/connections"))
+
+    def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Connection', self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
+
+    def get_connection(self, id: str) -> Connection:
+        """Returns the connection, without its client secret. Needs `connections:read` in the whole tenant."""
+        return cast('Connection', self._send_json("GET", f"/connections/{quote(id)}"))
+
+    def update_connection(self, id: str, body: UpdateConnection, *, if_match: str | None = None) -> Connection:
+        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Connection', self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
+
+    def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
+
+    def test_connection(self, id: str) -> ConnectionReport:
+        """Fetches the metadata and the keys of the identity provider. The response lists the problems because of which users cannot sign in. The client secret can only be tested by signing in. Needs `connections:read` in the whole tenant."""
+        return cast('ConnectionReport', self._send_json("POST", f"/connections/{quote(id)}/test"))
 
     def list_events(self, *, limit: int | None = None, cursor: str | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> EventPage:
         """Lists the events of the tenant (the audit log), newest first. Needs `events:read` in the whole tenant."""
@@ -505,6 +546,14 @@ class Operations(Sender):
         """Removes all second factors of a user who has lost them, ends the user's sessions, and notifies the user. After that, the user signs in with the password alone, or enrolls a new factor if the tenant requires one. Needs `users:reset-factors`. For their own account, users need a session: an API token is refused. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/users/{quote(id)}/factors")
 
+    def list_identities(self, id: str) -> IdentityPage:
+        """Lists the accounts at identity providers with which the user can sign in, the oldest first. A user can have 20. Needs `identities:read`. Users with a session need no permission for their own account."""
+        return cast('IdentityPage', self._send_json("GET", f"/users/{quote(id)}/identities"))
+
+    def delete_identity(self, id: str, identity_id: str) -> None:
+        """The user cannot sign in with the identity any more, and the sessions that began with it end. Needs `identities:delete`. Users with a session need no permission for their own account. For their own account, users need a session: an API token is refused. For another user or with an API token, the caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("DELETE", f"/users/{quote(id)}/identities/{quote(identity_id)}")
+
     def invite_user(self, id: str, body: LinkDelivery | None = None, *, idempotency_key: str | None = None) -> Invitation:
         """Mails the user a link to set a password and sign in. The link replaces an earlier invitation. With the delivery `return`, no mail is sent and the response has the link. This needs an operator key, or a service account with `users:issue-links`. Only an operator key gets the link of an owner. Needs `users:invite`. The user must not be suspended. The caller must be able to assign every role of the user."""
         return cast('Invitation', self._send_json("POST", f"/users/{quote(id)}/invitations", body=body, key=idempotency_key or new_key()))
@@ -649,6 +698,14 @@ class AsyncOperations(AsyncSender):
         """Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', await self._send_json("POST", "/auths/confirm", body=body))
 
+    async def list_connections(self) -> OfferedConnectionPage:
+        """Lists the names of the tenant's connections, for a sign-in page. A tenant that does not exist has the same response as one without connections."""
+        return cast('OfferedConnectionPage', await self._send_json("GET", "/auths/connections"))
+
+    async def find_connection(self, body: FindConnection) -> FoundConnection:
+        """Returns the connection that has the domain of the address. Only the domain counts, so the response does not reveal whether a user has the address."""
+        return cast('FoundConnection', await self._send_json("POST", "/auths/connections/find", body=body))
+
     async def change_email(self, body: ChangeEmail) -> None:
         """Sets the email address with the token of a mailed link, and ends all sessions of the user except that of the request. It starts no session."""
         await self._send_none("POST", "/auths/email-changes/complete", body=body)
@@ -740,6 +797,30 @@ class AsyncOperations(AsyncSender):
     async def list_changes(self, *, after: str | None = None, at: Literal["now"] | None = None, type: str | None = None, limit: int | None = None, wait: int | None = None) -> Changes:
         """Returns the events of the tenant in a fixed order, the oldest first. No event ever appears before the cursor of a response. If a change depends on another one, its event comes after that of the other one. To copy the data of a tenant, first get a cursor with at=now, then read the lists, and then follow the changes after this cursor. Items are CloudEvents 1.0. They have no secrets and no IP addresses. Needs `changes:read` in the whole tenant. An operator key needs the scope `changes` or `all`."""
         return cast('Changes', await self._send_json("GET", "/changes", query={"after": after, "at": at, "type": type, "limit": limit, "wait": wait}))
+
+    async def list_connections(self) -> ConnectionPage:
+        """Lists all connections of the tenant to identity providers, the oldest first. A tenant can have 20. Needs `connections:read` in the whole tenant."""
+        return cast('ConnectionPage', await self._send_json("GET", "/connections"))
+
+    async def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Connection', await self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
+
+    async def get_connection(self, id: str) -> Connection:
+        """Returns the connection, without its client secret. Needs `connections:read` in the whole tenant."""
+        return cast('Connection', await self._send_json("GET", f"/connections/{quote(id)}"))
+
+    async def update_connection(self, id: str, body: UpdateConnection, *, if_match: str | None = None) -> Connection:
+        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Connection', await self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
+
+    async def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
+
+    async def test_connection(self, id: str) -> ConnectionReport:
+        """Fetches the metadata and the keys of the identity provider. The response lists the problems because of which users cannot sign in. The client secret can only be tested by signing in. Needs `connections:read` in the whole tenant."""
+        return cast('ConnectionReport', await self._send_json("POST", f"/connections/{quote(id)}/test"))
 
     async def list_events(self, *, limit: int | None = None, cursor: str | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> EventPage:
         """Lists the events of the tenant (the audit log), newest first. Needs `events:read` in the whole tenant."""
@@ -1028,6 +1109,14 @@ class AsyncOperations(AsyncSender):
     async def reset_factors(self, id: str) -> None:
         """Removes all second factors of a user who has lost them, ends the user's sessions, and notifies the user. After that, the user signs in with the password alone, or enrolls a new factor if the tenant requires one. Needs `users:reset-factors`. For their own account, users need a session: an API token is refused. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/users/{quote(id)}/factors")
+
+    async def list_identities(self, id: str) -> IdentityPage:
+        """Lists the accounts at identity providers with which the user can sign in, the oldest first. A user can have 20. Needs `identities:read`. Users with a session need no permission for their own account."""
+        return cast('IdentityPage', await self._send_json("GET", f"/users/{quote(id)}/identities"))
+
+    async def delete_identity(self, id: str, identity_id: str) -> None:
+        """The user cannot sign in with the identity any more, and the sessions that began with it end. Needs `identities:delete`. Users with a session need no permission for their own account. For their own account, users need a session: an API token is refused. For another user or with an API token, the caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("DELETE", f"/users/{quote(id)}/identities/{quote(identity_id)}")
 
     async def invite_user(self, id: str, body: LinkDelivery | None = None, *, idempotency_key: str | None = None) -> Invitation:
         """Mails the user a link to set a password and sign in. The link replaces an earlier invitation. With the delivery `return`, no mail is sent and the response has the link. This needs an operator key, or a service account with `users:issue-links`. Only an operator key gets the link of an owner. Needs `users:invite`. The user must not be suspended. The caller must be able to assign every role of the user."""

@@ -397,6 +397,84 @@ class ConfirmedSession(TypedDict):
     """The new token of the session. Only if the request has the token in the Authorization header."""
 
 
+class Connection(TypedDict):
+    """A connection to an identity provider, without its client secret."""
+
+    acrValues: NotRequired[list[str]]
+    """Values of the claim acr that prove a second factor."""
+
+    amrValues: NotRequired[list[str]]
+    """Values of the claim amr that prove a second factor."""
+
+    clientId: NotRequired[str]
+    """ID of the client that the identity provider has for Rolecall."""
+
+    createdAt: NotRequired[str]
+    """When the connection was created."""
+
+    domains: NotRequired[list[str]]
+    """Domains of email addresses, in lower case. The sign-in page offers this connection to people who type an address of these domains."""
+
+    id: str
+    """ID of the connection."""
+
+    issuer: NotRequired[str]
+    """Issuer of the identity provider: the exact value of iss in its ID tokens."""
+
+    linking: NotRequired[Literal["invited", "verified-email"]]
+    """Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner."""
+
+    name: NotRequired[str]
+    """Name of the connection. The sign-in page shows it to everybody."""
+
+    provisioning: NotRequired[Provisioning | None]
+    """What users get whom a sign-in with this connection creates. Null if it creates no users."""
+
+    secondFactor: NotRequired[Literal["require", "trust"]]
+    """require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues."""
+
+    updatedAt: NotRequired[str]
+    """When the connection was changed last."""
+
+
+class ConnectionPage(TypedDict):
+    """The connections of a tenant."""
+
+    items: list[Connection]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+
+class ConnectionReport(TypedDict):
+    """The result of a test of a connection."""
+
+    algorithms: list[str]
+    """The algorithms of ID tokens that both sides accept."""
+
+    authorizationEndpoint: str | None
+    """Where users sign in at the identity provider. Null if it is unknown."""
+
+    endSessionEndpoint: str | None
+    """Where users sign out at the identity provider. Null if there is none."""
+
+    keys: int
+    """The number of keys of the identity provider that Rolecall can use."""
+
+    keysEndpoint: str | None
+    """Where Rolecall gets the keys of the identity provider. Null if it is unknown."""
+
+    passed: bool
+    """Whether no problem was found."""
+
+    problems: list[str]
+    """The problems, as sentences in English."""
+
+    tokenEndpoint: str | None
+    """Where Rolecall gets the ID token. Null if it is unknown."""
+
+
 ConsistencyProof = TypedDict("ConsistencyProof", {
     "checkpoint": "Checkpoint",  # The current checkpoint.
     "from": "int",  # The size of the earlier checkpoint.
@@ -416,6 +494,40 @@ class CreateAPIToken(TypedDict):
 
     permissions: list[Permission]
     """The permissions of the token. The user or service account of the token must have each permission or be able to assign it. If the user or service account loses a permission later, the token loses it too."""
+
+
+class CreateConnection(TypedDict):
+    """A new connection to an identity provider."""
+
+    acrValues: NotRequired[list[str] | None]
+    """Values of the claim acr that prove a second factor."""
+
+    amrValues: NotRequired[list[str] | None]
+    """Values of the claim amr that prove a second factor."""
+
+    clientId: str
+    """ID of the client that the identity provider has for Rolecall."""
+
+    clientSecret: str
+    """Secret of the client. Responses and events never contain it."""
+
+    domains: NotRequired[list[str] | None]
+    """Domains of email addresses, such as acme.example. The sign-in page offers this connection to people who type an address of these domains. A domain can be in one connection of the tenant."""
+
+    issuer: str
+    """Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later. Must contain a visible character."""
+
+    linking: NotRequired[Literal["invited", "verified-email"]]
+    """Which users a new identity is linked to. The default is invited."""
+
+    name: str
+    """Name of the connection, such as Acme SSO. The sign-in page shows it to everybody. Must contain a visible character."""
+
+    provisioning: NotRequired[Provisioning | None]
+    """What users get whom a sign-in with this connection creates. Null, the default, if it creates no users."""
+
+    secondFactor: NotRequired[Literal["require", "trust"]]
+    """Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."""
 
 
 class CreatePasskey(TypedDict):
@@ -851,6 +963,20 @@ class Fault(TypedDict):
     """JSON Pointer (RFC 6901) into the body."""
 
 
+class FindConnection(TypedDict):
+    """An email address."""
+
+    email: str
+    """An email address. Only its domain counts."""
+
+
+class FoundConnection(TypedDict):
+    """The connection of an email address."""
+
+    connection: OfferedConnection | None
+    """The connection that has the domain of the address. Null if no connection has it."""
+
+
 class FoundedTenant(TypedDict):
     """A new tenant with its first owner and the invitation. The token and the link are returned only once: the answer to a repeated request has secretWithheld instead. If the owner was erased since then, owner has only the ID."""
 
@@ -875,6 +1001,44 @@ class Grant(TypedDict):
 
     roles: list[RoleName]
     """The roles that give the permission to the user."""
+
+
+class Identity(TypedDict):
+    """An account at an identity provider with which the user can sign in."""
+
+    connectionId: str
+    """ID of the connection."""
+
+    createdAt: str
+    """When the identity was linked to the user."""
+
+    email: str
+    """Email address that the identity provider sent at the last sign-in. It decides nothing. Empty if it sent no address."""
+
+    id: str
+    """ID of the identity."""
+
+    issuer: str
+    """Issuer of the identity provider."""
+
+    lastUsedAt: str | None
+    """When the user signed in with the identity last. Null if never."""
+
+    subject: str
+    """ID of the person at the identity provider: the claim sub."""
+
+    userId: str
+    """ID of the user who can sign in with the identity."""
+
+
+class IdentityPage(TypedDict):
+    """The identities of a user."""
+
+    items: list[Identity]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
 
 
 class IncludedFactors(TypedDict):
@@ -1188,6 +1352,26 @@ class NewWebhook(TypedDict):
     """Where the items are sent. It begins with https://."""
 
 
+class OfferedConnection(TypedDict):
+    """A connection with which users can sign in."""
+
+    id: str
+    """ID of the connection."""
+
+    name: str
+    """Name of the connection."""
+
+
+class OfferedConnectionPage(TypedDict):
+    """The connections with which users can sign in."""
+
+    items: list[OfferedConnection]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+
 class OpenInvitation(TypedDict):
     """An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."""
 
@@ -1380,6 +1564,16 @@ class Problem(TypedDict):
 
     type: str
     """Path of the page that explains the code."""
+
+
+class Provisioning(TypedDict):
+    """The access of users that a connection creates."""
+
+    department: NotRequired[str | None]
+    """Department of new users. Null for no department."""
+
+    roleIds: list[str]
+    """IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user."""
 
 
 class Reach(TypedDict):
@@ -1755,6 +1949,9 @@ class TenantSettings(TypedDict):
     passwordResetSeconds: int
     """How long the link of a password reset works."""
 
+    passwordSignIn: str
+    """Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."""
+
     reauthenticationSeconds: int
     """Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum."""
 
@@ -1811,6 +2008,37 @@ class TotpSecret(TypedDict):
 
     uri: str
     """The secret as an otpauth:// URI, to show as a QR code."""
+
+
+class UpdateConnection(TypedDict):
+    """A merge patch (RFC 7396). Absent members do not change."""
+
+    acrValues: NotRequired[list[str] | None]
+    """Values of the claim acr that prove a second factor."""
+
+    amrValues: NotRequired[list[str] | None]
+    """Values of the claim amr that prove a second factor."""
+
+    clientId: NotRequired[str]
+    """ID of the client that the identity provider has for Rolecall."""
+
+    clientSecret: NotRequired[str]
+    """New secret of the client. Responses and events never contain it."""
+
+    domains: NotRequired[list[str] | None]
+    """Domains of email addresses."""
+
+    linking: NotRequired[Literal["invited", "verified-email"]]
+    """Which users a new identity is linked to."""
+
+    name: NotRequired[str]
+    """Name of the connection. The sign-in page shows it to everybody. Must contain a visible character."""
+
+    provisioning: NotRequired[Provisioning | None]
+    """What users get whom a sign-in with this connection creates. Null if it creates no users."""
+
+    secondFactor: NotRequired[Literal["require", "trust"]]
+    """Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."""
 
 
 class UpdatePasskey(TypedDict):
@@ -1889,6 +2117,9 @@ class UpdateTenantSettings(TypedDict):
 
     passwordResetSeconds: NotRequired[int | None]
     """How long the link of a password reset works."""
+
+    passwordSignIn: NotRequired[Literal["all", "owners", "None"]]
+    """Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."""
 
     reauthenticationSeconds: NotRequired[int | None]
     """Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum."""
