@@ -79,9 +79,9 @@ var (
 	DeleteWebhook  = &Policy{Effect: Removes, permission: rolecall.WebhooksDelete, tenantWide: true}
 
 	ReadConnections  = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
-	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, also: configuresConnections, needs: "`*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused"}
-	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, also: configuresConnections, needs: "`*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused"}
-	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, also: configuresConnections, needs: "`*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused"}
+	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, also: configuresConnections, needs: "all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused"}
+	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, also: configuresConnections, needs: "all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused"}
+	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, also: configuresConnections, needs: "all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused"}
 	TestConnection   = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
 
 	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}

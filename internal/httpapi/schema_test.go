@@ -56,6 +56,16 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"ignoreActors":   {rolecall.WebhookActorsMax},
 		"url":            {1, outbound.URLMax},
 
+		"acrValues":    {rolecall.ConnectionValuesMax},
+		"amrValues":    {rolecall.ConnectionValuesMax},
+		"clientId":     {1, rolecall.ConnectionClientMax},
+		"clientSecret": {1, rolecall.ConnectionSecretMax},
+		"domains":      {rolecall.ConnectionDomainsMax},
+		"issuer":       {1, rolecall.ConnectionIssuerMax},
+		"roleIds":      {rolecall.ConnectionRolesMax},
+
+		"CreateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
+		"UpdateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
 		"CreateAPIToken.name":        {rolecall.APITokenNameMin, rolecall.APITokenNameMax},
 		"CreateAPIToken.permissions": {1, rolecall.APITokenPermissionsMax},
 		"CreatePasskey.name":         {1, rolecall.PasskeyNameMax},

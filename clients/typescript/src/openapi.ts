@@ -584,7 +584,7 @@ export interface paths {
         put?: never;
         /**
          * Create a connection
-         * @description Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs `*:*` and `*\/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         * @description Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
          */
         post: operations["ConnectionsController_createConnection"];
         delete?: never;
@@ -609,14 +609,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a connection
-         * @description If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs `*:*` and `*\/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         * @description If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
          */
         delete: operations["ConnectionsController_deleteConnection"];
         options?: never;
         head?: never;
         /**
          * Update a connection
-         * @description Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs `*:*` and `*\/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         * @description Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
          */
         patch: operations["ConnectionsController_updateConnection"];
         trace?: never;
@@ -5654,6 +5654,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *           "name": "Acme SSO"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["OfferedConnectionPage"];
                 };
             };
@@ -5680,6 +5691,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ada@acme.example"
+                 *     }
+                 */
                 "application/json": components["schemas"]["FindConnection"];
             };
         };
@@ -5691,6 +5707,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "connection": {
+                     *         "id": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *         "name": "Acme SSO"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["FoundConnection"];
                 };
             };
@@ -7209,6 +7233,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *           "name": "Acme SSO",
+                     *           "issuer": "https://login.acme.example",
+                     *           "clientId": "rolecall",
+                     *           "domains": [
+                     *             "acme.example"
+                     *           ],
+                     *           "linking": "invited",
+                     *           "provisioning": null,
+                     *           "secondFactor": "require",
+                     *           "acrValues": [],
+                     *           "amrValues": [],
+                     *           "createdAt": "2026-11-26T02:27:54.758848Z",
+                     *           "updatedAt": "2026-11-26T02:27:54.758848Z"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConnectionPage"];
                 };
             };
@@ -7240,6 +7287,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Acme SSO",
+                 *       "issuer": "https://login.acme.example",
+                 *       "clientId": "rolecall",
+                 *       "clientSecret": "correct-horse",
+                 *       "domains": [
+                 *         "acme.example"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["CreateConnection"];
             };
         };
@@ -7255,6 +7313,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *       "name": "Acme SSO",
+                     *       "issuer": "https://login.acme.example",
+                     *       "clientId": "rolecall",
+                     *       "domains": [
+                     *         "acme.example"
+                     *       ],
+                     *       "linking": "invited",
+                     *       "provisioning": null,
+                     *       "secondFactor": "require",
+                     *       "acrValues": [],
+                     *       "amrValues": [],
+                     *       "createdAt": "2026-11-26T02:27:54.758848Z",
+                     *       "updatedAt": "2026-11-26T02:27:54.758848Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Connection"];
                 };
             };
@@ -7304,6 +7380,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *       "name": "Acme SSO",
+                     *       "issuer": "https://login.acme.example",
+                     *       "clientId": "rolecall",
+                     *       "domains": [
+                     *         "acme.example"
+                     *       ],
+                     *       "linking": "invited",
+                     *       "provisioning": null,
+                     *       "secondFactor": "require",
+                     *       "acrValues": [],
+                     *       "amrValues": [],
+                     *       "createdAt": "2026-11-26T02:27:54.758848Z",
+                     *       "updatedAt": "2026-11-26T02:27:54.758848Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Connection"];
                 };
             };
@@ -7392,6 +7486,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "secondFactor": "trust",
+                 *       "amrValues": [
+                 *         "mfa"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["UpdateConnection"];
             };
         };
@@ -7405,6 +7507,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *       "name": "Acme SSO",
+                     *       "issuer": "https://login.acme.example",
+                     *       "clientId": "rolecall",
+                     *       "domains": [
+                     *         "acme.example"
+                     *       ],
+                     *       "linking": "invited",
+                     *       "provisioning": null,
+                     *       "secondFactor": "trust",
+                     *       "acrValues": [],
+                     *       "amrValues": [
+                     *         "mfa"
+                     *       ],
+                     *       "createdAt": "2026-11-26T02:27:54.758848Z",
+                     *       "updatedAt": "2026-11-26T02:27:54.764325Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Connection"];
                 };
             };
@@ -7453,6 +7575,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "passed": false,
+                     *       "problems": [
+                     *         "The metadata of the issuer cannot be read: the name of the host has no address."
+                     *       ],
+                     *       "authorizationEndpoint": null,
+                     *       "tokenEndpoint": null,
+                     *       "keysEndpoint": null,
+                     *       "endSessionEndpoint": null,
+                     *       "algorithms": [],
+                     *       "keys": 0
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConnectionReport"];
                 };
             };
@@ -11991,6 +12127,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "01a215ae-4f63-7000-870e-dbbf77506eb3",
+                     *           "userId": "01a215ae-4f41-7001-8b08-d022778a1c51",
+                     *           "connectionId": "01a215ae-4f06-7002-96fc-3bc95d9cd10e",
+                     *           "issuer": "https://login.acme.example",
+                     *           "subject": "248289761001",
+                     *           "email": "ada@acme.example",
+                     *           "createdAt": "2026-11-26T02:27:54.851761Z",
+                     *           "lastUsedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["IdentityPage"];
                 };
             };

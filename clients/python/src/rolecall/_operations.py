@@ -239,7 +239,7 @@ class Operations(Sender):
         return cast('ConnectionPage', self._send_json("GET", "/connections"))
 
     def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     def get_connection(self, id: str) -> Connection:
@@ -247,11 +247,11 @@ class Operations(Sender):
         return cast('Connection', self._send_json("GET", f"/connections/{quote(id)}"))
 
     def update_connection(self, id: str, body: UpdateConnection, *, if_match: str | None = None) -> Connection:
-        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
 
     def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
 
     def test_connection(self, id: str) -> ConnectionReport:
@@ -803,7 +803,7 @@ class AsyncOperations(AsyncSender):
         return cast('ConnectionPage', await self._send_json("GET", "/connections"))
 
     async def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', await self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     async def get_connection(self, id: str) -> Connection:
@@ -811,11 +811,11 @@ class AsyncOperations(AsyncSender):
         return cast('Connection', await self._send_json("GET", f"/connections/{quote(id)}"))
 
     async def update_connection(self, id: str, body: UpdateConnection, *, if_match: str | None = None) -> Connection:
-        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', await self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs `*:*` and `*/*:*` in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
 
     async def test_connection(self, id: str) -> ConnectionReport:
