@@ -166,4 +166,9 @@ var (
 	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs the header If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer now. If the request makes a change, the change may have been made. Repeat the request shortly, with the same idempotency key if it has one.", RetryAfter: time.Second}
 	ErrBusy                 = &Error{Kind: Unavailable, Code: "busy", Detail: "Too many passwords are being verified or set. Repeat the request shortly.", RetryAfter: time.Second}
+
+	// Sign-in through a connection.
+	ErrCodeInvalid           = &Error{Kind: Unauthenticated, Code: "sign-in-code-invalid", Detail: "This code is unknown, used or expired, or the verifier is not the one with which the sign-in began. Start the sign-in again."}
+	ErrAttemptInvalid        = &Error{Kind: Forbidden, Code: "sign-in-attempt-invalid", Detail: "This sign-in did not begin in this browser, took too long, or was completed already. Go back to the application and sign in again."}
+	ErrConnectionUnavailable = &Error{Kind: Unavailable, Code: "connection-unavailable", Detail: "The identity provider of this connection cannot be reached, or its configuration is wrong. Sign in in another way, or try again later.", RetryAfter: 5 * time.Second}
 )

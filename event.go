@@ -300,7 +300,7 @@ var eventDescriptions = []EventDescription{
 	{Type: EventRoleUnassigned, Subjects: ofHolder, Written: "a role was removed from a user or service account", Members: []string{"roles"},
 		Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` if the role was deleted"},
 
-	{Type: EventSignedIn, Subjects: ofUser, Written: "a user signed in"},
+	{Type: EventSignedIn, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
 	{Type: EventSignInFailed, Subjects: ofUserIfKnown, Written: "a sign-in or re-authentication failed (equal failures within a second are one event)", Reason: "the cause, and how many times"},
 	{Type: EventSessionConfirmed, Subjects: ofUser, Written: "a user re-authenticated"},
 	{Type: EventSessionEnded, Subjects: ofUser, Written: "a session ended before it expired (`sessionId` is its ID)", Reason: "why it ended"},

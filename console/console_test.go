@@ -114,6 +114,9 @@ func TestEachPageNamesItsOperation(t *testing.T) {
 // elsewhere maps the operations of the API that have no page in the console to the reason.
 var elsewhere = map[string]string{
 	"AuthsController_beginEnrolment":          "a step of the sign-in",
+	"AuthsController_startOidc":               "a step of the sign-in",
+	"AuthsController_exchangeOidc":            "a step of the sign-in of apps",
+	"AuthsController_linkOidc":                "a step of adding an identity",
 	"AuthsController_getPasskeySignInOptions": "a step of the sign-in",
 	"AuthsController_confirm":                 "asked for by the forms that need it",
 	"AuthsController_refresh":                 "sessions of the console keep their token",

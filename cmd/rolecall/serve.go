@@ -105,8 +105,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	registry := newRegistry()
 	site := web.New(web.Options{
-		PublicURL:      settings.publicURL,
-		MailLinks:      settings.mailLinks,
+		PublicURL: settings.publicURL, MailLinks: settings.mailLinks, ReturnTo: settings.ReturnURLs,
 		InsecureCookie: settings.insecureCookie,
 		HSTSSubdomains: settings.HSTSSubdomains,
 		CookieDomain:   settings.CookieDomain,

@@ -34,7 +34,7 @@ type settings struct {
 // settings parses and checks the flags.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c, warnings: slices.Clone(g.configWarnings)}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readOIDCNetworks, s.readMail, s.readMailLinks} {
+	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readOIDCNetworks, s.readMail, s.readMailLinks, s.readReturnURLs} {
 		if err := read(); err != nil {
 			return s, err
 		}
@@ -330,4 +330,35 @@ func isLoopback(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// readReturnURLs checks the addresses to which a sign-in with an identity provider may return.
+func (s *settings) readReturnURLs() error {
+	for _, address := range s.ReturnURLs {
+		if err := checkReturnURL(address); err != nil {
+			return fmt.Errorf("--oidc-return-urls: %s %w", address, err)
+		}
+		if strings.HasPrefix(address, "http:") {
+			s.warn("--oidc-return-urls has " + address + ": with plain http, the network can read the codes of sign-ins; use an https URL")
+		}
+	}
+	return nil
+}
+
+// checkReturnURL returns an error unless the address is an http or https URL, or has the scheme of an app. Such
+// a scheme is a domain of the app in reverse (RFC 8252, 7.1), so it has a dot. This excludes schemes such as
+// javascript.
+func checkReturnURL(address string) error {
+	u, err := url.Parse(strings.ReplaceAll(address, "{tenant}", "a-tenant"))
+	switch {
+	case err != nil || strings.ContainsAny(address, " \\\t\r\n") || u.User != nil:
+		return errors.New("must be an https URL such as https://app.example.com/signed-in, or a URL of an app such as com.example.app:/signed-in")
+	case (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http" && !strings.Contains(u.Scheme, "."):
+		return errors.New("must be an https URL such as https://app.example.com/signed-in, or a URL of an app such as com.example.app:/signed-in")
+	case strings.Contains(address, "#"):
+		return errors.New("must not have a fragment")
+	case strings.ContainsAny(strings.ReplaceAll(address, "{tenant}", ""), "{}"):
+		return errors.New("can have only the placeholder {tenant}")
+	}
+	return nil
 }

@@ -16,7 +16,7 @@ func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy
 	if by.IsZero() {
 		return true, nil
 	}
-	grantor, err := s.grantor(tx, tenant, by)
+	grantor, err := s.Grantor(tx, tenant, by)
 	if err == nil {
 		_, _, err = s.AuthorizedUser(tx, Caller{Principal: grantor}, policy, id)
 	}
@@ -26,10 +26,10 @@ func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy
 	return err == nil, err
 }
 
-// grantor returns the principal of the user or service account with the id, with its
+// Grantor returns the principal of the user or service account with the id, with its
 // current permissions. It returns ErrNotFound if no active user or service account has the
 // id.
-func (s *Service) grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
+func (s *Service) Grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
 	user, err := tx.UserByID(id)
 	if ok, err := Found(err); err != nil {
 		return nil, err

@@ -100,6 +100,7 @@ var (
 	ReadOwnFactors    = &Policy{Effect: NoEffect, SessionOnly: true, anyone: true}
 	AddOwnFactor      = &Policy{Effect: Grants, SessionOnly: true, anyone: true}
 	RemoveOwnFactor   = &Policy{Effect: Removes, SessionOnly: true, anyone: true}
+	LinkOwnIdentity   = &Policy{Effect: Grants, SessionOnly: true, anyone: true}
 
 	SignIn  = &Policy{Effect: Proves, Public: true} // with a password, a passkey, a code or a link
 	SignOut = &Policy{Effect: Ends, Public: true}

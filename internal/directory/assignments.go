@@ -3,7 +3,6 @@ package directory
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -210,34 +209,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 // is nil for a new assignment, and after is nil for a removed one.
 func (s *Service) assignmentEvent(c access.Caller, kind rolecall.EventType, about rolecall.Subject, before, after *rolecall.Assignment) (*rolecall.Event, error) {
 	event := s.access.Event(c, kind, about)
-	return event, assignmentValues(event, before, after)
-}
-
-// assignmentValues sets the changed members of the event, and their values before and after
-// the change. The arguments before and after are as in assignmentEvent.
-func assignmentValues(event *rolecall.Event, before, after *rolecall.Assignment) (err error) {
-	event.Members, event.Values = []string{"roles"}, &rolecall.EventValues{}
-	if before != nil {
-		if event.Values.Before, err = assignmentValue(before); err != nil {
-			return err
-		}
-	}
-	if after != nil {
-		event.Values.After, err = assignmentValue(after)
-	}
-	return err
-}
-
-func assignmentValue(a *rolecall.Assignment) ([]byte, error) {
-	value := struct {
-		RoleID      rolecall.RoleID `json:"roleId"`
-		Departments []string        `json:"departments,omitempty"`
-		ExpiresAt   *rolecall.Time  `json:"expiresAt,omitempty"`
-	}{RoleID: a.Role.ID, Departments: a.Reach.Departments()}
-	if a.ExpiresAt != rolecall.Never {
-		value.ExpiresAt = &a.ExpiresAt
-	}
-	return json.Marshal(value)
+	return event, audit.SetAssignments(event, before, after)
 }
 
 // policyFor returns the policy ofAccount if the holder is a service account, and ofUser if

@@ -251,7 +251,7 @@ func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role role
 		event := *cause
 		event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](now), now
 		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, audit.AboutHolder(a.Holder), "role deleted"
-		if err := assignmentValues(&event, &a, nil); err != nil {
+		if err := audit.SetAssignments(&event, &a, nil); err != nil {
 			return false, err
 		}
 		tx.InsertEvent(event)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
@@ -139,3 +140,19 @@ func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	}
 	p.do(t, "DELETE /auths/passkeys/"+made, "").expect(t, 204)
 }
+
+func startOIDCCells(t *testing.T, m *matrix, p *principal) {
+	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(public+"/console/"+m.name+"/sign-in") + `}`
+	p.do(t, "POST /auths/oidc/start", body).refused(t, 404, "not-found")
+}
+
+func exchangeOIDCCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "POST /auths/oidc/exchange", oidcCode).refused(t, 401, "sign-in-code-invalid")
+}
+
+func linkOIDCCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "a wrong code", "POST /auths/oidc/link", oidcCode, p.ofOneself(expectation{status: 422, code: "validation"}))
+}
+
+// oidcCode is a body with an unknown code.
+var oidcCode = `{"code":"` + strings.Repeat("A", 43) + `"}`

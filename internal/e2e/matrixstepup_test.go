@@ -132,6 +132,9 @@ var effects = map[string]string{
 	"AuthsController_requestPasswordReset":    changesNothing,
 	"AuthsController_resetPassword":           provesItself,
 	"AuthsController_changeEmail":             provesItself,
+	"AuthsController_startOidc":               changesNothing,
+	"AuthsController_exchangeOidc":            provesItself,
+	"AuthsController_linkOidc":                grantsAccess,
 
 	"AuthsController_getFactors":        changesNothing,
 	"AuthsController_beginTotp":         grantsAccess,

@@ -126,7 +126,7 @@ func (a *answer) comparable(t *testing.T) string {
 func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	for _, op := range w.program.document.operations {
-		if op.id == "AuthsController_login" || op.id == "AuthsController_logout" || op.id == "AuthsController_requestPasswordReset" || op.id == "AuthsController_getPasskeySignInOptions" {
+		if op.id == "AuthsController_startOidc" || op.id == "AuthsController_login" || op.id == "AuthsController_logout" || op.id == "AuthsController_requestPasswordReset" || op.id == "AuthsController_getPasskeySignInOptions" {
 			continue
 		}
 		body, token := "", w.invite(t, w.owner, w.user(t, "invited-for-"+op.id, ""))
@@ -143,6 +143,8 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 			body = answerTo(strings.Repeat("A", 43), "code", "000000")
 		case "AuthsController_beginEnrolment":
 			body = `{"challenge":"` + strings.Repeat("A", 43) + `"}`
+		case "AuthsController_exchangeOidc":
+			body = oidcCode
 		case "AuthsController_signInByPasskey":
 			body = `{"passkey":{}}`
 		}
@@ -230,7 +232,7 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 // openPaths are the paths of the operations that require no session.
 var openPaths = []string{
 	"/auths/login", "/auths/login/second-factor", "/auths/login/enrolment", "/auths/logout", "/auths/invitations/accept",
-	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in",
+	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/oidc/exchange",
 	"/auths/password-resets", "/auths/password-resets/complete", "/auths/email-changes/complete",
 }
 
@@ -253,6 +255,7 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	}
 	accept(token).refused(t, 403, "tenant-suspended")
 	accept(strings.Repeat("A", 43)).refused(t, 401, "invitation-invalid")
+	w.anonymous().do(t, "POST /auths/oidc/exchange", oidcCode).refused(t, 401, "sign-in-code-invalid")
 	w.anonymous().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 403, "tenant-suspended")
 	w.anonymous().do(t, changeByLink, linkBody(email)).refused(t, 403, "tenant-suspended")
 	w.program.run(t, "", "tenant", "resume", w.name)

@@ -286,7 +286,24 @@ func newSessionBody(p *authz.Principal) sessionBody {
 
 type confirmBody struct {
 	proofBody
-	Password string `json:"password" required:"true" format:"password" doc:"Password of the user."`
+	Password string `json:"password" format:"password" doc:"Password of the user. Required without connectionCode."`
+
+	ConnectionCode string `json:"connectionCode" doc:"The code that returnTo got after POST /auths/oidc/start with the purpose confirm. It replaces the password."`
+	CodeVerifier   string `json:"codeVerifier" doc:"The text of codeChallenge. Required if that sign-in began with a codeChallenge."`
+}
+
+// Check returns the field errors of members that exclude or require each other.
+func (b *confirmBody) Check() (faults rolecall.FieldErrors) {
+	switch {
+	case b.Password == "" && b.ConnectionCode == "":
+		faults.Add("/password", "required", "is required without connectionCode")
+	case b.Password != "" && b.ConnectionCode != "":
+		faults.Add("/connectionCode", "unexpected", "must be absent with a password")
+	}
+	if b.count() > 1 {
+		faults.Add("", "one-of", "must have at most one of code, recoveryCode and passkey")
+	}
+	return faults
 }
 
 type confirmRequest struct {
@@ -301,10 +318,16 @@ type confirmedSession struct {
 }
 
 func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[confirmedSession], error) {
-	if in.Body.count() > 1 {
-		return operation.Response[confirmedSession]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must have at most one of code, recoveryCode and passkey"}}.Err()
+	if err := in.Body.Check().Err(); err != nil {
+		return operation.Response[confirmedSession]{}, err
 	}
-	signIn, err := s.signin.Reauthenticate(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
+	var signIn signin.SignIn
+	var err error
+	if code := in.Body.ConnectionCode; code != "" {
+		signIn, err = s.signin.ReauthenticateByCode(ctx, c, in.Sessions, secret.Token(code), in.Body.CodeVerifier, in.Body.proof())
+	} else {
+		signIn, err = s.signin.Reauthenticate(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
+	}
 	if err != nil || signIn.Challenge != nil {
 		return operation.Response[confirmedSession]{Problem: challengeProblem(signIn.Challenge)}, err
 	}

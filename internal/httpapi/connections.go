@@ -221,16 +221,18 @@ type identityBody struct {
 	LastUsedAt *rolecall.Time `json:"lastUsedAt" doc:"When the user signed in with the identity last. Null if never."`
 }
 
+func newIdentityBody(i *rolecall.Identity) identityBody {
+	body := identityBody{Identity: *i}
+	if i.LastUsedAt != 0 {
+		body.LastUsedAt = &i.LastUsedAt
+	}
+	return body
+}
+
 func (s *Server) listIdentities(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.Page[identityBody]], error) {
 	all, err := s.connections.Identities(ctx, c, in.ID)
 	page := rolecall.Page[rolecall.Identity]{Items: all}
-	return operation.NewPage(&page, func(i *rolecall.Identity) identityBody {
-		body := identityBody{Identity: *i}
-		if i.LastUsedAt != 0 {
-			body.LastUsedAt = &i.LastUsedAt
-		}
-		return body
-	}), err
+	return operation.NewPage(&page, newIdentityBody), err
 }
 
 type deleteIdentityRequest struct {

@@ -64,9 +64,9 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrMalformed,
 	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
 	rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrPasskeyRefused,
-	rolecall.ErrPasswordResetInvalid, rolecall.ErrEmailChangeInvalid,
+	rolecall.ErrPasswordResetInvalid, rolecall.ErrEmailChangeInvalid, rolecall.ErrCodeInvalid,
 	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrScopeMissing, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
-	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, web.ErrCrossOrigin, web.ErrCrossSite,
+	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrAttemptInvalid, web.ErrCrossOrigin, web.ErrCrossSite,
 	rolecall.ErrNotFound, web.ErrUnknownPath,
 	web.ErrMethodNotAllowed, web.ErrNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
@@ -84,5 +84,5 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrTooManyKeys, rolecall.ErrTooManyAttempts, rolecall.ErrTooManyMails, rolecall.ErrTooManyWaits,
 	web.ErrTooManyLines,
 	rolecall.ErrInternal,
-	rolecall.ErrUnavailable, rolecall.ErrBusy,
+	rolecall.ErrUnavailable, rolecall.ErrConnectionUnavailable, rolecall.ErrBusy,
 }

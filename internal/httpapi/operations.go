@@ -14,7 +14,7 @@ type problems = []*rolecall.Error
 
 // operations are the operations for tenants. The operations for operators are in
 // operatorOperations.
-var operations = slices.Concat(userOperations, jobOperations, roleOperations, webhookOperations, connectionOperations, tenantOperations, logoOperations, exportOperations)
+var operations = slices.Concat(userOperations, jobOperations, roleOperations, webhookOperations, connectionOperations, oidcOperations, tenantOperations, logoOperations, exportOperations)
 
 // userOperations are the operations on users and invitations.
 var userOperations = []*operation.Operation{

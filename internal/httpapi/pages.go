@@ -34,7 +34,7 @@ func (s *Server) pages() []web.Route {
 	if s.securityContact != "" {
 		pages = append(pages, s.page("/.well-known/security.txt", "security", s.showSecurityContact))
 	}
-	return pages
+	return append(pages, s.attemptPages()...)
 }
 
 // contractJSON returns the OpenAPI document as JSON. The first call builds it.

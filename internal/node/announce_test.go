@@ -166,6 +166,26 @@ var mutations = []struct {
 		in := f.signIn(s.name)
 		return func() error { return f.reconfirm(in, password, signin.Proof{}) }
 	}},
+	{"ReauthenticateByCode", "", true, func(f *fixture, s subject) func() error {
+		p, in := provideFor(f, s.user.ID), f.signIn(s.name)
+		a := f.attempt(in.Token)
+		cookie, query := p.begin(a, signin.ConnectionStart{Purpose: signin.PurposeConfirm})
+		done, err := p.complete(a, cookie, query)
+		f.ok(err)
+		return func() error {
+			return errorOf(f.SignIn.ReauthenticateByCode(f.Context(), f.call(in), []secret.Token{in.Token}, done.Code, "", signin.Proof{}))
+		}
+	}},
+	{"CompleteAttempt", "in place of a session", true, func(f *fixture, s subject) func() error {
+		p := provideFor(f, s.user.ID)
+		cookie, query := p.begin(f.attempt(), signin.ConnectionStart{})
+		return func() error { return errorOf(p.complete(f.attempt(s.token), cookie, query)) }
+	}},
+	{"ExchangeCode", "", false, func(f *fixture, s subject) func() error {
+		p := provideFor(f, s.user.ID)
+		code := p.codeFor()
+		return func() error { return errorOf(f.SignIn.ExchangeCode(f.Context(), f.attempt(), code, verifier)) }
+	}},
 	{"EndUserSession", "", true, func(f *fixture, s subject) func() error {
 		session := f.signIn(s.name).Principal.Session.ID
 		return func() error { return f.SignIn.EndUserSession(f.Context(), f.owner, s.user.ID, session) }
@@ -385,8 +405,8 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 
 // harmless are the methods that change no cached data.
 var harmless = []string{
-	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginEnrolment", "CacheStats", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "Checkpoint", "Consistency", "EventProof", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
-	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors",
+	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginAttempt", "BeginEnrolment", "CacheStats", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "Checkpoint", "Consistency", "EventProof", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
+	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors", "LinkIdentity", "OpenAttempt", "StartConnection", "TicketTenant",
 	"Connection", "Connections", "CreateConnection", "DeleteConnection", "DeleteIdentity", "Find", "Identities", "Offered", "TestConnection", "UpdateConnection", "CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",

@@ -80,7 +80,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	// If the operation only needs the presented sessions and the request has none, the tenant is
 	// not loaded.
 	if takes.anonymous != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
-		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.anonymous(r, sent.sessions); err != nil {
+		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.Anonymous(r, sent.sessions); err != nil {
 			return err
 		}
 	}
@@ -206,9 +206,9 @@ func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent
 	return s.Callers.Authenticate(q, tenant, sent.sessions, use && (touch == nil || !fieldOf[Touch](in, touch).isOff))
 }
 
-// anonymous returns the data of an unauthenticated request: tenant, cookies, and the address and
+// Anonymous returns the data of an unauthenticated request of the tenant in the request context: tenant, cookies, and the address and
 // name of the client.
-func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Anonymous, error) {
+func (s *Runner) Anonymous(r *http.Request, sessions []secret.Token) (access.Anonymous, error) {
 	q := web.RequestOf(r)
 	tenant, err := s.Tenants.Tenant(q, q.Tenant)
 	return access.Anonymous{

@@ -108,7 +108,8 @@ type entry struct {
 	password     string             // hash of the stored password; the known-device token is valid only for this hash
 	counted      []rolecall.Counted // counters of this attempt; a new session clears the first and subtracts one from the others
 	secondFactor bool               // a second factor was verified
-	isNewBrowser bool               // the browser sent no known-device token of the account, so startSession notifies the user by mail
+	identity     signInIdentity
+	isNewBrowser bool // the browser sent no known-device token of the account, so startSession notifies the user by mail
 	// prepare runs in the transaction that writes the session. It must lock the user with
 	// admit. It returns the user as stored.
 	prepare func(*store.Tx) (rolecall.User, error)
@@ -124,7 +125,7 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 	now := s.now()
 	session := rolecall.Session{
 		ID: rolecall.NewID[rolecall.Session](now), UserID: e.user, SecondFactor: e.secondFactor,
-		AuthenticatedAt: now, LastUsedAt: now, Source: a.Source, Client: a.Client,
+		AuthenticatedAt: now, LastUsedAt: now, Source: a.Source, Client: a.Client, Identity: e.identity.Identity, Connection: e.identity.Connection,
 	}
 	challenge := secret.NewToken()
 	token := challenge
@@ -140,13 +141,18 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 			return nil, err
 		}
 		email = user.Email
+		if !e.identity.Identity.IsZero() {
+			if err := lockIdentity(tx, e.identity.Identity); err != nil {
+				return nil, err
+			}
+		}
 		settings, err := s.settingsOf(tx, &a.Tenant, user.ID)
 		if err != nil {
 			return nil, err
 		}
 		session.ExpiresAt = now.Add(settings.AbsoluteLifetime())
 		if !e.secondFactor {
-			if pending, err = s.createChallenge(tx, settings, &user, challenge, challengeData{Counted: e.counted, ForHeader: a.ForHeader}); pending != nil || err != nil {
+			if pending, err = s.createChallenge(tx, settings, &user, challenge, challengeData{Counted: e.counted, ForHeader: a.ForHeader, signInIdentity: e.identity}); pending != nil || err != nil {
 				return nil, err
 			}
 		}
@@ -165,6 +171,9 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 		}
 		tx.ForgiveAttempt(e.counted)
 		event := s.access.Event(c, rolecall.EventSignedIn, audit.AboutUser(e.user))
+		if event.Values, err = e.identity.values(); err != nil {
+			return nil, err
+		}
 		ended, err := tx.DeleteOldestSessions(e.user, settings.SessionsPerUser()-1, settings, now)
 		if err != nil {
 			return nil, err

@@ -26,6 +26,21 @@ func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented
 	if err != nil || challenge != nil {
 		return SignIn{Challenge: challenge}, s.ownFailure(c, p, err)
 	}
+	in, err := s.confirmSession(ctx, c, presented, func(tx *store.Tx) error {
+		if ok, err := tx.ReplacePassword(c.User.ID, hash, hash, s.now()); err != nil {
+			return err
+		} else if !ok { // the password was changed at the same time
+			return wrongOwn("/password")
+		}
+		tx.ForgiveAttempt(counted)
+		return consume(tx)
+	})
+	return in, s.ownFailure(c, p, err)
+}
+
+// confirmSession records that the user of the session has re-authenticated, and replaces the token of the
+// session. The function prove runs in the same transaction. It consumes the proofs.
+func (s *Service) confirmSession(ctx context.Context, c access.Caller, presented []secret.Token, prove func(*store.Tx) error) (SignIn, error) {
 	_, token, err := s.session(ctx, c.Tenant, presented)
 	if err != nil {
 		return SignIn{}, err
@@ -35,12 +50,7 @@ func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented
 	session.ConfirmedAt = s.now()
 	in := SignIn{Principal: &confirmed}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (_ *rolecall.Event, err error) {
-		if ok, err := tx.ReplacePassword(c.User.ID, hash, hash, s.now()); err != nil {
-			return nil, err
-		} else if !ok { // the password was changed at the same time
-			return nil, wrongOwn("/password")
-		}
-		if err := consume(tx); err != nil {
+		if err := prove(tx); err != nil {
 			return nil, err
 		}
 		if ok, err := tx.ConfirmSession(session.ID, session.ConfirmedAt); err != nil {
@@ -51,10 +61,9 @@ func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented
 		if in.Token, err = successor(tx, token); err != nil {
 			return nil, err
 		}
-		tx.ForgiveAttempt(counted)
 		return s.access.Event(c, rolecall.EventSessionConfirmed, audit.AboutUser(c.User.ID)), nil
 	})
-	return in, s.ownFailure(c, p, err)
+	return in, err
 }
 
 // ownProof verifies the second factor of the caller. Call the returned function to mark

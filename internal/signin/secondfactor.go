@@ -48,6 +48,8 @@ type challengeData struct {
 	Counted []rolecall.Counted `json:"counted,omitempty"` // counters of the password attempt, for entry.counted
 
 	ForHeader bool `json:"forHeader,omitempty"` // see access.Anonymous
+
+	signInIdentity
 }
 
 // createChallenge stores a challenge for the user under the hash of the token. It returns
@@ -177,13 +179,16 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 	var codes []secret.RecoveryCode
 	var in SignIn
 	if err == nil {
-		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: slices.Concat(q.Counted, counted), secondFactor: true, isNewBrowser: device == nil, prepare: func(tx *store.Tx) (_ rolecall.User, err error) {
+		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: slices.Concat(q.Counted, counted), secondFactor: true, identity: q.signInIdentity, isNewBrowser: device == nil, prepare: func(tx *store.Tx) (_ rolecall.User, err error) {
 			if err := answered(tx, &q, challenge); err != nil {
 				return q.user, err
 			}
 			codes, err = take(tx)
 			return q.user, err
 		}})
+	}
+	if errors.Is(err, rolecall.ErrWrongCredentials) { // the identity was deleted since
+		err = rolecall.ErrChallengeInvalid
 	}
 	if errors.Is(err, rolecall.ErrWrongCode) {
 		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)

@@ -34,6 +34,7 @@ type Service struct {
 	outbox       *outbox.Outbox
 	principals   *principalCache
 	operators    *operatorCache
+	calls        providerCalls
 }
 
 // New returns a Service.

@@ -37,6 +37,8 @@ const (
 
 	touchIdentity = `update identities set email = $1, last_used_at = $2 where tenant_id = $3 and id = $4 returning id`
 
+	lockIdentity = `update identities set email = email where tenant_id = $1 and id = $2 returning id`
+
 	deleteIdentity = `delete from identities where tenant_id = $1 and user_id = $2 and id = $3 returning id`
 
 	deleteSessionsOfIdentity = `delete from sessions where tenant_id = $1 and user_id = $2 and identity_id = $3 returning id`
@@ -143,4 +145,9 @@ func (t *Tx) DeleteIdentity(user rolecall.UserID, id rolecall.IdentityID) (sessi
 		t.invalidate(user)
 	}
 	return sessions, err == nil, err
+}
+
+// LockIdentity reports whether the identity exists, and prevents its deletion until the end of this Update.
+func (t *Tx) LockIdentity(id rolecall.IdentityID) (bool, error) {
+	return t.changed(lockIdentity, t.tenant, id)
 }

@@ -99,6 +99,9 @@ const (
 	selectInvitation = `select user_id, created_by, created_at, expires_at, credential, operator_key from invitations
 		where tenant_id = $1 and hash = $2 and ` + keyNotRevoked
 
+	selectInvitationOf = `select user_id, created_by, created_at, expires_at, credential, operator_key from invitations
+		where tenant_id = $1 and user_id = $2 and ` + keyNotRevoked
+
 	deleteInvitation = `delete from invitations where tenant_id = $1 and hash = $2 returning user_id`
 
 	deleteInvitationOf = `delete from invitations where tenant_id = $1 and user_id = $2 returning user_id`
@@ -114,6 +117,12 @@ func (t *Tx) UpsertInvitation(i rolecall.Invitation, hash []byte) {
 // invitation can be expired.
 func (t *Tx) InvitationByToken(hash []byte) (i rolecall.Invitation, err error) {
 	err = t.row(selectInvitation, []any{t.tenant, hash}, &i.UserID, &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt, &i.Credential, &i.OperatorKey)
+	return i, err
+}
+
+// InvitationOf returns the invitation of the user, or ErrNotFound. The invitation can be expired.
+func (t *Tx) InvitationOf(user rolecall.UserID) (i rolecall.Invitation, err error) {
+	err = t.row(selectInvitationOf, []any{t.tenant, user}, &i.UserID, &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt, &i.Credential, &i.OperatorKey)
 	return i, err
 }
 

@@ -20,6 +20,10 @@ const (
 // consoleCookie begins the name of the cookie of a console session. The name of the tenant follows.
 const consoleCookie = "console-"
 
+// attemptCookie begins the name of the cookie of a sign-in at an identity provider. The ID of the
+// attempt follows.
+const attemptCookie = "rolecall_attempt-"
+
 // hostPrefix begins the name of a cookie that no other host can set (RFC 6265bis,
 // 4.1.3.2).
 const hostPrefix = "__Host-"
@@ -28,7 +32,7 @@ const hostPrefix = "__Host-"
 // not on whether the connection uses TLS, because a proxy may end TLS before Rolecall.
 type cookies struct {
 	session, device     string // names
-	console             string // beginning of the name
+	console, attempt    string // beginnings of names
 	ofSession, ofDevice string // attributes
 	ofScript            string // attributes of cookies that scripts set
 }
@@ -46,14 +50,14 @@ func newCookies(o *Options) cookies {
 	c := cookies{
 		session: SessionCookie, ofSession: "; HttpOnly" + domain + secure + "; SameSite=Lax",
 		device: deviceCookie, ofDevice: "; HttpOnly" + secure + "; SameSite=Lax",
-		console:  consoleCookie,
+		console: consoleCookie, attempt: attemptCookie,
 		ofScript: secure + "; SameSite=Lax",
 	}
 	if o.HostPrefix {
 		c.session = hostPrefix + SessionCookie
 	}
 	if o.PublicURL != nil && o.PublicURL.Scheme == "https" && !o.InsecureCookie {
-		c.device, c.console = hostPrefix+deviceCookie, hostPrefix+consoleCookie
+		c.device, c.console, c.attempt = hostPrefix+deviceCookie, hostPrefix+consoleCookie, hostPrefix+attemptCookie
 	}
 	return c
 }
@@ -93,6 +97,46 @@ func (s *Site) ConsoleTenants(r *http.Request) (tenants []string) {
 		}
 	}
 	return tenants
+}
+
+// attemptsKept is the maximum number of cookies of attempts in one browser. Each has about one
+// kilobyte, and proxies limit the size of the headers.
+const attemptsKept = 5
+
+// SetAttempt sets the cookie of a sign-in at an identity provider for the lifetime. A lifetime of 0
+// removes the cookie. Each attempt has a separate cookie, so that several tabs can sign in at the same
+// time. SetAttempt also removes the cookies of the oldest attempts, so that the browser has at most five.
+func (s *Site) SetAttempt(w http.ResponseWriter, r *http.Request, id rolecall.AnyID, sealed string, lifetime time.Duration) {
+	if lifetime > 0 {
+		others := s.attempts(r)
+		for _, other := range others[:max(0, len(others)-attemptsKept+1)] {
+			addCookie(w.Header(), s.cookies.attempt+other, "", 0, s.cookies.ofDevice)
+		}
+	}
+	addCookie(w.Header(), s.cookies.attempt+id.String(), sealed, lifetime, s.cookies.ofDevice)
+}
+
+// attempts returns the IDs of the attempts for which the request has cookies, the oldest first. IDs
+// begin with their time.
+func (s *Site) attempts(r *http.Request) (ids []string) {
+	for _, cookie := range r.Cookies() {
+		id, found := strings.CutPrefix(cookie.Name, s.cookies.attempt)
+		if _, err := rolecall.ParseID[any](id); found && err == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Attempt returns the value of the cookie of the attempt. It returns "" unless the request has exactly
+// one such cookie.
+func (s *Site) Attempt(r *http.Request, id rolecall.AnyID) string {
+	cookies := r.CookiesNamed(s.cookies.attempt + id.String())
+	if len(cookies) != 1 {
+		return ""
+	}
+	return cookies[0].Value
 }
 
 // SetDevices replaces the known-device tokens of the browser. SetDevices also removes the cookie

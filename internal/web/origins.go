@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // origins are the web origins whose pages may call the service from a browser with its session
 // cookie. The Origin header must be equal to one of them, including the scheme and the port.
@@ -122,12 +126,26 @@ func (s *Site) CheckOrigin(r *http.Request) error { return s.origins.check(r) }
 func (s *Site) CheckOwnOrigin(r *http.Request) error { return s.origins.checkOwn(r) }
 
 // Address returns the URL of the root as the client of the request sees it, without a trailing slash.
-func (s *Site) Address(r *http.Request) string {
+func (s *Site) Address(r *http.Request) string { return s.address(r.Host, r.TLS != nil) }
+
+func (s *Site) address(host string, isTLS bool) string {
 	if s.Public != "" {
 		return s.Public
 	}
-	if r.TLS != nil {
-		return "https://" + r.Host + s.Base
+	if isTLS {
+		return "https://" + host + s.Base
 	}
-	return "http://" + r.Host + s.Base
+	return "http://" + host + s.Base
+}
+
+// ReturnsTo reports whether a sign-in of the tenant with an identity provider can return to the address:
+// one of Options.ReturnTo, or the sign-in page of the console. The argument root is the result of Address.
+// The address must be exactly the same, so that an attacker cannot send users to another page.
+func (s *Site) ReturnsTo(root, tenant, address string) bool {
+	if address == root+"/console/"+tenant+"/sign-in" {
+		return true
+	}
+	return slices.ContainsFunc(s.returnTo, func(registered string) bool {
+		return strings.ReplaceAll(registered, "{tenant}", tenant) == address
+	})
 }

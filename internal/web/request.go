@@ -26,6 +26,8 @@ type Request struct {
 	Cause     error            // the internal error, if the response does not contain it
 
 	site     *Site
+	host     string // the Host header
+	isTLS    bool
 	span     tracing.Request // only if the site has a tracer
 	path     string          // of the route
 	metrics  *routeMetrics
@@ -53,6 +55,16 @@ func RequestOf(r *http.Request) *Request {
 	return q
 }
 
+// FromContext returns the request context in ctx, which is the context of a request or derived from
+// it.
+func FromContext(ctx context.Context) *Request {
+	q, _ := ctx.Value(requestKey{}).(*Request)
+	return q
+}
+
+// Address returns the URL of the root as the client sees it, without a slash at the end.
+func (q *Request) Address() string { return q.site.address(q.host, q.isTLS) }
+
 // newRequest creates the request context.
 func (s *Site) newRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,6 +72,7 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 		q := &Request{deadline: deadline{Context: r.Context(), at: now.Add(s.deadline)}, site: s, Started: now}
 		q.response = response{ResponseWriter: w, request: q}
 		q.identify(r)
+		q.host, q.isTLS = r.Host, r.TLS != nil
 		if s.tracer != nil {
 			q.Context, q.span = s.tracer.Start(r.Context(), r.Header, now)
 			q.TraceID = q.span.TraceID()

@@ -45,6 +45,9 @@ type Options struct {
 	// MailLinks replace the addresses that links in mail lead to, by kind of mail. The other links
 	// lead to the console.
 	MailLinks rolecall.MailLinks
+	// ReturnTo are the addresses to which a sign-in with an identity provider can return, in addition to
+	// the sign-in page of the console. They can have {tenant}.
+	ReturnTo []string
 	// HSTSSubdomains extends Strict-Transport-Security to all subdomains of the public host.
 	HSTSSubdomains bool
 	// InsecureCookie omits the attribute Secure from the cookies. Use it only for plain HTTP on a
@@ -86,6 +89,7 @@ type Site struct {
 	// Links has the addresses that links in mail lead to.
 	Links rolecall.MailLinks
 
+	returnTo []string // see Options.ReturnTo
 	cookies  cookies
 	hsts     []string // Strict-Transport-Security; nil if it is not sent
 	deadline time.Duration
@@ -106,6 +110,7 @@ type Site struct {
 // New returns the site that the options describe.
 func New(o Options) *Site {
 	s := &Site{
+		returnTo: o.ReturnTo,
 		cookies:  newCookies(&o),
 		deadline: o.Deadline,
 		logger:   o.Logger,

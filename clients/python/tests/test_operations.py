@@ -246,6 +246,12 @@ ARGUMENTS: dict[str, Callable[[World], Arguments]] = {
 REFUSED: dict[str, tuple[Callable[[World], Arguments], str]] = {
     "change_email": (lambda w: use({"token": "x" * 43}), "email-change-invalid"),
     "begin_enrolment": (lambda w: use({"challenge": "x" * 43}), "challenge-invalid"),
+    "start_oidc": (
+        lambda w: use({"connectionId": NOBODY, "returnTo": f"{w.demo.address}/console/demo/sign-in"}),
+        "not-found",
+    ),
+    "exchange_oidc": (lambda w: use({"code": "x" * 43}), "sign-in-code-invalid"),
+    "link_oidc": (lambda w: use({"code": "x" * 43}), "validation"),
     "complete_login": (lambda w: use({"challenge": "x" * 43, "code": "000000"}), "challenge-invalid"),
     "create_passkey": (lambda w: use({"name": "Phone", "passkey": {}}), "validation"),
     "get_passkey_options": (lambda w: use(), "passkeys-unavailable"),

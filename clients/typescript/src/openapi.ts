@@ -281,6 +281,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auths/oidc/exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange the code of an identity provider's sign-in
+         * @description Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started.
+         */
+        post: operations["AuthsController_exchangeOidc"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auths/oidc/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add an identity to your account
+         * @description Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication.
+         */
+        post: operations["AuthsController_linkOidc"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auths/oidc/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a sign-in with an identity provider
+         * @description Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable.
+         */
+        post: operations["AuthsController_startOidc"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auths/passkeys": {
         parameters: {
             query?: never;
@@ -2329,19 +2389,23 @@ export interface components {
             /** @description An unused recovery code. */
             recoveryCode?: string;
         };
-        /** @description The password. Users with a second factor also send one of code, recoveryCode and passkey. */
+        /** @description The password, or the code of a sign-in with an identity provider. Users with a second factor also send one of code, recoveryCode and passkey. */
         Confirm: {
             /** @description Six digits from the authenticator app. */
             code?: string;
+            /** @description The text of codeChallenge. Required if that sign-in began with a codeChallenge. */
+            codeVerifier?: string;
+            /** @description The code that returnTo got after POST /auths/oidc/start with the purpose confirm. It replaces the password. */
+            connectionCode?: string;
             /** @description The result of toJSON() of the credential that the browser returned. */
             passkey?: {
                 [key: string]: unknown;
             };
             /**
              * Format: password
-             * @description Password of the user.
+             * @description Password of the user. Required without connectionCode.
              */
-            password: string;
+            password?: string;
             /** @description An unused recovery code. */
             recoveryCode?: string;
         };
@@ -2765,6 +2829,15 @@ export interface components {
             id: string;
             /** @description Kind of subject, such as user, role or tenant. Later versions may add values. */
             type: string;
+        };
+        /** @description The code of the sign-in, and its verifier. */
+        ExchangeOidc: {
+            /** @description The code that returnTo got. */
+            code: string;
+            /** @description The text of codeChallenge. Required if the sign-in began with a codeChallenge. */
+            codeVerifier?: string;
+            /** @description The deviceToken of an earlier sign-in of the user on this device. Sign-ins from known devices have separate limits, so that guesses from elsewhere do not lock the user out. Send it only with the transport bearer. */
+            deviceToken?: string;
         };
         /** @description A role assignment that expires soon. */
         ExpiringRole: {
@@ -3266,6 +3339,13 @@ export interface components {
             /** @description The cursor of the next page. It is null only on the last page. */
             nextCursor: string | null;
         };
+        /** @description The code of the sign-in, and its verifier. */
+        OidcCode: {
+            /** @description The code that returnTo got. */
+            code: string;
+            /** @description The text of codeChallenge. Required if the sign-in began with a codeChallenge. */
+            codeVerifier?: string;
+        };
         /** @description The data of an event to which its leaf commits. */
         OpenedCommitment: {
             /** @description The data. It is empty if the event has none. */
@@ -3706,6 +3786,39 @@ export interface components {
             roleId: string;
             /** @description The users to change. An empty object selects all users. */
             users: components["schemas"]["JobUsers"];
+        };
+        /** @description A started sign-in with an identity provider. */
+        StartedOidc: {
+            /** @description URL of Rolecall, to open in the browser by navigation within two minutes. */
+            url: string;
+        };
+        /** @description The connection, and where the browser returns. */
+        StartOidc: {
+            /** @description SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer. */
+            codeChallenge?: string;
+            /**
+             * Format: uuid
+             * @description ID of the connection.
+             */
+            connectionId: string;
+            /** @description Address that the user has typed. The page of the identity provider can fill it in. Must contain a visible character. */
+            email?: string;
+            /** @description Token of the invitation whose link the user has opened. The identity is linked to the invited user if the identity provider states the same address. */
+            invitation?: string;
+            /**
+             * @description sign-in: to start a session. confirm: to re-authenticate without a password. link: to add the identity to the signed-in user.
+             * @default sign-in
+             * @enum {string}
+             */
+            purpose?: "sign-in" | "confirm" | "link";
+            /** @description Where the browser returns: exactly one of the addresses of --oidc-return-urls. */
+            returnTo: string;
+            /**
+             * @description How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header.
+             * @default cookie
+             * @enum {string}
+             */
+            transport?: "cookie" | "bearer";
         };
         /** @description The users to suspend or to resume. */
         StartStatusJob: {
@@ -4236,16 +4349,6 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Forbidden. Codes: tenant-suspended, user-suspended, cross-origin. */
-        BeginEnrolmentForbidden: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
         /** @description Unauthorized. Codes: challenge-invalid. */
         BeginEnrolmentUnauthorized: {
             headers: {
@@ -4531,6 +4634,27 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Forbidden. Codes: tenant-suspended, user-suspended, cross-origin. */
+        ExchangeOidcForbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Unauthorized. Codes: second-factor-required, second-factor-enrolment-required, sign-in-code-invalid. */
+        ExchangeOidcUnauthorized: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Forbidden. Codes: cross-origin. */
         FindConnectionForbidden: {
             headers: {
@@ -4652,6 +4776,17 @@ export interface components {
         InviteUserForbidden: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Conflict. Codes: too-many-identities, identity-taken. */
+        LinkOidcConflict: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
@@ -4958,6 +5093,27 @@ export interface components {
         SignInByPasskeyUnauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Forbidden. Codes: tenant-suspended, cross-origin. */
+        StartOidcForbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Service Unavailable. Codes: unavailable, connection-unavailable. */
+        StartOidcServiceUnavailable: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
@@ -5764,7 +5920,7 @@ export interface operations {
             };
             400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["ChangeEmailUnauthorized"];
-            403: components["responses"]["BeginEnrolmentForbidden"];
+            403: components["responses"]["ExchangeOidcForbidden"];
             409: components["responses"]["ChangeEmailConflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
@@ -6066,7 +6222,7 @@ export interface operations {
             };
             400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["BeginEnrolmentUnauthorized"];
-            403: components["responses"]["BeginEnrolmentForbidden"];
+            403: components["responses"]["ExchangeOidcForbidden"];
             406: components["responses"]["NotAcceptable"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
@@ -6182,6 +6338,196 @@ export interface operations {
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    AuthsController_exchangeOidc: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEA",
+                 *       "codeVerifier": "EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEA"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExchangeOidc"];
+            };
+        };
+        responses: {
+            /** @description The signed-in user and the session, with its tokens. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "01a20590-8ebc-7001-8d44-5734a8946ae4",
+                     *         "email": "owner@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "department": null,
+                     *         "externalId": null,
+                     *         "metadata": {},
+                     *         "status": "active",
+                     *         "createdAt": "2026-11-22T23:21:29.532683Z",
+                     *         "updatedAt": "2026-11-22T23:21:29.532683Z"
+                     *       },
+                     *       "session": {
+                     *         "id": "01a20590-8ecb-7000-8066-828bebe1b9df",
+                     *         "authenticatedAt": "2026-11-22T23:21:29.547128Z",
+                     *         "confirmedAt": null,
+                     *         "secondFactor": false,
+                     *         "idleExpiresAt": "2026-11-23T11:21:29.547128Z",
+                     *         "expiresAt": "2026-11-29T23:21:29.547128Z"
+                     *       },
+                     *       "expiresAt": "2026-11-29T23:21:29.547128Z",
+                     *       "token": "rs_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEA",
+                     *       "deviceToken": "EXAMPLEEXAMPLEEXAMPLEEXAMPLE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            400: components["responses"]["ListConnectionsBadRequest"];
+            401: components["responses"]["ExchangeOidcUnauthorized"];
+            403: components["responses"]["ExchangeOidcForbidden"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    AuthsController_linkOidc: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEA"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OidcCode"];
+            };
+        };
+        responses: {
+            /** @description The identity. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "01a31892-a100-7002-9d44-0c1b2a3f4e56",
+                     *       "userId": "01a20590-8ebc-7001-8d44-5734a8946ae4",
+                     *       "connectionId": "01a31892-9c00-7001-8a3e-5d0c6a1f2b47",
+                     *       "issuer": "https://login.example.com",
+                     *       "subject": "248289761001",
+                     *       "email": "ada@acme.example",
+                     *       "createdAt": "2026-11-22T23:21:29.547128Z",
+                     *       "lastUsedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Identity"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["CreateUserTokenForbidden"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["LinkOidcConflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    AuthsController_startOidc: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The tenant of the request.
+                 * @example acme
+                 */
+                "x-tenant-schema"?: components["parameters"]["XTenantSchemaParameter"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "connectionId": "01a31892-9c00-7001-8a3e-5d0c6a1f2b47",
+                 *       "returnTo": "https://app.example.com/signed-in"
+                 *     }
+                 */
+                "application/json": components["schemas"]["StartOidc"];
+            };
+        };
+        responses: {
+            /** @description The URL to open in the browser. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "https://id.example.com/auths/oidc/begin?ticket=EXAMPLEEXAMPLEEXAMPLE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StartedOidc"];
+                };
+            };
+            400: components["responses"]["ListConnectionsBadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["StartOidcForbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            414: components["responses"]["RequestURITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["StartOidcServiceUnavailable"];
         };
     };
     AuthsController_createPasskey: {
@@ -6731,7 +7077,7 @@ export interface operations {
             };
             400: components["responses"]["ListConnectionsBadRequest"];
             401: components["responses"]["ResetPasswordUnauthorized"];
-            403: components["responses"]["BeginEnrolmentForbidden"];
+            403: components["responses"]["ExchangeOidcForbidden"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
             415: components["responses"]["UnsupportedMediaType"];

@@ -159,6 +159,9 @@ for (const store of stores) {
       "POST /auths/totp/confirm": async () => ({ as: await withTotp(), body: { code: "000000" }, status: 422 }),
       "POST /auths/email-changes/complete": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/invitations/accept": async () => ({ as: world.anonymous(), status: 401 }),
+      "POST /auths/oidc/start": async () => ({ as: world.anonymous(), status: 422 }), // needs --oidc-return-urls
+      "POST /auths/oidc/exchange": async () => ({ as: world.anonymous(), status: 401 }),
+      "POST /auths/oidc/link": async () => ({ as: await session(), status: 422 }),
       "POST /auths/login/enrolment": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/login/second-factor": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/password-resets/complete": async () => ({ as: world.anonymous(), status: 401 }),

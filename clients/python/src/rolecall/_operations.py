@@ -48,10 +48,12 @@ from .models import (
     EventPage,
     EventProof,
     EventReason,
+    ExchangeOidc,
     Factors,
     FindConnection,
     FoundConnection,
     FoundedTenant,
+    Identity,
     IdentityPage,
     Invitation,
     InvitationPage,
@@ -67,6 +69,7 @@ from .models import (
     NewRecoveryCodes,
     NewWebhook,
     OfferedConnectionPage,
+    OidcCode,
     OpenInvitation,
     Overview,
     Passkey,
@@ -84,8 +87,10 @@ from .models import (
     SinglePermission,
     SkipItems,
     StartAssignJob,
+    StartOidc,
     StartStatusJob,
     StartUnassignJob,
+    StartedOidc,
     Tenant,
     TenantPage,
     TenantSummary,
@@ -169,6 +174,18 @@ class Operations(Sender):
     def logout(self) -> None:
         """Ends the session of the request, if any, and clears the cookie."""
         self._send_none("POST", "/auths/logout")
+
+    def exchange_oidc(self, body: ExchangeOidc) -> SignIn:
+        """Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
+        return cast('SignIn', self._send_json("POST", "/auths/oidc/exchange", body=body))
+
+    def link_oidc(self, body: OidcCode) -> Identity:
+        """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
+        return cast('Identity', self._send_json("POST", "/auths/oidc/link", body=body))
+
+    def start_oidc(self, body: StartOidc) -> StartedOidc:
+        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
+        return cast('StartedOidc', self._send_json("POST", "/auths/oidc/start", body=body))
 
     def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> NewPasskey:
         """Makes the passkey a second factor, and ends all other sessions of the user. The passkey can also replace the password. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
@@ -733,6 +750,18 @@ class AsyncOperations(AsyncSender):
     async def logout(self) -> None:
         """Ends the session of the request, if any, and clears the cookie."""
         await self._send_none("POST", "/auths/logout")
+
+    async def exchange_oidc(self, body: ExchangeOidc) -> SignIn:
+        """Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
+        return cast('SignIn', await self._send_json("POST", "/auths/oidc/exchange", body=body))
+
+    async def link_oidc(self, body: OidcCode) -> Identity:
+        """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
+        return cast('Identity', await self._send_json("POST", "/auths/oidc/link", body=body))
+
+    async def start_oidc(self, body: StartOidc) -> StartedOidc:
+        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
+        return cast('StartedOidc', await self._send_json("POST", "/auths/oidc/start", body=body))
 
     async def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> NewPasskey:
         """Makes the passkey a second factor, and ends all other sessions of the user. The passkey can also replace the password. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""

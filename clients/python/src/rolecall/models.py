@@ -350,16 +350,22 @@ class CompleteLogin(TypedDict):
 
 
 class Confirm(TypedDict):
-    """The password. Users with a second factor also send one of code, recoveryCode and passkey."""
+    """The password, or the code of a sign-in with an identity provider. Users with a second factor also send one of code, recoveryCode and passkey."""
 
     code: NotRequired[str]
     """Six digits from the authenticator app."""
 
+    codeVerifier: NotRequired[str]
+    """The text of codeChallenge. Required if that sign-in began with a codeChallenge."""
+
+    connectionCode: NotRequired[str]
+    """The code that returnTo got after POST /auths/oidc/start with the purpose confirm. It replaces the password."""
+
     passkey: NotRequired[dict[str, Any]]
     """The result of toJSON() of the credential that the browser returned."""
 
-    password: str
-    """Password of the user."""
+    password: NotRequired[str]
+    """Password of the user. Required without connectionCode."""
 
     recoveryCode: NotRequired[str]
     """An unused recovery code."""
@@ -829,6 +835,19 @@ class EventSubject(TypedDict):
 
     type: str
     """Kind of subject, such as user, role or tenant. Later versions may add values."""
+
+
+class ExchangeOidc(TypedDict):
+    """The code of the sign-in, and its verifier."""
+
+    code: str
+    """The code that returnTo got."""
+
+    codeVerifier: NotRequired[str]
+    """The text of codeChallenge. Required if the sign-in began with a codeChallenge."""
+
+    deviceToken: NotRequired[str]
+    """The deviceToken of an earlier sign-in of the user on this device. Sign-ins from known devices have separate limits, so that guesses from elsewhere do not lock the user out. Send it only with the transport bearer."""
 
 
 class ExpiringRole(TypedDict):
@@ -1372,6 +1391,16 @@ class OfferedConnectionPage(TypedDict):
     """The cursor of the next page. It is null only on the last page."""
 
 
+class OidcCode(TypedDict):
+    """The code of the sign-in, and its verifier."""
+
+    code: str
+    """The code that returnTo got."""
+
+    codeVerifier: NotRequired[str]
+    """The text of codeChallenge. Required if the sign-in began with a codeChallenge."""
+
+
 class OpenInvitation(TypedDict):
     """An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted."""
 
@@ -1854,6 +1883,31 @@ class StartAssignJob(TypedDict):
     """The users to change. An empty object selects all users."""
 
 
+class StartOidc(TypedDict):
+    """The connection, and where the browser returns."""
+
+    codeChallenge: NotRequired[str]
+    """SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."""
+
+    connectionId: str
+    """ID of the connection."""
+
+    email: NotRequired[str]
+    """Address that the user has typed. The page of the identity provider can fill it in. Must contain a visible character."""
+
+    invitation: NotRequired[str]
+    """Token of the invitation whose link the user has opened. The identity is linked to the invited user if the identity provider states the same address."""
+
+    purpose: NotRequired[Literal["sign-in", "confirm", "link"]]
+    """sign-in: to start a session. confirm: to re-authenticate without a password. link: to add the identity to the signed-in user."""
+
+    returnTo: str
+    """Where the browser returns: exactly one of the addresses of --oidc-return-urls."""
+
+    transport: NotRequired[Literal["cookie", "bearer"]]
+    """How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header."""
+
+
 class StartStatusJob(TypedDict):
     """The users to suspend or to resume."""
 
@@ -1872,6 +1926,13 @@ class StartUnassignJob(TypedDict):
 
     users: JobUsers
     """The users to change. An empty object selects all users."""
+
+
+class StartedOidc(TypedDict):
+    """A started sign-in with an identity provider."""
+
+    url: str
+    """URL of Rolecall, to open in the browser by navigation within two minutes."""
 
 
 class Tenant(TypedDict):

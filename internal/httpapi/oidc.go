@@ -1,0 +1,287 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/internal/wire"
+)
+
+// oidcOperations are the operations with which applications sign users in through connections. The
+// browser opens the two pages of attemptPages in between.
+var oidcOperations = []*operation.Operation{
+	{
+		Method: http.MethodPost, Path: "/auths/oidc/start", ID: "AuthsController_startOidc", Summary: "Start a sign-in with an identity provider",
+		Description: "Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable.",
+		Limiter:     web.SessionLimiter,
+		Policy:      authz.Anyone,
+		Answers:     operation.Answers{{http.StatusOK, "The URL to open in the browser.", nil}},
+		Problems:    problems{rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrNotFound, rolecall.ErrConnectionUnavailable},
+		Endpoint:    operation.Typed((*Server).startOIDC),
+	},
+	{
+		Method: http.MethodPost, Path: "/auths/oidc/exchange", ID: "AuthsController_exchangeOidc", Summary: "Exchange the code of an identity provider's sign-in",
+		Description: "Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started.",
+		Limiter:     web.SessionLimiter,
+		Policy:      authz.SignIn,
+		Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session, with its tokens.", nil}},
+		Problems:    problems{rolecall.ErrCodeInvalid, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts},
+		Endpoint:    operation.Typed((*Server).exchangeOIDC),
+	},
+	{
+		Method: http.MethodPost, Path: "/auths/oidc/link", ID: "AuthsController_linkOidc", Summary: "Add an identity to your account",
+		Description: "Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail.",
+		Policy:      authz.LinkOwnIdentity,
+		Answers:     operation.Answers{{http.StatusOK, "The identity.", nil}},
+		Problems:    problems{rolecall.ErrIdentityTaken, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyAttempts},
+		Endpoint:    operation.Typed((*Server).linkOIDC),
+	},
+}
+
+// attemptPages are the pages of a sign-in with an identity provider. A browser opens them without
+// x-tenant-schema: the ticket and the cookie name the tenant.
+func (s *Server) attemptPages() []web.Route {
+	return []web.Route{
+		s.page(beginPath, "oidc_begin", s.beginAttempt),
+		s.page(callbackPath, "oidc_callback", s.completeAttempt),
+	}
+}
+
+const (
+	beginPath    = "/auths/oidc/begin"
+	callbackPath = "/auths/oidc/callback" // registered at every provider
+)
+
+type startOIDCBody struct {
+	ConnectionID  rolecall.ConnectionID `json:"connectionId" required:"true" doc:"ID of the connection."`
+	ReturnTo      string                `json:"returnTo" required:"true" doc:"Where the browser returns: exactly one of the addresses of --oidc-return-urls."`
+	Transport     transport             `json:"transport" enum:"cookie,bearer" default:"cookie" doc:"How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header."`
+	CodeChallenge string                `json:"codeChallenge" doc:"SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."`
+	Purpose       purpose               `json:"purpose" enum:"sign-in,confirm,link" default:"sign-in" doc:"sign-in: to start a session. confirm: to re-authenticate without a password. link: to add the identity to the signed-in user."`
+	Email         string                `json:"email" minLength:"3" maxLength:"254" doc:"Address that the user has typed. The page of the identity provider can fill it in."`
+	Invitation    string                `json:"invitation" doc:"Token of the invitation whose link the user has opened. The identity is linked to the invited user if the identity provider states the same address."`
+}
+
+// purpose is the purpose of a sign-in through a connection.
+type purpose string
+
+// UnmarshalWire reads the purpose.
+func (p *purpose) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	text, ok := d.Text(pointer, value)
+	switch *p = purpose(text); signin.Purpose(text) {
+	case signin.PurposeSignIn, signin.PurposeConfirm, signin.PurposeLink:
+	default:
+		if ok {
+			d.FieldErrors.Add(pointer, "unknown-value", "must be sign-in, confirm or link")
+		}
+	}
+}
+
+type startOIDCRequest struct {
+	Anonymous access.Anonymous
+	Body      startOIDCBody
+}
+
+// startedOIDC is a started sign-in.
+type startedOIDC struct {
+	URL string `json:"url" doc:"URL of Rolecall, to open in the browser by navigation within two minutes."`
+}
+
+func unregisteredReturn() rolecall.FieldErrors {
+	return rolecall.FieldErrors{{Pointer: "/returnTo", Code: "unregistered", Detail: "must be exactly one of the addresses that the operator has registered with --oidc-return-urls"}}
+}
+
+func (s *Server) startOIDC(ctx context.Context, _ access.Caller, in *startOIDCRequest) (operation.Response[startedOIDC], error) {
+	body, none := &in.Body, operation.Response[startedOIDC]{}
+	q := web.FromContext(ctx)
+	var faults rolecall.FieldErrors
+	if !s.site.ReturnsTo(q.Address(), in.Anonymous.TenantName, body.ReturnTo) {
+		faults = unregisteredReturn()
+	}
+	in.Anonymous.ForHeader = body.Transport == byBearer
+	_, isChallenge := secret.ParseToken(body.CodeChallenge)
+	switch {
+	case in.Anonymous.ForHeader && body.CodeChallenge == "":
+		faults.Add("/codeChallenge", "required", "is required with the transport bearer")
+	case !in.Anonymous.ForHeader && body.CodeChallenge != "":
+		faults.Add("/codeChallenge", "unexpected", "must be absent with the transport cookie")
+	case in.Anonymous.ForHeader && !isChallenge:
+		faults.Add("/codeChallenge", "format", "must be the SHA-256 of the verifier in base64url without padding")
+	}
+	start := signin.ConnectionStart{
+		Connection: body.ConnectionID, ReturnTo: body.ReturnTo, Purpose: signin.PurposeSignIn, CodeChallenge: body.CodeChallenge, LoginHint: body.Email,
+	}
+	if body.Purpose != "" {
+		start.Purpose = signin.Purpose(body.Purpose)
+	}
+	if body.Invitation != "" {
+		var ok bool
+		if start.Invitation, ok = secret.ParseToken(body.Invitation); !ok || start.Purpose != signin.PurposeSignIn {
+			faults.Add("/invitation", "format", "must be the token of an invitation, with the purpose sign-in")
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return none, err
+	}
+	ticket, err := s.signin.StartConnection(ctx, in.Anonymous, start, q.Leave)
+	return operation.Response[startedOIDC]{Body: startedOIDC{q.Address() + beginPath + "?ticket=" + ticket}}, err
+}
+
+// beginAttempt sets the cookie of an attempt and sends the browser to the identity provider.
+func (s *Server) beginAttempt(w http.ResponseWriter, r *http.Request) error {
+	q := web.RequestOf(r)
+	if r.Method != http.MethodGet {
+		return web.ErrMethodNotAllowed
+	}
+	ticket := r.URL.Query().Get("ticket")
+	tenant, err := s.signin.TicketTenant(ticket)
+	if err != nil {
+		return err
+	}
+	a, err := s.attemptOf(r, tenant)
+	if err != nil {
+		return err
+	}
+	begun, err := s.signin.BeginAttempt(q, a, ticket, q.Address()+callbackPath, q.Leave)
+	if err != nil {
+		return err
+	}
+	s.site.SetAttempt(w, r, begun.ID, begun.Cookie, signin.AttemptLifetime)
+	redirect(w, r, begun.URL)
+	return nil
+}
+
+// attemptOf returns the data of a request of the tenant, and takes a slot of the concurrency limiter.
+func (s *Server) attemptOf(r *http.Request, tenant string) (access.Anonymous, error) {
+	q := web.RequestOf(r)
+	q.Tenant = tenant
+	if err := q.Enter(web.SessionLimiter); err != nil {
+		return access.Anonymous{}, err
+	}
+	return s.runner.Anonymous(r, s.site.AppendSessions(nil, r))
+}
+
+// completeAttempt completes the attempt when the identity provider has sent the browser back. If the
+// attempt did not begin in this browser, it shows a problem and does not redirect.
+func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
+	q := web.RequestOf(r)
+	if r.Method != http.MethodGet {
+		return web.ErrMethodNotAllowed
+	}
+	query := r.URL.Query()
+	state := query.Get("state")
+	id, ok := signin.AttemptID(state)
+	if !ok || len(query["state"]) != 1 {
+		return rolecall.ErrAttemptInvalid
+	}
+	attempt, err := s.signin.OpenAttempt(s.site.Attempt(r, id), state)
+	if err != nil {
+		return err
+	}
+	a, err := s.attemptOf(r, attempt.Tenant)
+	if err != nil {
+		return err
+	}
+	if !s.site.ReturnsTo(q.Address(), attempt.Tenant, attempt.ReturnTo) {
+		return rolecall.ErrAttemptInvalid
+	}
+	done, err := s.signin.CompleteAttempt(q, a, attempt, q.Address()+callbackPath, query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
+	refusal, isRefused := errors.AsType[*signin.Refusal](err)
+	isUnavailable := errors.Is(err, rolecall.ErrConnectionUnavailable)
+	if err == nil || isRefused || isUnavailable || errors.Is(err, rolecall.ErrAttemptInvalid) {
+		s.site.SetAttempt(w, r, id, "", 0)
+	}
+	switch {
+	case isRefused:
+		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"error": {refusal.Code}}, nil))
+	case isUnavailable:
+		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"error": {rolecall.ErrConnectionUnavailable.Code}}, nil))
+	case err != nil:
+		return err
+	case done.Code != "":
+		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"code": {string(done.Code)}}, nil))
+	case done.Challenge != nil:
+		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"error": {done.Challenge.Problem.Code}}, challengeParameters(done.Challenge)))
+	default:
+		s.sessionCookies(&done.SignIn)(w, r)
+		redirect(w, r, attempt.ReturnTo)
+	}
+	return nil
+}
+
+// challengeParameters returns the challenge for the fragment of an address, which browsers do not send to
+// servers.
+func challengeParameters(c *signin.Challenge) url.Values {
+	var methods []string
+	for _, method := range c.Methods {
+		methods = append(methods, string(method))
+	}
+	fragment := url.Values{"challenge": {c.Token}, "methods": {strings.Join(methods, ",")}}
+	if c.PublicKey != nil {
+		fragment.Set("publicKey", string(c.PublicKey))
+	}
+	return fragment
+}
+
+// withParameters adds the parameters to the query and the fragment of the address.
+func withParameters(address string, query, fragment url.Values) string {
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	address += separator + query.Encode()
+	if fragment != nil {
+		address += "#" + fragment.Encode()
+	}
+	return address
+}
+
+func redirect(w http.ResponseWriter, r *http.Request, address string) {
+	w.Header()["Location"] = []string{address}
+	web.Respond(w, r, http.StatusSeeOther, nil)
+}
+
+// oidcCodeBody has the code of a sign-in through a connection.
+type oidcCodeBody struct {
+	Code         string `json:"code" required:"true" doc:"The code that returnTo got."`
+	CodeVerifier string `json:"codeVerifier" doc:"The text of codeChallenge. Required if the sign-in began with a codeChallenge."`
+}
+
+type exchangeOIDCBody struct {
+	oidcCodeBody
+	deviceBody
+}
+
+type exchangeOIDCRequest struct {
+	Anonymous access.Anonymous
+	Body      exchangeOIDCBody
+}
+
+func (s *Server) exchangeOIDC(ctx context.Context, _ access.Caller, in *exchangeOIDCRequest) (operation.Response[signInBody], error) {
+	code, err := parseToken(in.Body.Code, rolecall.ErrCodeInvalid)
+	if err != nil {
+		return operation.Response[signInBody]{}, err
+	}
+	in.Body.deviceBody.apply(&in.Anonymous)
+	signIn, err := s.signin.ExchangeCode(ctx, in.Anonymous, code, in.Body.CodeVerifier)
+	return s.signedIn(&signIn), err
+}
+
+type linkOIDCRequest struct{ Body oidcCodeBody }
+
+func (s *Server) linkOIDC(ctx context.Context, c access.Caller, in *linkOIDCRequest) (operation.Response[identityBody], error) {
+	identity, err := s.signin.LinkIdentity(ctx, c, secret.Token(in.Body.Code), in.Body.CodeVerifier)
+	return operation.Response[identityBody]{Body: newIdentityBody(&identity)}, err
+}

@@ -1,0 +1,301 @@
+package signin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/oidc"
+	"github.com/rolecall/rolecall/internal/ratelimit"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const (
+	// ticketLifetime is how long the browser can open the URL of a started sign-in.
+	ticketLifetime = 2 * time.Minute
+
+	// AttemptLifetime is how long a user has for the sign-in at the provider.
+	AttemptLifetime = 10 * time.Minute
+)
+
+// Purpose is the aim of a sign-in through a connection.
+type Purpose string
+
+// The purposes.
+const (
+	PurposeSignIn  Purpose = "sign-in"
+	PurposeConfirm Purpose = "confirm" // re-authenticates the user of the session
+	PurposeLink    Purpose = "link"    // adds the identity to the user of the session
+)
+
+// ConnectionStart is a request to sign in through a connection.
+type ConnectionStart struct {
+	Connection    rolecall.ConnectionID
+	ReturnTo      string // a registered address
+	Purpose       Purpose
+	CodeChallenge string       // of PKCE; empty for a session in a cookie
+	LoginHint     string       // the address that the user has typed, for the page of the provider; can be empty
+	Invitation    secret.Token // of the link that the user has opened; can be empty
+}
+
+// ticket is the content of the URL of a started sign-in, which the browser opens. It is encrypted.
+type ticket struct {
+	Tenant        string                `json:"tenant"` // name
+	Connection    rolecall.ConnectionID `json:"connection"`
+	ReturnTo      string                `json:"returnTo"`
+	Purpose       Purpose               `json:"purpose"`
+	ForHeader     bool                  `json:"forHeader,omitempty"`
+	CodeChallenge string                `json:"codeChallenge,omitempty"`
+	LoginHint     string                `json:"loginHint,omitempty"`
+	Invitation    secret.Token          `json:"invitation,omitempty"`
+	User          rolecall.UserID       `json:"user,omitzero"`    // for PurposeConfirm and PurposeLink
+	Session       rolecall.SessionID    `json:"session,omitzero"` // for PurposeConfirm and PurposeLink
+	ExpiresAt     rolecall.Time         `json:"expiresAt"`
+}
+
+const ticketPurpose = "connection ticket"
+
+// attemptContent is the content of the cookie of an attempt. It is encrypted.
+type attemptContent struct {
+	ticket
+	State    []byte `json:"state"` // digest
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"` // of PKCE at the provider
+}
+
+const attemptPurpose = "connection attempt"
+
+// StartConnection begins a sign-in through a connection. It returns the ticket for BeginAttempt, which
+// the browser opens. It returns ErrNotFound if the tenant has no such connection. For PurposeConfirm and
+// PurposeLink, it returns the errors of Authenticate. It returns ErrConnectionUnavailable if the provider
+// cannot be reached. StartConnection calls leave before it waits for the provider.
+func (s *Service) StartConnection(ctx context.Context, a access.Anonymous, start ConnectionStart, leave func()) (string, error) {
+	t := ticket{
+		Tenant: a.TenantName, Connection: start.Connection, ReturnTo: start.ReturnTo, Purpose: start.Purpose, ForHeader: a.ForHeader,
+		CodeChallenge: start.CodeChallenge, LoginHint: start.LoginHint, Invitation: start.Invitation, ExpiresAt: s.now().Add(ticketLifetime),
+	}
+	if start.Purpose != PurposeSignIn {
+		e, _, err := s.session(ctx, a.Tenant, a.Presented)
+		if err != nil {
+			return "", err
+		}
+		t.User, t.Session = e.principal.User.ID, e.principal.Session.ID
+	}
+	_, provider, err := s.connection(ctx, &a.Tenant, start.Connection)
+	if err != nil {
+		return "", err
+	}
+	leave()
+	// The provider's metadata stays in the cache, so BeginAttempt seldom waits for it.
+	if _, err := s.authorizationURL(ctx, provider, oidc.Attempt{}); err != nil {
+		return "", err
+	}
+	content, err := json.Marshal(t)
+	return s.keys.Seal(ticketPurpose, content, nil), err
+}
+
+// limited counts an attempt of the source to sign in through a connection, and calls fn. If fn succeeds, the
+// attempt is not counted, so that the limit does not affect a company behind one address. limited returns
+// ErrTooManyAttempts and the error of fn.
+func (s *Service) limited(ctx context.Context, a *access.Anonymous, fn func() error) error {
+	counted, err := s.limiter.Count(ctx, []rolecall.Bucket{s.limiter.Bucket("connections", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(a.Source))})
+	if err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	ctx, cancel := access.Outliving(ctx)
+	defer cancel()
+	return s.limiter.Uncount(ctx, counted)
+}
+
+// connection returns the connection and its provider. It returns ErrNotFound if the tenant has no such
+// connection.
+func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id rolecall.ConnectionID) (rolecall.Connection, oidc.Provider, error) {
+	var c rolecall.Connection
+	err := s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
+		c, err = tx.Connection(id)
+		return err
+	})
+	if err != nil {
+		return c, oidc.Provider{}, err
+	}
+	clientSecret, err := s.access.ConnectionSecret(tenant.ID, &c)
+	return c, oidc.Provider{Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: clientSecret}, err
+}
+
+// authorizationURL is Client.AuthorizationURL with the errors of this package.
+func (s *Service) authorizationURL(ctx context.Context, p oidc.Provider, a oidc.Attempt) (string, error) {
+	end, err := s.calls.begin(p.Issuer)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	address, err := s.access.OIDC.AuthorizationURL(ctx, p, a)
+	if err != nil {
+		return "", s.unreachable(p.Issuer, err)
+	}
+	return address, nil
+}
+
+// unreachable logs why the provider cannot be reached, and returns ErrConnectionUnavailable.
+func (s *Service) unreachable(issuer string, err error) error {
+	s.log.Warn("OpenID provider unavailable", "issuer", issuer, "error", err)
+	return rolecall.ErrConnectionUnavailable
+}
+
+// BegunAttempt is an attempt to sign in at a provider.
+type BegunAttempt struct {
+	ID     rolecall.AnyID // names the cookie
+	Cookie string         // the content of the cookie, encrypted
+	URL    string         // the page of the provider
+}
+
+// TicketTenant returns the name of the tenant of a ticket. It returns ErrAttemptInvalid if the ticket is
+// not valid or has expired.
+func (s *Service) TicketTenant(sealed string) (string, error) {
+	t, err := s.openTicket(sealed)
+	return t.Tenant, err
+}
+
+func (s *Service) openTicket(sealed string) (t ticket, err error) {
+	content, err := s.keys.Open(ticketPurpose, sealed, nil)
+	if err != nil || json.Unmarshal(content, &t) != nil || s.now() >= t.ExpiresAt {
+		return t, rolecall.ErrAttemptInvalid
+	}
+	return t, nil
+}
+
+// BeginAttempt begins an attempt at the provider of the ticket. The provider returns the browser to
+// redirectURI. BeginAttempt returns ErrAttemptInvalid if the ticket is not valid or the connection was
+// deleted, and ErrConnectionUnavailable as StartConnection does.
+func (s *Service) BeginAttempt(ctx context.Context, a access.Anonymous, sealed, redirectURI string, leave func()) (begun BegunAttempt, err error) {
+	t, err := s.openTicket(sealed)
+	if err != nil {
+		return begun, err
+	}
+	c, provider, err := s.connection(ctx, &a.Tenant, t.Connection)
+	if ok, err := access.Found(err); err != nil {
+		return begun, err
+	} else if !ok {
+		return begun, rolecall.ErrAttemptInvalid
+	}
+	now := s.now()
+	begun.ID = rolecall.NewID[any](now)
+	state := begun.ID.String() + "." + string(secret.NewToken())
+	t.ExpiresAt = now.Add(AttemptLifetime)
+	content := attemptContent{ticket: t, State: secret.Digest([]byte(state)), Nonce: string(secret.NewToken()), Verifier: string(secret.NewToken())}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return begun, err
+	}
+	begun.Cookie = s.keys.Seal(attemptPurpose, text, begun.ID[:])
+	leave()
+	begun.URL, err = s.authorizationURL(ctx, provider, content.attempt(&c, state, redirectURI))
+	return begun, err
+}
+
+// attempt returns the attempt as package oidc needs it.
+func (a *attemptContent) attempt(c *rolecall.Connection, state, redirectURI string) oidc.Attempt {
+	attempt := oidc.Attempt{
+		RedirectURI: redirectURI, State: state, Nonce: a.Nonce, Verifier: a.Verifier, LoginHint: a.LoginHint, Reauthenticate: a.Purpose == PurposeConfirm,
+	}
+	if c.SecondFactor == rolecall.FactorTrust {
+		attempt.ACRValues = c.ACRValues
+	}
+	return attempt
+}
+
+// Attempt is an attempt whose browser has come back from the provider.
+type Attempt struct {
+	attemptContent
+	state string
+}
+
+// TenantName returns the name of the tenant.
+func (a *Attempt) TenantName() string { return a.Tenant }
+
+// ReturnAddress returns the address to which the browser returns.
+func (a *Attempt) ReturnAddress() string { return a.ReturnTo }
+
+// AttemptID returns the id of the attempt to which a state belongs, or false if the state has another
+// form.
+func AttemptID(state string) (rolecall.AnyID, bool) {
+	const id = 36
+	if len(state) <= id || state[id] != '.' {
+		return rolecall.AnyID{}, false
+	}
+	parsed, err := rolecall.ParseID[any](state[:id])
+	return parsed, err == nil
+}
+
+// OpenAttempt returns the attempt of the cookie. It returns ErrAttemptInvalid unless the cookie belongs
+// to the state, and is unexpired.
+func (s *Service) OpenAttempt(cookie, state string) (*Attempt, error) {
+	id, ok := AttemptID(state)
+	a := &Attempt{state: state}
+	content, err := s.keys.Open(attemptPurpose, cookie, id[:])
+	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil || s.now() >= a.ExpiresAt {
+		return nil, rolecall.ErrAttemptInvalid
+	}
+	if !bytes.Equal(a.State, secret.Digest([]byte(state))) {
+		return nil, rolecall.ErrAttemptInvalid
+	}
+	return a, nil
+}
+
+// consumeAttempt marks the state as used. It returns ErrAttemptInvalid if it was used before.
+func (s *Service) consumeAttempt(ctx context.Context, tenant rolecall.TenantID, a *Attempt) error {
+	return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
+		fresh, err := tx.ConsumeOneTimeToken(rolecall.OneTimeToken{
+			Purpose: rolecall.TokenOIDCAttempt, CreatedAt: s.now(), ExpiresAt: a.ExpiresAt,
+		}, a.State)
+		if err == nil && !fresh {
+			err = rolecall.ErrAttemptInvalid
+		}
+		return err
+	})
+}
+
+// The limits of calls of providers that run at the same time, so that slow providers do not use up the
+// memory and the connections of the process.
+const (
+	callsAtOnce   = 256 // of one process
+	callsOfIssuer = 32  // to one provider
+)
+
+// providerCalls counts the calls of providers that run. It is safe for concurrent use.
+type providerCalls struct {
+	mu      sync.Mutex
+	running int
+	of      map[string]int // by issuer
+}
+
+// begin counts a call. The caller must call end after it. If too many calls run, begin returns
+// ErrConnectionUnavailable.
+func (p *providerCalls) begin(issuer string) (end func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running >= callsAtOnce || p.of[issuer] >= callsOfIssuer {
+		return nil, rolecall.ErrConnectionUnavailable
+	}
+	if p.of == nil {
+		p.of = map[string]int{}
+	}
+	p.running++
+	p.of[issuer]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.running--
+		if p.of[issuer]--; p.of[issuer] == 0 {
+			delete(p.of, issuer)
+		}
+	}, nil
+}

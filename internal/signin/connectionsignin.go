@@ -1,0 +1,225 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/oidc"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Refusal is the error of an attempt that the provider or Rolecall refuses. The browser returns to the
+// application with its code. The reason is only in the event.
+type Refusal struct {
+	Code   string
+	reason string
+	user   rolecall.UserID // zero: unknown
+}
+
+// Error returns the code and the reason.
+func (r *Refusal) Error() string { return r.Code + ": " + r.reason }
+
+// The codes of refusals. The third code is that of ErrConnectionUnavailable.
+const (
+	CodeRefused         = "sign-in-refused"
+	CodeIdentityUnknown = "identity-unknown"
+)
+
+func refuse(reason string) error { return &Refusal{Code: CodeRefused, reason: reason} }
+
+func refuseUser(user rolecall.UserID, reason string) error {
+	return &Refusal{Code: CodeRefused, reason: reason, user: user}
+}
+
+func unknownIdentity(reason string) error {
+	return &Refusal{Code: CodeIdentityUnknown, reason: reason}
+}
+
+// authenticated is what the provider has stated about the person of an attempt.
+type authenticated struct {
+	*Attempt
+	connection rolecall.Connection
+	claims     oidc.Claims
+}
+
+// trusted reports whether the provider has proved a second factor.
+func (p *authenticated) trusted() bool { return p.connection.Proves(p.claims.ACR, p.claims.AMR) }
+
+// Completed is the result of an attempt. It has either a sign-in for a cookie, or a code that the
+// application exchanges.
+type Completed struct {
+	SignIn
+	Code secret.Token
+}
+
+// CompleteAttempt gets the claims of the person from the provider, with the query of the callback, and
+// completes the attempt. It uses the attempt up. If the attempt is for a session in a cookie, the result
+// has the session or the challenge for a second factor. Otherwise, it has a code for ExchangeCode,
+// ReauthenticateByCode or LinkIdentity, which depends on the purpose. CompleteAttempt returns
+// ErrAttemptInvalid if the attempt was used before, ErrConnectionUnavailable, ErrTooManyAttempts, or a
+// Refusal. While it waits for the provider, the request holds no slot: leave frees it, and enter takes a
+// new one.
+func (s *Service) CompleteAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, redirectURI string, callback url.Values, leave func(), enter func() error) (done Completed, err error) {
+	if a.Tenant.ID.IsZero() {
+		return done, rolecall.ErrAttemptInvalid
+	}
+	err = s.limited(ctx, &a, func() error {
+		done, err = s.completeAttempt(ctx, a, attempt, redirectURI, callback, leave, enter)
+		return err
+	})
+	return done, err
+}
+
+func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, redirectURI string, callback url.Values, leave func(), enter func() error) (Completed, error) {
+	if err := s.consumeAttempt(ctx, a.Tenant.ID, attempt); err != nil {
+		return Completed{}, err
+	}
+	a.ForHeader = attempt.ForHeader
+	p := &authenticated{Attempt: attempt}
+	err := s.redeem(ctx, &a, p, redirectURI, callback, leave)
+	if err == nil {
+		err = enter()
+	}
+	var done Completed
+	if err == nil {
+		done, err = s.complete(ctx, &a, p)
+	}
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		reason := "connection " + attempt.Connection.String() + ": " + refusal.reason
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, refusal.user, reason, a.Source)
+	}
+	return done, err
+}
+
+// redeem gets the claims from the provider.
+func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authenticated, redirectURI string, callback url.Values, leave func()) error {
+	connection, provider, err := s.connection(ctx, &a.Tenant, p.Connection)
+	if ok, err := access.Found(err); err != nil {
+		return err
+	} else if !ok {
+		return refuse("the connection was deleted")
+	}
+	p.connection = connection
+	leave()
+	end, err := s.calls.begin(provider.Issuer)
+	if err != nil {
+		return err
+	}
+	defer end()
+	p.claims, err = s.access.OIDC.Redeem(ctx, provider, p.attempt(&connection, p.state, redirectURI), callback)
+	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
+		return refuse(refused.Reason)
+	} else if err != nil {
+		return s.unreachable(provider.Issuer, err)
+	}
+	return nil
+}
+
+// complete completes the attempt after the provider has authenticated the person.
+func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenticated) (Completed, error) {
+	if a.Tenant.Status == rolecall.TenantSuspended {
+		return Completed{}, refuse("the tenant is suspended")
+	}
+	switch p.Purpose {
+	case PurposeConfirm:
+		return s.completeConfirm(ctx, a, p)
+	case PurposeLink:
+		return s.issueCode(ctx, a, p, p.User, rolecall.Identity{})
+	}
+	user, identity, err := s.identify(ctx, a, p)
+	switch {
+	case err != nil:
+		return Completed{}, err
+	case user.Status != rolecall.UserActive:
+		return Completed{}, refuseUser(user.ID, "the user is suspended")
+	case p.ForHeader:
+		return s.issueCode(ctx, a, p, user.ID, identity)
+	}
+	in, err := s.signInByIdentity(ctx, a, &user, identity, p.trusted(), func(*store.Tx) error { return nil })
+	if errors.Is(err, rolecall.ErrWrongCredentials) || errors.Is(err, rolecall.ErrUserSuspended) {
+		err = refuseUser(user.ID, "the user was suspended or deleted during the sign-in")
+	}
+	return Completed{SignIn: in}, err
+}
+
+// signInByIdentity creates a session for the user of the identity, or a challenge for the second factor.
+// The argument trusted is true if the provider has proved a second factor. The function consume runs in the
+// transaction of the session.
+func (s *Service) signInByIdentity(ctx context.Context, a *access.Anonymous, user *rolecall.User, identity rolecall.Identity, trusted bool, consume func(*store.Tx) error) (SignIn, error) {
+	var hash string
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+		hash, err = tx.PasswordHash(user.ID)
+		return err
+	})
+	if err != nil {
+		return SignIn{}, err
+	}
+	isNewBrowser := s.currentDevice(a, user.Email, hash) == nil
+	return s.startSession(ctx, a, entry{
+		user: user.ID, password: hash, secondFactor: trusted, isNewBrowser: isNewBrowser, identity: signInIdentity{identity.ID, identity.ConnectionID},
+		prepare: func(tx *store.Tx) (rolecall.User, error) {
+			if err := admit(tx, user.ID); err != nil {
+				return *user, err
+			}
+			return *user, consume(tx)
+		},
+	})
+}
+
+// signInIdentity is the identity with which a user signs in. It is zero for other sign-ins.
+type signInIdentity struct {
+	Identity   rolecall.IdentityID   `json:"identity,omitzero"`
+	Connection rolecall.ConnectionID `json:"connection,omitzero"`
+}
+
+// lockIdentity prevents that the identity is deleted until the end of the transaction. It returns
+// ErrWrongCredentials if it was deleted.
+func lockIdentity(tx *store.Tx, id rolecall.IdentityID) error {
+	ok, err := tx.LockIdentity(id)
+	if err == nil && !ok {
+		err = rolecall.ErrWrongCredentials
+	}
+	return err
+}
+
+// values returns the values of the event of the sign-in.
+func (i signInIdentity) values() (*rolecall.EventValues, error) {
+	if i.Identity.IsZero() {
+		return nil, nil
+	}
+	return after(struct {
+		ConnectionID rolecall.ConnectionID `json:"connectionId"`
+		IdentityID   rolecall.IdentityID   `json:"identityId"`
+	}{i.Connection, i.Identity})
+}
+
+// clockSkew is the maximum difference between the clocks of Rolecall and of a provider.
+const clockSkew = time.Minute
+
+// completeConfirm issues the code with which the user of the session re-authenticates. The person must be the
+// user of the session, and must have signed in at the provider after the attempt began.
+func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *authenticated) (Completed, error) {
+	var identity rolecall.Identity
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+		identity, err = tx.Identity(p.connection.Issuer, p.claims.Subject)
+		return err
+	})
+	begun := p.ExpiresAt.Add(-AttemptLifetime)
+	switch ok, err := access.Found(err); {
+	case err != nil:
+		return Completed{}, err
+	case !ok:
+		return Completed{}, &Refusal{Code: CodeIdentityUnknown, reason: "the identity is not linked", user: p.User}
+	case identity.UserID != p.User:
+		return Completed{}, refuseUser(p.User, "the identity is of another user")
+	case p.claims.AuthTime.IsZero() || rolecall.TimeOf(p.claims.AuthTime) < begun.Add(-clockSkew):
+		return Completed{}, refuseUser(p.User, oidc.ReasonAuthTime)
+	}
+	return s.issueCode(ctx, a, p, identity.UserID, identity)
+}

@@ -1,0 +1,321 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// identify returns the user of the identity with which the person has signed in, and the identity. If the
+// identity is not known yet, identify links it to a user or creates a user, if the connection allows that.
+// Otherwise, it returns a Refusal. The returned user is active or suspended.
+func (s *Service) identify(ctx context.Context, a *access.Anonymous, p *authenticated) (user rolecall.User, identity rolecall.Identity, err error) {
+	for range 2 { // a parallel sign-in can have linked the identity or created the user first
+		err = s.store.Update(ctx, a.Tenant.ID, func(tx *store.Tx) error {
+			user, identity, err = s.identified(tx, a, p)
+			return err
+		})
+		if !errors.Is(err, rolecall.ErrIdentityTaken) && !errors.Is(err, rolecall.ErrEmailTaken) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, rolecall.ErrEmailTaken):
+		err = unknownIdentity("another user has the address")
+	case errors.Is(err, rolecall.ErrIdentityTaken):
+		err = rolecall.ErrUnavailable
+	}
+	return user, identity, err
+}
+
+// identified is identify in a transaction.
+func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, identity rolecall.Identity, err error) {
+	p.connection, err = tx.Connection(p.Connection)
+	if ok, err := access.Found(err); err != nil {
+		return user, identity, err
+	} else if !ok {
+		return user, identity, refuse("the connection was deleted")
+	}
+	identity, err = tx.Identity(p.connection.Issuer, p.claims.Subject)
+	if ok, err := access.Found(err); err != nil {
+		return user, identity, err
+	} else if !ok {
+		return s.linked(tx, a, p)
+	}
+	if user, err = tx.UserByID(identity.UserID); err != nil {
+		return user, identity, err
+	}
+	// The address that the provider states does not change the user's address. The identity shows it.
+	if ok, err := tx.TouchIdentity(identity.ID, p.address(), s.now()); err != nil {
+		return user, identity, err
+	} else if !ok {
+		return user, identity, rolecall.ErrUnavailable
+	}
+	return user, identity, s.activate(tx, a, &user)
+}
+
+// address returns the address that the provider states, or "" if it is not an email address.
+func (p *authenticated) address() string {
+	if code, _ := rolecall.CheckEmail(p.claims.Email); code != "" {
+		return ""
+	}
+	return p.claims.Email
+}
+
+// activate makes a pending user active. The provider has proved who the person is, so the user needs no
+// password.
+func (s *Service) activate(tx *store.Tx, a *access.Anonymous, user *rolecall.User) error {
+	if user.Status != rolecall.UserPending {
+		return nil
+	}
+	event, err := s.access.ChangeStatus(tx, a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), user, rolecall.UserActive, "")
+	if err == nil && event == nil {
+		err = rolecall.ErrUnavailable
+	}
+	return err
+}
+
+// linked links a new identity to a user. In this order, this is the user of the invitation that the person
+// has opened, the user with the address, and a new user.
+func (s *Service) linked(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, identity rolecall.Identity, err error) {
+	tx.LockOwners() // keeps the roles of the user unchanged during the transaction
+	if p.Invitation != "" {
+		user, err = s.invitedByLink(tx, a, p)
+	} else {
+		user, err = s.addressed(tx, a, p)
+		if ok, failure := access.Found(err); failure == nil && !ok {
+			user, err = s.provision(tx, a, p)
+		}
+	}
+	if err != nil {
+		return user, identity, err
+	}
+	wasPending := user.Status == rolecall.UserPending
+	if err := s.activate(tx, a, &user); err != nil {
+		return user, identity, err
+	}
+	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
+	identity, err = s.insertIdentity(tx, c, p.newIdentity(s.now(), user.ID), wasPending || user.Version == 1)
+	return user, identity, err
+}
+
+// newIdentity returns the identity of the person for the user.
+func (p *authenticated) newIdentity(now rolecall.Time, user rolecall.UserID) rolecall.Identity {
+	return rolecall.Identity{
+		ID: rolecall.NewID[rolecall.Identity](now), UserID: user, ConnectionID: p.connection.ID,
+		Issuer: p.connection.Issuer, Subject: p.claims.Subject, Email: p.address(), CreatedAt: now,
+	}
+}
+
+// insertIdentity stores the identity, with its event. Unless silent is true, it notifies the user by mail,
+// because the identity is a new way to sign in. It returns ErrTooManyIdentities.
+func (s *Service) insertIdentity(tx *store.Tx, c access.Caller, identity rolecall.Identity, silent bool) (rolecall.Identity, error) {
+	all, err := tx.Identities(identity.UserID)
+	if err != nil {
+		return identity, err
+	}
+	if len(all) >= rolecall.IdentitiesMax {
+		return identity, rolecall.ErrTooManyIdentities
+	}
+	tx.InsertIdentity(identity)
+	event := s.access.Event(c, rolecall.EventIdentityLinked, audit.AboutUser(identity.UserID))
+	if event.Values, err = after(audit.IdentityValue{Identity: identity}); err != nil {
+		return identity, err
+	}
+	tx.InsertEvent(*event)
+	if silent {
+		return identity, nil
+	}
+	return identity, s.access.Notify(tx, c.Tenant.ID, &c.User, "an account of an identity provider was added", c.Browser())
+}
+
+// invitedByLink returns the user of the invitation whose link the person has opened, and uses the
+// invitation up. The provider must state the address of the invitation, but need not have verified it: the
+// link proves that. So an attacker cannot link the account of another person by sending a link.
+func (s *Service) invitedByLink(tx *store.Tx, a *access.Anonymous, p *authenticated) (rolecall.User, error) {
+	user, err := s.invited(tx, a.Tenant, p.Invitation)
+	switch {
+	case errors.Is(err, rolecall.ErrInvitationInvalid):
+		return user, unknownIdentity("the invitation is not valid")
+	case errors.Is(err, rolecall.ErrUserSuspended):
+		return user, refuseUser(user.ID, "the user is suspended")
+	case err != nil:
+		return user, err
+	case rolecall.EmailKey(p.claims.Email) != user.EmailKey():
+		return user, &Refusal{Code: CodeIdentityUnknown, reason: "the invitation is for another address", user: user.ID}
+	}
+	if ok, err := tx.DeleteInvitation(p.Invitation.Hash()); err != nil {
+		return user, err
+	} else if !ok {
+		return user, unknownIdentity("the invitation is not valid")
+	}
+	return user, s.recordInvitation(tx, a, &user)
+}
+
+func (s *Service) recordInvitation(tx *store.Tx, a *access.Anonymous, user *rolecall.User) error {
+	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, audit.AboutUser(user.ID)))
+	return nil
+}
+
+// addressed returns the user with the address that the provider has verified, if the connection links the
+// identity to this user. It returns ErrNotFound if no user has the address, and a Refusal if the connection
+// does not link the identity. An owner is never linked by address.
+func (s *Service) addressed(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, err error) {
+	if !p.claims.EmailVerified || p.address() == "" {
+		return user, rolecall.ErrNotFound
+	}
+	if ours, err := s.hasDomain(tx, p); err != nil || !ours {
+		return user, errors.Join(err, rolecall.ErrNotFound)
+	}
+	user, _, err = tx.UserByEmail(rolecall.EmailKey(p.claims.Email))
+	if err != nil {
+		return user, err
+	}
+	assignments, err := tx.Assignments(rolecall.HolderOf(user.ID))
+	switch {
+	case err != nil:
+		return user, err
+	case authz.IsOwner(assignments, s.now()):
+		return user, &Refusal{Code: CodeIdentityUnknown, reason: "the user with the address is an owner", user: user.ID}
+	case user.Status == rolecall.UserSuspended:
+		return user, refuseUser(user.ID, "the user is suspended")
+	}
+	isInvited, err := s.useInvitationOf(tx, a, &user)
+	if err == nil && !isInvited && p.connection.Linking != rolecall.LinkVerifiedEmail {
+		err = &Refusal{Code: CodeIdentityUnknown, reason: "the user with the address has no invitation", user: user.ID}
+	}
+	return user, err
+}
+
+// useInvitationOf uses the invitation of the user up. It returns false if the user has no valid invitation.
+func (s *Service) useInvitationOf(tx *store.Tx, a *access.Anonymous, user *rolecall.User) (bool, error) {
+	invitation, err := tx.InvitationOf(user.ID)
+	if ok, err := access.Found(err); err != nil || !ok || !invitation.Live(s.now()) {
+		return false, err
+	}
+	may, err := s.access.IsStillAuthorized(tx, a.Tenant, authz.InviteUser, invitation.CreatedBy, user.ID)
+	if err != nil || !may {
+		return false, err
+	}
+	if ok, err := tx.DeleteInvitationOf(user.ID); err != nil || !ok {
+		return false, err
+	}
+	return true, s.recordInvitation(tx, a, user)
+}
+
+// hasDomain reports whether the provider may state addresses of the domain. A connection with domains may
+// state addresses of these domains only. Other connections may state addresses of all domains that no
+// connection has. Otherwise, the provider of one company could name users of another one.
+func (s *Service) hasDomain(tx *store.Tx, p *authenticated) (bool, error) {
+	domain := rolecall.EmailDomain(p.claims.Email)
+	if len(p.connection.Domains) > 0 {
+		return slices.Contains(p.connection.Domains, domain), nil
+	}
+	all, err := tx.Connections()
+	return !slices.ContainsFunc(all, func(c rolecall.Connection) bool { return slices.Contains(c.Domains, domain) }), err
+}
+
+// provision creates an active user for the person, with the roles of the connection. Who set these roles
+// must still be allowed to create the user and to assign the roles. provision returns a Refusal if the
+// connection creates no users, or none with this address.
+func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, err error) {
+	rules := p.connection.Provisioning
+	if rules == nil {
+		return user, unknownIdentity("no user has the identity")
+	}
+	if err := s.checkProvisionedAddress(tx, p); err != nil {
+		return user, err
+	}
+	now := s.now()
+	draft := rolecall.UserDraft{Email: p.claims.Email, Name: p.claims.Name, Department: rules.Department}
+	if draft.Check() != nil {
+		draft.Name = draft.Email // for example because the provider states no name
+	}
+	if draft.Check() != nil {
+		return user, refuse("the provider states no valid address")
+	}
+	user = draft.User(now)
+	user.Status = rolecall.UserActive
+	by, err := s.provisioner(tx, a, &p.connection)
+	if err != nil {
+		return user, err
+	}
+	if by != nil && !by.Reach(rolecall.UsersCreate).Includes(user.Department) {
+		return user, refuse("who set the provisioning may not create users any more")
+	}
+	tx.InsertUser(user)
+	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
+	event := s.access.Event(c, rolecall.EventUserCreated, audit.AboutUser(user.ID))
+	if event.Values, err = after(user); err != nil {
+		return user, err
+	}
+	tx.InsertEvent(*event)
+	for _, id := range rules.RoleIDs {
+		role, err := tx.RoleByID(id)
+		if ok, err := access.Found(err); err != nil {
+			return user, err
+		} else if !ok {
+			return user, refuse("a role of the provisioning was deleted")
+		}
+		assigned := rolecall.Assignment{
+			Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never,
+			GrantedBy: p.connection.ProvisionedBy, GrantedAt: now,
+		}
+		if by != nil && authz.RequireAssignable(by, &assigned) != nil {
+			return user, refuse("who set the provisioning may not assign its roles any more")
+		}
+		tx.UpsertAssignment(assigned)
+		event := s.access.Event(c, rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
+		if err := audit.SetAssignments(event, nil, &assigned); err != nil {
+			return user, err
+		}
+		tx.InsertEvent(*event)
+	}
+	return user, nil
+}
+
+// checkProvisionedAddress returns a Refusal unless the provider has verified the address, or the address is
+// in a domain of the connection.
+func (s *Service) checkProvisionedAddress(tx *store.Tx, p *authenticated) error {
+	ours, err := s.hasDomain(tx, p)
+	switch {
+	case err != nil:
+		return err
+	case p.address() == "":
+		return refuse("the provider states no valid address")
+	case !ours:
+		return unknownIdentity("the address is in no domain of the connection")
+	case !p.claims.EmailVerified && len(p.connection.Domains) == 0:
+		return unknownIdentity("the provider has not verified the address, and the connection has no domains")
+	}
+	return nil
+}
+
+// provisioner returns the principal of who set the provisioning of the connection, with its permissions of
+// now. It is nil for an operator. If the user or service account was deleted or suspended, provisioner
+// returns a Refusal.
+func (s *Service) provisioner(tx *store.Tx, a *access.Anonymous, c *rolecall.Connection) (*authz.Principal, error) {
+	if c.ProvisionedBy.IsZero() {
+		return nil, nil
+	}
+	by, err := s.access.Grantor(tx, a.Tenant, c.ProvisionedBy)
+	if ok, err := access.Found(err); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, refuse("who set the provisioning is suspended or deleted")
+	}
+	return by, nil
+}
+
+// after returns the values of an event with only the values after the change.
+func after(value any) (*rolecall.EventValues, error) {
+	is, err := json.Marshal(value)
+	return &rolecall.EventValues{After: is}, err
+}
