@@ -23,7 +23,7 @@ var (
 	InviteUser         = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true}
 	WithdrawInvitation = &Policy{Effect: Ends, permission: rolecall.UsersInvite, outranks: true}
 	ListInvitations    = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite}
-	SendPasswordReset  = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true, object: isNotPending}
+	SendPasswordReset  = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true, object: hasPassword}
 	ReturnLink         = &Policy{Effect: NoEffect, permission: rolecall.UsersLinks, also: isProgram, takesOver: true, object: isNoOwner}
 	ChangeEmail        = &Policy{Effect: Grants, permission: rolecall.UsersEmail, self: true, ownInSession: true, notSuspended: true, takesOver: true}
 	ReadFactors        = &Policy{Effect: NoEffect, permission: rolecall.UsersFactors, self: true}
@@ -294,10 +294,14 @@ func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	return nil
 }
 
-// isNotPending returns ErrUserPending if the user is pending and so has no password yet.
-func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rolecall.Time) error {
-	if u.Status == rolecall.UserPending {
+// hasPassword returns ErrUserPending if the user is pending and so has no password yet. It returns
+// ErrPasswordsOff if the user cannot sign in with a password.
+func hasPassword(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
+	switch {
+	case u.Status == rolecall.UserPending:
 		return rolecall.ErrUserPending
+	case !p.Tenant.Settings.AllowsPassword(IsOwner(assignments, now)):
+		return rolecall.ErrPasswordsOff
 	}
 	return nil
 }

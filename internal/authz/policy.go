@@ -197,7 +197,7 @@ func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o
 // AuthorizeUser checks whether the principal may perform the operation on the loaded user.
 // The argument assignments has the user's assignments. If the operation is not allowed,
 // AuthorizeUser returns ErrPermissionDenied, ErrSessionRequired, ErrUserSuspended,
-// ErrUserPending, ErrBeyondOwnPermissions or ErrFactorDemanded.
+// ErrUserPending, ErrPasswordsOff, ErrBeyondOwnPermissions or ErrFactorDemanded.
 func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	switch {
 	case o.ownInSession && u.ID == p.User.ID && !p.Interactive():

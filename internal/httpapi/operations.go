@@ -87,7 +87,7 @@ var userOperations = []*operation.Operation{
 		Description: "Mails the user a link to set a new password. The response does not have the link, except with the delivery `return`. Then no mail is sent. This needs an operator key, or a service account with `users:issue-links`. Only an operator key gets the link of an owner.",
 		Policy:      authz.SendPasswordReset,
 		Answers:     operation.Answers{{http.StatusCreated, "The link will be mailed to the user, or is in the response with the delivery `return`.", []string{"Idempotent-Replayed"}}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended, rolecall.ErrUserPending, rolecall.ErrTooManyMails},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended, rolecall.ErrUserPending, rolecall.ErrPasswordsOff, rolecall.ErrTooManyMails},
 		Endpoint:    operation.Typed((*Server).sendPasswordReset),
 	},
 	{
@@ -498,7 +498,7 @@ var tenantOperations = []*operation.Operation{
 		Limiter:     web.PasswordLimiter,
 		Policy:      authz.SignIn,
 		Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session. The session cookie is set, or the tokens are in the body.", []string{"Set-Cookie"}}},
-		Problems:    problems{rolecall.ErrInvitationInvalid, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrBusy},
+		Problems:    problems{rolecall.ErrInvitationInvalid, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrPasswordsOff, rolecall.ErrBusy},
 		Endpoint:    operation.Typed((*Server).acceptInvitation),
 	},
 	{

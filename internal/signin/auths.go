@@ -30,9 +30,9 @@ type SignIn struct {
 // creates no session and returns a challenge for CompleteSignIn.
 //
 // Login returns ErrWrongCredentials if the tenant or the address is unknown, if the user
-// has no password, or if the password is wrong. All these cases do the same work, so that
-// the response time does not reveal which one occurred. Login returns ErrTooManyAttempts
-// before it computes a hash, and ErrBusy if too many hashes are being computed. It
+// has no password, if the password is wrong, or if the tenant does not allow passwords for
+// this user. All these cases do the same work, so that the response time does not reveal
+// which one occurred. Login returns ErrTooManyAttempts before it computes a hash, and ErrBusy if too many hashes are being computed. It
 // returns ErrUserSuspended and ErrTenantSuspended only if the password is correct.
 func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
@@ -42,11 +42,16 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 	}
 	var user rolecall.User
 	var hash string
+	var allowed bool
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		user, hash, err = tx.UserByEmail(rolecall.EmailKey(email))
+		if _, err := access.Found(err); err != nil {
+			return err
+		}
+		allowed, err = s.allowsPassword(tx, &a.Tenant, user.ID)
 		return err
 	})
-	if _, err := access.Found(err); err != nil {
+	if err != nil {
 		return SignIn{}, err
 	}
 	if device != nil && device.isStale(hash) {
@@ -61,6 +66,9 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 		return SignIn{}, err
 	case !ok:
 		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
+		return SignIn{}, rolecall.ErrWrongCredentials
+	case !allowed:
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
@@ -84,6 +92,16 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 		}
 		return user, nil
 	}})
+}
+
+// allowsPassword reports whether the user can begin a session without a connection to an
+// identity provider. For an unknown user, with the zero ID, it does the same work.
+func (s *Service) allowsPassword(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.UserID) (bool, error) {
+	if tenant.Settings.AllowsPassword(false) {
+		return true, nil
+	}
+	assignments, err := tx.Assignments(rolecall.HolderOf(user))
+	return tenant.Settings.AllowsPassword(authz.IsOwner(assignments, s.now())), err
 }
 
 // admit returns nil if the user exists and is active. Otherwise, it returns

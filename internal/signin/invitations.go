@@ -14,12 +14,18 @@ import (
 // AcceptInvitation sets the user's password, ends their other sessions, revokes their API
 // tokens, and signs them in. A pending user becomes active. A token works once. If the
 // user needs a second factor, AcceptInvitation sets the password, creates no session, and
-// returns a challenge. It returns ErrInvitationInvalid, ErrUserSuspended,
-// ErrTenantSuspended, ErrBusy, and ErrValidation if the password is not acceptable.
+// returns a challenge. It returns ErrPasswordsOff if the tenant allows this user only
+// connections to identity providers. The invitation then stays valid. AcceptInvitation can
+// also fail with ErrInvitationInvalid, ErrUserSuspended, ErrTenantSuspended or ErrBusy, or
+// with ErrValidation if the password is not acceptable.
 func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
+	var allowed bool
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, err = s.invited(tx, a.Tenant, token)
+		if user, err = s.invited(tx, a.Tenant, token); err != nil {
+			return err
+		}
+		allowed, err = s.allowsPassword(tx, &a.Tenant, user.ID)
 		return err
 	})
 	switch {
@@ -27,6 +33,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 		return SignIn{}, err
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
+	case !allowed:
+		return SignIn{}, rolecall.ErrPasswordsOff
 	}
 	if err := s.access.CheckNewPassword("/password", password, &user, &a.Tenant); err != nil {
 		return SignIn{}, err

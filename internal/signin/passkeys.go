@@ -191,8 +191,8 @@ func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 
 // PasskeySignIn signs a user in with a passkey alone. The passkey replaces the password
 // and the second factor, because the authenticator has verified the user, for example
-// with a PIN. PasskeySignIn returns ErrPasskeyRefused if the passkey is not valid. For a
-// valid passkey, it can return ErrUserSuspended and ErrTenantSuspended.
+// with a PIN. PasskeySignIn returns ErrPasskeyRefused if the passkey is not valid, or if the
+// tenant allows this user only connections to identity providers. For a valid passkey, it can return ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, document []byte) (SignIn, error) {
 	response, ok := passkey.ReadResponse(document)
 	if !ok || !s.keys.VerifyChallenge(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
@@ -201,13 +201,18 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 	var key rolecall.Passkey
 	var user rolecall.User
 	var hash string
+	var allowed bool
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		if key, err = tx.PasskeyByID(response.ID); err != nil {
 			return err
 		}
-		if user, err = tx.UserByID(key.UserID); err == nil {
-			hash, err = tx.PasswordHash(user.ID)
+		if user, err = tx.UserByID(key.UserID); err != nil {
+			return err
 		}
+		if hash, err = tx.PasswordHash(user.ID); err != nil {
+			return err
+		}
+		allowed, err = s.allowsPassword(tx, &a.Tenant, user.ID)
 		return err
 	})
 	if ok, err := access.Found(err); err != nil {
@@ -223,6 +228,9 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	case err != nil:
 		return SignIn{}, err
+	case !allowed:
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
+		return SignIn{}, rolecall.ErrPasskeyRefused
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
 	case user.Status != rolecall.UserActive:

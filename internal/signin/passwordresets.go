@@ -45,7 +45,11 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, 
 		if _, err := access.Found(err); err != nil {
 			return err
 		}
-		subject, outcome = user.ID, resetOutcome(&tenant, &user, counted[0].Count > account[0].Limit)
+		allowed, err := s.allowsPassword(tx, &tenant, user.ID)
+		if err != nil {
+			return err
+		}
+		subject, outcome = user.ID, resetOutcome(&tenant, &user, allowed, counted[0].Count > account[0].Limit)
 		if outcome != resetMailed {
 			user = rolecall.User{}
 		}
@@ -75,10 +79,11 @@ const (
 	resetNoUser          = "not mailed: no user has the address"
 	resetInactive        = "not mailed: the user is not active"
 	resetTenantSuspended = "not mailed: the tenant is suspended"
+	resetPasswordsOff    = "not mailed: only owners sign in with a password"
 	resetTooMany         = "not mailed: too many"
 )
 
-func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
+func resetOutcome(t *rolecall.Tenant, u *rolecall.User, allowed, tooMany bool) string {
 	switch {
 	case u.ID.IsZero():
 		return resetNoUser
@@ -86,6 +91,8 @@ func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 		return resetTenantSuspended
 	case u.Status != rolecall.UserActive:
 		return resetInactive
+	case !allowed:
+		return resetPasswordsOff
 	case tooMany:
 		return resetTooMany
 	}
@@ -140,7 +147,8 @@ type IssuedReset struct {
 // this user, as for an invitation. SendPasswordReset returns ErrNotFound,
 // ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, and
 // the errors of idempotency keys. It returns ErrUserPending if the user has not set a
-// password yet.
+// password yet, and ErrPasswordsOff if the tenant allows this user only connections to
+// identity providers.
 func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (idempotency.Created[IssuedReset], error) {
 	return s.issueReset(ctx, c, key, id, rolecall.DeliverByMail, authz.SendPasswordReset)
 }
@@ -236,8 +244,9 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 
 // resetting returns the user whose password the token can reset. It returns
 // ErrPasswordResetInvalid if the token is unknown or expired, or if the address to which
-// it was mailed is no longer the user's address. It returns ErrUserSuspended if the user
-// is suspended.
+// it was mailed is no longer the user's address. It also returns ErrPasswordResetInvalid if
+// the tenant allows this user only connections to identity providers. It returns
+// ErrUserSuspended if the user is suspended.
 func (s *Service) resetting(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	reset, err := tx.OneTimeToken(token.Hash(), rolecall.TokenPasswordReset)
 	if ok, err := access.Found(err); err != nil {
@@ -254,6 +263,11 @@ func (s *Service) resetting(tx *store.Tx, tenant rolecall.Tenant, token secret.T
 		return user, rolecall.ErrPasswordResetInvalid
 	case user.Status == rolecall.UserSuspended:
 		return user, rolecall.ErrUserSuspended
+	}
+	if allowed, err := s.allowsPassword(tx, &tenant, user.ID); err != nil {
+		return user, err
+	} else if !allowed {
+		return user, rolecall.ErrPasswordResetInvalid
 	}
 	if !returned {
 		return user, nil

@@ -121,10 +121,12 @@ func (q *pendingSignIn) webauthnUser(tenant *rolecall.Tenant) *passkey.User {
 
 // loadChallenge loads the challenge with the token. It returns ErrChallengeInvalid if the
 // challenge is unknown, expired or used, or if the user has added the first or removed the
-// last second factor since. loadChallenge can also fail with ErrTenantSuspended or
+// last second factor since. It also returns ErrChallengeInvalid if the tenant no longer
+// allows the user to sign in with a password. loadChallenge can also fail with ErrTenantSuspended or
 // ErrUserSuspended.
 func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token secret.Token) (q pendingSignIn, err error) {
 	var stored rolecall.OneTimeToken
+	var allowed bool
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		if stored, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
 			return err
@@ -135,7 +137,10 @@ func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token 
 		if q.hash, err = tx.PasswordHash(stored.UserID); err != nil {
 			return err
 		}
-		q.factors, err = tx.Factors(stored.UserID)
+		if q.factors, err = tx.Factors(stored.UserID); err != nil {
+			return err
+		}
+		allowed, err = s.allowsPassword(tx, &a.Tenant, stored.UserID)
 		return err
 	})
 	if err == nil && json.Unmarshal([]byte(stored.Data), &q.challengeData) != nil { // an older program wrote it
@@ -145,6 +150,9 @@ func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token 
 	case err != nil:
 		return q, err
 	case !ok, !stored.Live(s.now()), q.Enrol != (q.factors.Methods() == nil):
+		return q, rolecall.ErrChallengeInvalid
+	case !allowed:
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return q, rolecall.ErrTenantSuspended
