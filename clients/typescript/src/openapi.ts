@@ -4316,6 +4316,17 @@ export interface components {
         };
     };
     responses: {
+        /** @description Conflict. Codes: password-sign-in-off. */
+        AcceptInvitationConflict: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Unauthorized. Codes: invitation-invalid, second-factor-required, second-factor-enrolment-required. */
         AcceptInvitationUnauthorized: {
             headers: {
@@ -5067,7 +5078,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Conflict. Codes: user-pending, idempotency-key-in-progress. */
+        /** @description Conflict. Codes: password-sign-in-off, user-pending, idempotency-key-in-progress. */
         SendPasswordResetConflict: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -6038,6 +6049,7 @@ export interface operations {
             401: components["responses"]["AcceptInvitationUnauthorized"];
             403: components["responses"]["LoginForbidden"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["AcceptInvitationConflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             414: components["responses"]["RequestURITooLong"];
             415: components["responses"]["UnsupportedMediaType"];
