@@ -220,3 +220,34 @@ func TestDeviceCookie(t *testing.T) {
 		t.Errorf("from a known device: %d %s", r.StatusCode, r.body)
 	}
 }
+
+func TestOnlyOwnersUsePasswordsIfTheTenantSaysSo(t *testing.T) {
+	s := newTestServer(t)
+	_, ada := s.member("ada", []string{"users:read"})
+	eve := s.as(s.owner, "POST", "/users", `{"email":"eve@example.com","name":"Eve Adams"}`, "Idempotency-Key", "k").id(t)
+	s.as(s.owner, "POST", "/users/"+eve+"/invitations", "", "Idempotency-Key", "i")
+	accepted := `{"token":"` + s.mailed(t) + `","password":"` + ownerPassword + `"}`
+	set := func(scope string) {
+		t.Helper()
+		if r := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"passwordSignIn":"`+scope+`"}}`); r.StatusCode != 200 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	login := func(email string) reply {
+		return s.request("POST", "/auths/login", `{"email":"`+email+`","password":"`+ownerPassword+`"}`)
+	}
+	set("owners")
+	expectProblem(t, login("ada@example.com"), 401, "wrong-credentials")
+	if r := login(ownerEmail); r.StatusCode != 200 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, s.as(s.owner, "POST", "/users/"+ada+"/password-resets", "", "Idempotency-Key", "r"), 409, "password-sign-in-off")
+	expectProblem(t, s.request("POST", "/auths/invitations/accept", accepted), 409, "password-sign-in-off")
+	set("all")
+	if r := s.request("POST", "/auths/invitations/accept", accepted); r.StatusCode != 200 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := login("ada@example.com"); r.StatusCode != 200 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
