@@ -256,7 +256,7 @@ func configuresConnections(p *Principal, _ rolecall.UserID) error {
 		return rolecall.ErrSessionRequired.With("API tokens cannot configure connections. Use an operator key or the session of a user.")
 	}
 	if missing, ok := p.MissingFor([]rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}, rolecall.Everywhere(), rolecall.Never, false); ok {
-		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Whoever configures a connection can become any user. So you need the permission %s in the whole tenant, without an end.", missing))
+		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("A user who configures a connection can become any other user. So you need the permission %s in the whole tenant, without an end.", missing))
 	}
 	return nil
 }

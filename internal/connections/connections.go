@@ -229,7 +229,7 @@ func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id role
 	return connection, nil
 }
 
-// deleted are the numbers of what was deleted with a connection.
+// deleted has the numbers of the objects that were deleted with a connection.
 type deleted struct {
 	Identities int `json:"identities"`
 	Sessions   int `json:"sessions"`

@@ -25,7 +25,7 @@ var connectionOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/connections", ID: "ConnectionsController_createConnection", Summary: "Create a connection",
-		Description: "Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions.",
+		Description: "Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions.",
 		Policy:      authz.CreateConnection,
 		Answers:     operation.Answers{{http.StatusCreated, "The new connection.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
 		Problems:    problems{rolecall.ErrSessionRequired, rolecall.ErrBeyondOwnPermissions, rolecall.ErrTooManyConnections, rolecall.ErrConnectionNameTaken, rolecall.ErrIssuerTaken, rolecall.ErrDomainTaken},
@@ -156,7 +156,7 @@ type connectionReport struct {
 	AuthorizationEndpoint optionalText `json:"authorizationEndpoint" nullable:"true" doc:"Where users sign in at the identity provider. Null if it is unknown."`
 	TokenEndpoint         optionalText `json:"tokenEndpoint" nullable:"true" doc:"Where Rolecall gets the ID token. Null if it is unknown."`
 	KeysEndpoint          optionalText `json:"keysEndpoint" nullable:"true" doc:"Where Rolecall gets the keys of the identity provider. Null if it is unknown."`
-	EndSessionEndpoint    optionalText `json:"endSessionEndpoint" nullable:"true" doc:"Where users sign out at the identity provider. Null if there is none."`
+	EndSessionEndpoint    optionalText `json:"endSessionEndpoint" nullable:"true" doc:"Where users sign out at the identity provider. Null if it does not support this."`
 	Algorithms            []string     `json:"algorithms" doc:"The algorithms of ID tokens that both sides accept."`
 	Keys                  int          `json:"keys" doc:"The number of keys of the identity provider that Rolecall can use."`
 }

@@ -151,7 +151,7 @@ func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token 
 		return q, err
 	case !ok, !stored.Live(s.now()), q.Enrol != (q.factors.Methods() == nil):
 		return q, rolecall.ErrChallengeInvalid
-	case !allowed:
+	case !allowed && q.Identity.IsZero(): // the sign-in began with a password
 		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
