@@ -256,7 +256,7 @@ class Operations(Sender):
         return cast('ConnectionPage', self._send_json("GET", "/connections"))
 
     def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     def get_connection(self, id: str) -> Connection:
@@ -832,7 +832,7 @@ class AsyncOperations(AsyncSender):
         return cast('ConnectionPage', await self._send_json("GET", "/connections"))
 
     async def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', await self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     async def get_connection(self, id: str) -> Connection:

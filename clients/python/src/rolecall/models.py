@@ -463,7 +463,7 @@ class ConnectionReport(TypedDict):
     """Where users sign in at the identity provider. Null if it is unknown."""
 
     endSessionEndpoint: str | None
-    """Where users sign out at the identity provider. Null if there is none."""
+    """Where users sign out at the identity provider. Null if it does not support this."""
 
     keys: int
     """The number of keys of the identity provider that Rolecall can use."""
