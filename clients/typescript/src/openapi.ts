@@ -644,7 +644,7 @@ export interface paths {
         put?: never;
         /**
          * Create a connection
-         * @description Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. Whoever can configure a connection can become any user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
+         * @description Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication.
          */
         post: operations["ConnectionsController_createConnection"];
         delete?: never;
@@ -2501,7 +2501,7 @@ export interface components {
             algorithms: string[];
             /** @description Where users sign in at the identity provider. Null if it is unknown. */
             authorizationEndpoint: string | null;
-            /** @description Where users sign out at the identity provider. Null if there is none. */
+            /** @description Where users sign out at the identity provider. Null if it does not support this. */
             endSessionEndpoint: string | null;
             /** @description The number of keys of the identity provider that Rolecall can use. */
             keys: number;
