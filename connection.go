@@ -2,7 +2,6 @@ package rolecall
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -11,19 +10,17 @@ import (
 
 // The limits of connections and identities.
 const (
-	ConnectionsMax          = 20 // in a tenant
-	ConnectionNameMin       = 2
-	ConnectionNameMax       = 100
-	ConnectionDomainsMax    = 100
-	ConnectionRolesMax      = 20 // that new users get
-	ConnectionValuesMax     = 20 // of acr, and of amr
-	ConnectionValueMax      = 255
-	IdentitiesMax           = 20 // of a user
-	IdentitySubjectMax      = 255
-	ConnectionIssuerMax     = 255
-	ConnectionClientMax     = 255
-	ConnectionSecretMax     = 1024
-	connectionIssuerExample = "https://login.example.com"
+	ConnectionsMax       = 20 // in a tenant
+	ConnectionNameMin    = 2
+	ConnectionNameMax    = 100
+	ConnectionDomainsMax = 100
+	ConnectionRolesMax   = 20 // that new users get
+	ConnectionValuesMax  = 20 // of acr, and of amr
+	ConnectionValueMax   = 255
+	IdentitiesMax        = 20 // of a user
+	ConnectionIssuerMax  = 255
+	ConnectionClientMax  = 255
+	ConnectionSecretMax  = 1024
 )
 
 // Linking says which users an identity that is not known yet is linked to.
@@ -48,12 +45,12 @@ const (
 // unique in the tenant.
 type Connection struct {
 	ID           ConnectionID     `json:"id" doc:"ID of the connection."`
-	Name         string           `json:"name" doc:"Name of the connection. The sign-in page shows it to everybody."`
+	Name         string           `json:"name" doc:"Name of the connection. Callers who are not signed in can read it."`
 	Issuer       string           `json:"issuer" doc:"Issuer of the identity provider: the exact value of iss in its ID tokens."`
 	ClientID     string           `json:"clientId" doc:"ID of the client that the identity provider has for Rolecall."`
-	Domains      []string         `json:"domains" doc:"Domains of email addresses, in lower case. The sign-in page offers this connection to people who type an address of these domains."`
+	Domains      []string         `json:"domains" doc:"Domains of email addresses, in lower case. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."`
 	Linking      Linking          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner."`
-	Provisioning *Provisioning    `json:"provisioning" doc:"What users get whom a sign-in with this connection creates. Null if it creates no users."`
+	Provisioning *Provisioning    `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
 	SecondFactor ConnectionFactor `json:"secondFactor" enum:"require,trust" doc:"require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues."`
 	ACRValues    []string         `json:"acrValues" doc:"Values of the claim acr that prove a second factor."`
 	AMRValues    []string         `json:"amrValues" doc:"Values of the claim amr that prove a second factor."`
@@ -62,7 +59,7 @@ type Connection struct {
 	Version      int64            `json:"-"`
 
 	Secret        []byte `json:"-"` // the client secret, encrypted
-	ProvisionedBy UserID `json:"-"` // who last set the provisioning; zero: an operator
+	ProvisionedBy UserID `json:"-"` // the person who last set the provisioning; zero: an operator
 }
 
 // Provisioning describes the access of users that a connection creates.
@@ -73,25 +70,28 @@ type Provisioning struct {
 
 // ConnectionDraft describes a connection to create.
 type ConnectionDraft struct {
-	Name         string                     `json:"name" required:"true" minLength:"2" maxLength:"100" doc:"Name of the connection, such as Acme SSO. The sign-in page shows it to everybody."`
+	Name         string                     `json:"name" required:"true" minLength:"2" maxLength:"100" doc:"Name of the connection, such as Acme SSO. Callers who are not signed in can read it."`
 	Issuer       string                     `json:"issuer" required:"true" minLength:"1" maxLength:"255" doc:"Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later."`
 	ClientID     string                     `json:"clientId" required:"true" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
 	ClientSecret string                     `json:"clientSecret" required:"true" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"Secret of the client. Responses and events never contain it."`
-	Domains      []string                   `json:"domains" maxItems:"100" doc:"Domains of email addresses, such as acme.example. The sign-in page offers this connection to people who type an address of these domains. A domain can be in one connection of the tenant."`
+	Domains      []string                   `json:"domains" maxItems:"100" doc:"Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."`
 	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. The default is invited."`
-	Provisioning *Provisioning              `json:"provisioning" doc:"What users get whom a sign-in with this connection creates. Null, the default, if it creates no users."`
+	Provisioning *Provisioning              `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null, the default: no users are created."`
 	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."`
 	ACRValues    []string                   `json:"acrValues" maxItems:"20" doc:"Values of the claim acr that prove a second factor."`
 	AMRValues    []string                   `json:"amrValues" maxItems:"20" doc:"Values of the claim amr that prove a second factor."`
 }
 
-// Check validates the draft without the stored data. It returns nil if the draft is valid.
+// Check validates the draft without the stored data. Of the issuer, it checks only the length. It returns
+// nil if the draft is valid.
 func (d *ConnectionDraft) Check() FieldErrors {
 	var faults FieldErrors
 	faults.Text("/name", d.Name, ConnectionNameMin, ConnectionNameMax)
-	if detail := checkIssuer(d.Issuer); detail != "" {
-		faults.Add("/issuer", "issuer", detail)
+	if len(d.Issuer) > ConnectionIssuerMax {
+		faults.Add("/issuer", "length", fmt.Sprintf("must have 1 to %d characters", ConnectionIssuerMax))
 	}
+	checkCredential(&faults, "/clientId", d.ClientID, ConnectionClientMax)
+	checkCredential(&faults, "/clientSecret", d.ClientSecret, ConnectionSecretMax)
 	checkDomains(&faults, d.Domains)
 	c := d.Connection(0)
 	c.checkAccess(&faults)
@@ -120,12 +120,12 @@ func (d *ConnectionDraft) Connection(now Time) Connection {
 // ConnectionPatch changes a connection. Absent members keep their values (RFC 7396). Lists replace the
 // whole lists.
 type ConnectionPatch struct {
-	Name         Optional[string]           `json:"name" minLength:"2" maxLength:"100" doc:"Name of the connection. The sign-in page shows it to everybody."`
+	Name         Optional[string]           `json:"name" minLength:"2" maxLength:"100" doc:"Name of the connection. Callers who are not signed in can read it."`
 	ClientID     Optional[string]           `json:"clientId" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
 	ClientSecret Optional[string]           `json:"clientSecret" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"New secret of the client. Responses and events never contain it."`
-	Domains      Optional[[]string]         `json:"domains" maxItems:"100" doc:"Domains of email addresses."`
+	Domains      Optional[[]string]         `json:"domains" maxItems:"100" doc:"Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."`
 	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to."`
-	Provisioning Optional[*Provisioning]    `json:"provisioning" doc:"What users get whom a sign-in with this connection creates. Null if it creates no users."`
+	Provisioning Optional[*Provisioning]    `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
 	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."`
 	ACRValues    Optional[[]string]         `json:"acrValues" maxItems:"20" doc:"Values of the claim acr that prove a second factor."`
 	AMRValues    Optional[[]string]         `json:"amrValues" maxItems:"20" doc:"Values of the claim amr that prove a second factor."`
@@ -136,6 +136,12 @@ func (p *ConnectionPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.Name.Set {
 		faults.Text("/name", p.Name.Value, ConnectionNameMin, ConnectionNameMax)
+	}
+	if p.ClientID.Set {
+		checkCredential(&faults, "/clientId", p.ClientID.Value, ConnectionClientMax)
+	}
+	if p.ClientSecret.Set {
+		checkCredential(&faults, "/clientSecret", p.ClientSecret.Value, ConnectionSecretMax)
 	}
 	checkDomains(&faults, p.Domains.Value)
 	return faults
@@ -245,28 +251,14 @@ func checkClaimValues(faults *FieldErrors, pointer string, values []string) {
 	}
 }
 
-// sharedIssuers are the tenants in issuers of Microsoft that stand for many organizations. Their ID tokens
-// have another issuer, and everybody with a Microsoft account can get one.
-var sharedIssuers = []string{"common", "organizations", "consumers"}
-
-// checkIssuer returns why text is not a valid issuer, or "".
-func checkIssuer(text string) string {
-	u, err := url.Parse(text)
+// checkCredential checks the ID or the secret of a client.
+func checkCredential(faults *FieldErrors, pointer, text string, maximum int) {
 	switch {
-	case err != nil || len(text) > ConnectionIssuerMax || u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" ||
-		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "must be a URL such as " + connectionIssuerExample
-	case u.User != nil || strings.ContainsAny(text, "?#"):
-		return "must have no user, query or fragment"
+	case text == "" || len(text) > maximum:
+		faults.Add(pointer, "length", fmt.Sprintf("must have 1 to %d characters", maximum))
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
+		faults.Add(pointer, "format", "must have only ASCII characters, without control characters")
 	}
-	switch host := strings.ToLower(u.Hostname()); {
-	case host == "login.microsoftonline.com", host == "login.microsoftonline.us", host == "login.partner.microsoftonline.cn", host == "login.windows.net", host == "sts.windows.net":
-		first, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-		if slices.Contains(sharedIssuers, strings.ToLower(first)) {
-			return "must be the issuer of one organization: use its directory (tenant) ID in place of " + first
-		}
-	}
-	return ""
 }
 
 // normal returns the provisioning without duplicate roles.
@@ -292,7 +284,7 @@ type Identity struct {
 	ConnectionID ConnectionID `json:"connectionId" doc:"ID of the connection."`
 	Issuer       string       `json:"issuer" doc:"Issuer of the identity provider."`
 	Subject      string       `json:"subject" doc:"ID of the person at the identity provider: the claim sub."`
-	Email        string       `json:"email" doc:"Email address that the identity provider sent at the last sign-in. It decides nothing. Empty if it sent no address."`
+	Email        string       `json:"email" doc:"Email address that the identity provider sent at the last sign-in. After the identity is linked, it has no effect. Empty if it sent no address."`
 	CreatedAt    Time         `json:"createdAt" doc:"When the identity was linked to the user."`
 	LastUsedAt   Time         `json:"-"` // zero: never
 }

@@ -147,7 +147,7 @@ var (
 	ErrIssuerTaken          = &Error{Kind: Conflict, Code: "issuer-taken", Detail: "Another connection of this tenant has this issuer. Change that connection instead."}
 	ErrDomainTaken          = &Error{Kind: Conflict, Code: "domain-taken", Detail: "Another connection of this tenant has one of these domains. Remove the domain from that connection first."}
 	ErrConnectionInUse      = &Error{Kind: Conflict, Code: "connection-in-use", Detail: "Users can sign in with this connection. Repeat the request with ?force=true to delete it with the identities of these users, and to end the sessions that began with them."}
-	ErrPasswordsOff         = &Error{Kind: Conflict, Code: "password-sign-in-off", Detail: "Only owners of this tenant can sign in with a password. Sign in with a connection to an identity provider, which also accepts an invitation."}
+	ErrPasswordsOff         = &Error{Kind: Conflict, Code: "password-sign-in-off", Detail: "Only owners of this tenant can sign in with a password. Other users sign in, and accept invitations, with an identity provider."}
 	ErrIdentityTaken        = &Error{Kind: Conflict, Code: "identity-taken", Detail: "This identity is linked to a user of this tenant already. Remove it there first."}
 	ErrTooManyIdentities    = &Error{Kind: Conflict, Code: "too-many-identities", Detail: "This user has the maximum number of identities. Remove one first."}
 	ErrTooManyJobs          = &Error{Kind: Conflict, Code: "too-many-jobs", Detail: "This tenant has the maximum number of running jobs. Wait for one to end, or cancel one first."}

@@ -70,6 +70,7 @@ type Service struct {
 	// transaction.
 	Deliver func()
 
+	calls       providerCalls
 	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
 	forbidden   secret.Words

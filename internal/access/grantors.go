@@ -54,9 +54,3 @@ func (s *Service) grantingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolec
 	roles, err := tx.Assignments(rolecall.HolderOf(id))
 	return authz.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.Now()), err
 }
-
-// ConnectionSecret returns the client secret of the connection.
-func (s *Service) ConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connection) (string, error) {
-	plain, err := s.Keys.Open("connection", string(c.Secret), append(tenant[:], c.ID[:]...))
-	return string(plain), err
-}

@@ -98,13 +98,16 @@ func (s *Service) CreateConnection(ctx context.Context, c access.Caller, key ide
 		return created, err
 	}
 	connection := draft.Connection(s.now())
-	connection.Secret, connection.ProvisionedBy = s.seal(c.Tenant.ID, connection.ID, draft.ClientSecret), provisioner(c)
+	connection.Secret, connection.ProvisionedBy = s.access.SealConnectionSecret(c.Tenant.ID, connection.ID, draft.ClientSecret), provisioner(c)
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "createConnection", Location: "/connections/" + connection.ID.String(), ID: rolecall.AnyID(connection.ID), Value: connection,
 		Event: s.access.Event(c, rolecall.EventConnectionCreated, audit.AboutConnection(connection.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
-			if err := s.checkStored(tx, c, &connection); err != nil {
+			if err := s.checkOthers(tx, &connection); err != nil {
+				return err
+			}
+			if err := s.checkProvisioning(tx, c, connection.Provisioning); err != nil {
 				return err
 			}
 			tx.InsertConnection(connection)
@@ -128,9 +131,9 @@ func provisioner(c access.Caller) rolecall.UserID {
 	return c.User.ID
 }
 
-// checkStored checks a new or changed connection against the stored data. The caller must have called
+// checkOthers checks a new or changed connection against the other connections. The caller must have called
 // LockOwners.
-func (s *Service) checkStored(tx *store.Tx, c access.Caller, connection *rolecall.Connection) error {
+func (s *Service) checkOthers(tx *store.Tx, connection *rolecall.Connection) error {
 	all, err := tx.Connections()
 	if err != nil {
 		return err
@@ -144,7 +147,7 @@ func (s *Service) checkStored(tx *store.Tx, c access.Caller, connection *rolecal
 			return rolecall.ErrDomainTaken
 		}
 	}
-	return s.checkProvisioning(tx, c, connection.Provisioning)
+	return nil
 }
 
 // checkProvisioning checks whether the caller may give the roles to new users.
@@ -170,11 +173,6 @@ func (s *Service) checkProvisioning(tx *store.Tx, c access.Caller, p *rolecall.P
 		}
 	}
 	return faults.Err()
-}
-
-// seal encrypts the client secret of a connection.
-func (s *Service) seal(tenant rolecall.TenantID, id rolecall.ConnectionID, text string) []byte {
-	return []byte(s.access.Keys.Seal("connection", []byte(text), append(tenant[:], id[:]...)))
 }
 
 // UpdateConnection applies the patch to the stored connection. After a concurrent change, it applies the
@@ -204,12 +202,15 @@ func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id role
 				return nil, err
 			}
 			if patch.ClientSecret.Set {
-				changed.Secret = s.seal(c.Tenant.ID, id, patch.ClientSecret.Value)
+				changed.Secret = s.access.SealConnectionSecret(c.Tenant.ID, id, patch.ClientSecret.Value)
 			}
 			if slices.Contains(members, "provisioning") {
 				changed.ProvisionedBy = provisioner(c)
+				if err := s.checkProvisioning(tx, c, changed.Provisioning); err != nil {
+					return nil, err
+				}
 			}
-			if err := s.checkStored(tx, c, &changed); err != nil {
+			if err := s.checkOthers(tx, &changed); err != nil {
 				return nil, err
 			}
 			if ok, err := tx.UpdateConnection(old, changed); err != nil {
@@ -227,6 +228,18 @@ func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id role
 		return rolecall.Connection{}, err
 	}
 	return connection, nil
+}
+
+// CountIdentities returns the number of identities of the connection. It can fail with ErrPermissionDenied.
+func (s *Service) CountIdentities(ctx context.Context, c access.Caller, id rolecall.ConnectionID) (total rolecall.Total, err error) {
+	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
+		return total, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		total, err = tx.CountIdentities(id)
+		return err
+	})
+	return total, err
 }
 
 // deleted has the numbers of the objects that were deleted with a connection.
@@ -271,34 +284,21 @@ func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id role
 	})
 }
 
-// Report is the result of a test of a connection.
-type Report struct {
-	oidc.Metadata
-}
-
-// Passed reports whether users can sign in, as far as the metadata of the provider shows it.
-func (r *Report) Passed() bool { return len(r.Problems) == 0 }
-
 // TestConnection fetches the metadata and the keys of the provider, and records the result as an event. It
-// can fail with ErrPermissionDenied or ErrNotFound.
-func (s *Service) TestConnection(ctx context.Context, c access.Caller, id rolecall.ConnectionID) (report Report, err error) {
+// can fail with ErrPermissionDenied, ErrNotFound or ErrConnectionUnavailable.
+func (s *Service) TestConnection(ctx context.Context, c access.Caller, id rolecall.ConnectionID) (metadata oidc.Metadata, err error) {
 	if err := authz.TestConnection.Authorize(c.Principal); err != nil {
-		return report, err
+		return metadata, err
 	}
 	var connection rolecall.Connection
 	if err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
 		connection, err = tx.Connection(id)
 		return err
 	}); err != nil {
-		return report, err
+		return metadata, err
 	}
-	plain, err := s.access.ConnectionSecret(c.Tenant.ID, &connection)
-	if err != nil {
-		return report, err
-	}
-	report.Metadata, err = s.access.OIDC.Inspect(ctx, oidc.Provider{Issuer: connection.Issuer, ClientID: connection.ClientID, ClientSecret: plain})
-	if err != nil {
-		return report, err
+	if metadata, err = s.inspect(ctx, c.Tenant.ID, connection.Issuer); err != nil {
+		return metadata, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if _, err := tx.Connection(id); err != nil {
@@ -306,12 +306,21 @@ func (s *Service) TestConnection(ctx context.Context, c access.Caller, id roleca
 		}
 		event := s.access.Event(c, rolecall.EventConnectionTested, audit.AboutConnection(id))
 		event.Reason = "failed"
-		if report.Passed() {
+		if metadata.Passed() {
 			event.Reason = "passed"
 		}
 		return event, nil
 	})
-	return report, err
+	return metadata, err
+}
+
+func (s *Service) inspect(ctx context.Context, tenant rolecall.TenantID, issuer string) (oidc.Metadata, error) {
+	end, err := s.access.BeginProviderCall(tenant)
+	if err != nil {
+		return oidc.Metadata{}, err
+	}
+	defer end()
+	return s.access.OIDC.Inspect(ctx, issuer)
 }
 
 // Identities returns the identities of the user, the oldest first. It can fail with ErrNotFound or

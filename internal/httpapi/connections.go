@@ -7,7 +7,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/connections"
+	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/web"
@@ -60,7 +60,7 @@ var connectionOperations = []*operation.Operation{
 		Description: "Fetches the metadata and the keys of the identity provider. The response lists the problems because of which users cannot sign in. The client secret can only be tested by signing in.",
 		Policy:      authz.TestConnection,
 		Answers:     operation.Answers{{http.StatusOK, "The report.", nil}},
-		Problems:    problems{rolecall.ErrNotFound},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrConnectionUnavailable},
 		Endpoint:    operation.Typed((*Server).testConnection),
 	},
 	{
@@ -145,8 +145,8 @@ func (s *Server) deleteConnection(ctx context.Context, c access.Caller, in *dele
 type connectionRequest struct{ idPath[rolecall.Connection] }
 
 func (s *Server) testConnection(ctx context.Context, c access.Caller, in *connectionRequest) (operation.Response[connectionReport], error) {
-	r, err := s.connections.TestConnection(ctx, c, in.ID)
-	return operation.Response[connectionReport]{Body: newConnectionReport(&r)}, err
+	metadata, err := s.connections.TestConnection(ctx, c, in.ID)
+	return operation.Response[connectionReport]{Body: newConnectionReport(&metadata)}, err
 }
 
 // connectionReport is the result of a test of a connection.
@@ -161,10 +161,10 @@ type connectionReport struct {
 	Keys                  int          `json:"keys" doc:"The number of keys of the identity provider that Rolecall can use."`
 }
 
-func newConnectionReport(r *connections.Report) connectionReport {
+func newConnectionReport(m *oidc.Metadata) connectionReport {
 	return connectionReport{
-		Passed: r.Passed(), Problems: listed(r.Problems), AuthorizationEndpoint: optionalText(r.AuthorizationEndpoint), TokenEndpoint: optionalText(r.TokenEndpoint),
-		KeysEndpoint: optionalText(r.KeysEndpoint), EndSessionEndpoint: optionalText(r.EndSessionEndpoint), Algorithms: listed(r.Algorithms), Keys: r.Keys,
+		Passed: m.Passed(), Problems: listed(m.Problems), AuthorizationEndpoint: optionalText(m.AuthorizationEndpoint), TokenEndpoint: optionalText(m.TokenEndpoint),
+		KeysEndpoint: optionalText(m.KeysEndpoint), EndSessionEndpoint: optionalText(m.EndSessionEndpoint), Algorithms: listed(m.Algorithms), Keys: m.Keys,
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *Server) findConnection(ctx context.Context, _ access.Caller, in *findCo
 // identityBody is an identity of a user.
 type identityBody struct {
 	rolecall.Identity
-	LastUsedAt *rolecall.Time `json:"lastUsedAt" doc:"When the user signed in with the identity last. Null if never."`
+	LastUsedAt *rolecall.Time `json:"lastUsedAt" doc:"When the user last signed in with the identity. The sign-in that linked the identity does not count. Null if never."`
 }
 
 func newIdentityBody(i *rolecall.Identity) identityBody {

@@ -48,6 +48,14 @@ var oidcOperations = []*operation.Operation{
 		Problems:    problems{rolecall.ErrIdentityTaken, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyAttempts},
 		Endpoint:    operation.Typed((*Server).linkOIDC),
 	},
+	{
+		Method: http.MethodPost, Path: "/auths/oidc/sign-out", ID: "AuthsController_signOutOidc", Summary: "Sign out, also at the identity provider",
+		Description: "Ends the session of the request, if any, and clears the cookie, as POST /auths/logout does. If the session began with an identity provider that supports it, the response has the URL at which the browser signs out there. The identity provider then returns the browser to returnTo, if this address is registered there too. If the identity provider cannot be reached, the session ends all the same, and the URL is null.",
+		Limiter:     web.SessionLimiter,
+		Policy:      authz.SignOut,
+		Answers:     operation.Answers{{http.StatusOK, "The request has no session any more.", []string{"Set-Cookie"}}},
+		Endpoint:    operation.Typed((*Server).signOutOIDC),
+	},
 }
 
 // attemptPages are the pages of a sign-in with an identity provider. A browser opens them without
@@ -107,7 +115,7 @@ func (s *Server) startOIDC(ctx context.Context, _ access.Caller, in *startOIDCRe
 	body, none := &in.Body, operation.Response[startedOIDC]{}
 	q := web.FromContext(ctx)
 	var faults rolecall.FieldErrors
-	if !s.site.ReturnsTo(q.Address(), in.Anonymous.TenantName, body.ReturnTo) {
+	if !s.site.ReturnsTo(in.Anonymous.TenantName, body.ReturnTo) {
 		faults = unregisteredReturn()
 	}
 	in.Anonymous.ForHeader = body.Transport == byBearer
@@ -125,6 +133,10 @@ func (s *Server) startOIDC(ctx context.Context, _ access.Caller, in *startOIDCRe
 	}
 	if body.Purpose != "" {
 		start.Purpose = signin.Purpose(body.Purpose)
+	}
+	if body.Email != "" {
+		code, detail := rolecall.CheckEmail(body.Email)
+		faults.Add("/email", code, detail)
 	}
 	if body.Invitation != "" {
 		var ok bool
@@ -194,12 +206,9 @@ func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !s.site.ReturnsTo(q.Address(), attempt.Tenant, attempt.ReturnTo) {
-		return rolecall.ErrAttemptInvalid
-	}
 	done, err := s.signin.CompleteAttempt(q, a, attempt, q.Address()+callbackPath, query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
 	refusal, isRefused := errors.AsType[*signin.Refusal](err)
-	isUnavailable := errors.Is(err, rolecall.ErrConnectionUnavailable)
+	isUnavailable := rolecall.KindOf(err) == rolecall.Unavailable // the provider, the store, or no free slot
 	if err == nil || isRefused || isUnavailable || errors.Is(err, rolecall.ErrAttemptInvalid) {
 		s.site.SetAttempt(w, r, id, "", 0)
 	}
@@ -275,6 +284,7 @@ func (s *Server) exchangeOIDC(ctx context.Context, _ access.Caller, in *exchange
 		return operation.Response[signInBody]{}, err
 	}
 	in.Body.deviceBody.apply(&in.Anonymous)
+	in.Anonymous.ForHeader = true
 	signIn, err := s.signin.ExchangeCode(ctx, in.Anonymous, code, in.Body.CodeVerifier)
 	return s.signedIn(&signIn), err
 }
@@ -284,4 +294,27 @@ type linkOIDCRequest struct{ Body oidcCodeBody }
 func (s *Server) linkOIDC(ctx context.Context, c access.Caller, in *linkOIDCRequest) (operation.Response[identityBody], error) {
 	identity, err := s.signin.LinkIdentity(ctx, c, secret.Token(in.Body.Code), in.Body.CodeVerifier)
 	return operation.Response[identityBody]{Body: newIdentityBody(&identity)}, err
+}
+
+type signOutOIDCRequest struct {
+	Anonymous access.Anonymous `lookup:"presented"`
+	Body      signOutOIDCBody
+}
+
+type signOutOIDCBody struct {
+	ReturnTo string `json:"returnTo" required:"true" doc:"Where the identity provider returns the browser: exactly one of the addresses of --oidc-return-urls."`
+}
+
+// signedOutOIDC is the result of a sign-out.
+type signedOutOIDC struct {
+	URL optionalText `json:"url" nullable:"true" doc:"URL of the identity provider, to open in the browser by navigation. Null if the browser cannot sign out there."`
+}
+
+func (s *Server) signOutOIDC(ctx context.Context, _ access.Caller, in *signOutOIDCRequest) (operation.Response[signedOutOIDC], error) {
+	q := web.FromContext(ctx)
+	if !s.site.ReturnsTo(q.Tenant, in.Body.ReturnTo) {
+		return operation.Response[signedOutOIDC]{}, unregisteredReturn().Err()
+	}
+	address, err := s.signin.LogoutAtProvider(ctx, in.Anonymous, in.Body.ReturnTo, q.Leave)
+	return operation.Response[signedOutOIDC]{Body: signedOutOIDC{optionalText(address)}, Cookies: s.clearSession}, err
 }

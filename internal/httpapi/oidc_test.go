@@ -249,17 +249,41 @@ func TestReturnAddressesAreExact(t *testing.T) {
 		"HTTPS://acme.app.example/signed-in", "https://ACME.app.example/signed-in", "https://acme.app.example/%73igned-in", "https://acme.app.example:443/signed-in",
 		"http://acme.app.example/signed-in", "//acme.app.example/signed-in", "https://other.app.example/signed-in", "https://{tenant}.app.example/signed-in",
 		" https://acme.app.example/signed-in", "https://acme.app.example\\@evil.example/signed-in", "com.example.app:/signed-in/x", "com.example.app://signed-in",
-		"javascript:alert(1)", "/console/acme", s.url + "/console/other/sign-in", s.url + "/console/acme", "https://acme.app.example/signed-in\n",
+		"javascript:alert(1)", "/console/acme", s.url + "/console/acme", s.url + "/console/acme/sign-in", s.url + "/console/other/sign-in", "https://acme.app.example/signed-in\n",
 	} {
 		r := s.request("POST", "/auths/oidc/start", s.startBody(returnTo, ""))
 		if r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != "/returnTo unregistered" {
 			t.Errorf("%q: %d %s", returnTo, r.StatusCode, r.body)
 		}
 	}
-	for _, returnTo := range []string{appReturn, mobileReturn, "https://query.example/?a=b", s.url + "/console/acme/sign-in"} {
+	for _, returnTo := range []string{appReturn, mobileReturn, "https://query.example/?a=b"} {
 		s.started(s.startBody(returnTo, ""))
 	}
 	expectProblem(t, s.request("POST", "/auths/oidc/start", s.startBody("https://nobody.app.example/signed-in", ""), "X-Tenant-Schema", "nobody"), 404, "not-found")
+}
+
+// An attempt is in a cookie, and browsers refuse cookies of more than 4 KiB.
+func TestTheContentOfAnAttemptIsBounded(t *testing.T) {
+	s := newOIDCServer(t)
+	long := strings.Repeat("a", 5000)
+	for more, want := range map[string]string{
+		`,"email":"ada"`:                      "/email email",
+		`,"email":"ada\u0000@example.com"`:    "/email control-character",
+		`,"email":"` + long + `@example.com"`: "/email length",
+		`,"invitation":"` + long + `"`:        "/invitation format",
+	} {
+		if r := s.request("POST", "/auths/oidc/start", s.startBody(appReturn, more)); r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != want {
+			t.Errorf("%.40s: %d %s", more, r.StatusCode, r.body)
+		}
+	}
+	b := browser{}
+	email := strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 59)+".", 3) + "example"
+	s.authorized(b, s.started(s.startBody(mobileReturn, bearerStart+`,"email":"`+email+`","invitation":"`+string(secret.NewToken())+`"`)))
+	for name, value := range b {
+		if size := len(name) + len(value); size > 2048 {
+			t.Errorf("the cookie of an attempt has %d bytes", size)
+		}
+	}
 }
 
 func TestRefusalsReturnToTheApplication(t *testing.T) {
@@ -296,7 +320,28 @@ func TestRefusalsReturnToTheApplication(t *testing.T) {
 	expectProblem(t, s.visit(b, second), 503, "connection-unavailable")
 }
 
-// bearing is the rest of a start for a session in the Authorization header.
+// Sign-ins have the concurrency limiter of sessions: before and after the time in which they wait for the
+// provider.
+func TestAnOverloadedServerStartsAndCompletesNoSignIn(t *testing.T) {
+	s := newOIDCServer(t)
+	b := browser{}
+	address := s.started(s.startBody(appReturn, ""))
+	free := s.site.Occupy(t.Context(), web.SessionLimiter)
+	expectProblem(t, s.request("POST", "/auths/oidc/start", s.startBody(appReturn, "")), 503, "unavailable")
+	expectProblem(t, s.visit(b, address), 503, "unavailable")
+	free()
+	callback := s.authorized(b, address)
+	s.provider.Set(func(settings *oidctest.Settings) {
+		settings.Response = func(map[string]any) { free = s.site.Occupy(t.Context(), web.SessionLimiter) }
+	})
+	query, _ := s.returned(s.visit(b, callback), appReturn)
+	free()
+	if query.Encode() != "error=connection-unavailable" || len(b) != 0 {
+		t.Errorf("%v, cookies %v", query, b)
+	}
+}
+
+// bearerStart is the rest of a start for a session in the Authorization header.
 var bearerStart = `,"transport":"bearer","codeChallenge":"` + codeChallenge + `"`
 
 func exchangeBody(code, verifier string) string {
@@ -396,7 +441,7 @@ func TestASignedInUserLinksAnIdentity(t *testing.T) {
 	link := func(cookie, code string) reply {
 		return s.as(cookie, "POST", "/auths/oidc/link", `{"code":"`+code+`"}`)
 	}
-	if r := link(s.owner, code); r.StatusCode != 422 { // the code of another user, for example by a link
+	if r := link(s.owner, code); r.StatusCode != 422 || r.faults(t) != "/code wrong" { // the code of another user, for example by a link
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	r := link(bob, code)
@@ -430,4 +475,56 @@ func TestASecondFactorFollowsTheProvider(t *testing.T) {
 	}
 	code := s.code(b, s.started(s.startBody(mobileReturn, bearerStart)), mobileReturn)
 	expectProblem(t, s.request("POST", "/auths/oidc/exchange", exchangeBody(code, verifier)), 401, "second-factor-enrolment-required")
+}
+
+func TestASignOutReturnsTheAddressOfTheProvider(t *testing.T) {
+	s := newOIDCServer(t)
+	signOut := func(cookie, returnTo string) reply {
+		return s.as(cookie, "POST", "/auths/oidc/sign-out", `{"returnTo":`+strconv.Quote(returnTo)+`}`)
+	}
+	signedIn := func() string {
+		b := browser{}
+		s.returned(s.visit(b, s.authorized(b, s.started(s.startBody(appReturn, "")))), appReturn)
+		return "session=" + b["session"]
+	}
+	session := signedIn()
+	listed := s.as(session, "GET", "/users/"+s.ownerID+"/sessions", "").items(t)
+	if listed[0]["connectionId"] != s.connection.ID.String() || listed[1]["connectionId"] != nil {
+		t.Errorf("the sessions are %v", listed)
+	}
+	if r := signOut(session, "https://evil.example/"); r.StatusCode != 422 || r.faults(t) != "/returnTo unregistered" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	r := signOut(session, appReturn)
+	address, _ := r.document(t)["url"].(string)
+	u, err := url.Parse(address)
+	if err != nil || r.StatusCode != http.StatusOK || !strings.HasPrefix(address, s.provider.Issuer+oidctest.PathEndSession+"?") {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	if want := (url.Values{"client_id": {oidctest.ClientID}, "post_logout_redirect_uri": {appReturn}}).Encode(); u.RawQuery != want {
+		t.Errorf("the query is %s, not %s", u.RawQuery, want)
+	}
+	if back := s.provider.Authorize(t, address).String(); back != appReturn {
+		t.Errorf("the provider returns to %s", back)
+	}
+	if r.sessionCookie() != "" && r.sessionCookie() != "session=" {
+		t.Errorf("the cookie is %s", r.sessionCookie())
+	}
+	expectProblem(t, s.as(session, "GET", "/auths/session", ""), 401, "unauthenticated")
+
+	withPassword := s.signIn(ownerEmail, ownerPassword)
+	for _, cookie := range []string{session, withPassword, "session=x"} {
+		if r := signOut(cookie, appReturn); r.StatusCode != http.StatusOK || r.document(t)["url"] != nil {
+			t.Errorf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	expectProblem(t, s.as(withPassword, "GET", "/auths/session", ""), 401, "unauthenticated")
+
+	session = signedIn()
+	s.provider.Stop()
+	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
+	if r := signOut(session, appReturn); r.StatusCode != http.StatusOK || r.document(t)["url"] != nil {
+		t.Errorf("of a provider that cannot be reached: %d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, s.as(session, "GET", "/auths/session", ""), 401, "unauthenticated")
 }

@@ -72,7 +72,7 @@ func LoadTemplates(folder string) (*Templates, error) {
 	if folder != "" {
 		own := os.DirFS(folder)
 		if err := onlyKnown(own); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", folder, err)
 		}
 		standard := read
 		read = func(name string) (string, error) {
@@ -96,6 +96,9 @@ func LoadTemplates(folder string) (*Templates, error) {
 // ignores hidden files.
 func onlyKnown(folder fs.FS) error {
 	files, err := fs.ReadDir(folder, ".")
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err // without the path, which is relative to the folder
+	}
 	if err != nil {
 		return err
 	}

@@ -117,12 +117,16 @@ func (p *provided) signInWith(start signin.ConnectionStart) (signin.Completed, e
 	return p.complete(p.attempt(), cookie, query)
 }
 
+// forHeader returns the attempt for a session in the Authorization header.
+func forHeader(a access.Anonymous) access.Anonymous {
+	a.ForHeader = true
+	return a
+}
+
 // codeFor returns the code of an attempt for a session in the Authorization header.
 func (p *provided) codeFor() secret.Token {
 	p.Helper()
-	a := p.attempt()
-	a.ForHeader = true
-	cookie, query := p.begin(a, signin.ConnectionStart{})
+	cookie, query := p.begin(forHeader(p.attempt()), signin.ConnectionStart{})
 	done, err := p.complete(p.attempt(), cookie, query)
 	p.ok(err)
 	return done.Code
@@ -196,6 +200,25 @@ func TestAnIdentitySignsItsUserIn(t *testing.T) {
 	})
 }
 
+func TestASignOutNeedsNoClientSecret(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.member("ada")
+		p := provideFor(f, ada.ID)
+		done, err := p.signInWith(signin.ConnectionStart{})
+		f.ok(err)
+		withoutKey := p.connection // as after its instance key was removed
+		withoutKey.Secret, withoutKey.Version = []byte(secret.NewKeys(secret.NewKey()).Seal("connection", []byte(oidctest.ClientSecret), nil)), p.connection.Version+1
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error { return errorOf(tx.UpdateConnection(p.connection, withoutKey)) }))
+		_, err = f.Access.ConnectionSecret(f.tenant.ID, &withoutKey)
+		f.is(err, secret.ErrSealed)
+		address, err := f.SignIn.LogoutAtProvider(f.Context(), f.attempt(done.Token), returnTo, noOp)
+		if f.ok(err); !strings.HasPrefix(address, p.provider.Issuer+oidctest.PathEndSession+"?") {
+			f.Errorf("the URL is %q", address)
+		}
+		f.is(errorOf(f.SignIn.Authenticate(f.Context(), f.tenant, []secret.Token{done.Token}, false)), rolecall.ErrUnauthenticated)
+	})
+}
+
 func TestAnIdentityIsLinkedToAnInvitedUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		p := provide(f, nil)
@@ -239,7 +262,7 @@ func TestAnIdentityIsLinkedToAnInvitedUser(t *testing.T) {
 	})
 }
 
-func TestAnInvitationLinkNeedsNoVerifiedAddress(t *testing.T) {
+func TestAnInvitationLinkNeedsItsAddressButNotVerified(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		p := provide(f, nil)
 		ada := f.user("ada")
@@ -345,13 +368,13 @@ func TestASignInCreatesAUserUnderTheCeiling(t *testing.T) {
 		p.person("late-1", verified("late@example.com"))
 		f.ok(f.Directory.UnassignRole(t.Context(), f.owner, rolecall.HolderOf(maker.ID), f.ownerRole()))
 		_, err = p.signInWith(signin.ConnectionStart{})
-		p.refused(err, signin.CodeRefused, "who set the provisioning may not create users any more")
+		p.refused(err, signin.CodeRefused, "the person who set the provisioning can no longer create users")
 		f.assign(maker.ID, f.role("Creator", "users:create").ID, rolecall.AssignmentDraft{})
 		_, err = p.signInWith(signin.ConnectionStart{})
-		p.refused(err, signin.CodeRefused, "who set the provisioning may not assign its roles any more")
+		p.refused(err, signin.CodeRefused, "the person who set the provisioning can no longer assign its roles")
 		f.ok(errorOf(f.Directory.SuspendUser(t.Context(), f.owner, maker.ID, "")))
 		_, err = p.signInWith(signin.ConnectionStart{})
-		p.refused(err, signin.CodeRefused, "who set the provisioning is suspended or deleted")
+		p.refused(err, signin.CodeRefused, "the person who set the provisioning is suspended or deleted")
 		f.is(errorOf(f.SignIn.Login(t.Context(), f.attempt(), "late@example.com", password)), rolecall.ErrWrongCredentials)
 	})
 }
@@ -392,10 +415,10 @@ func TestACodeIsExchangedOnceWithItsVerifier(t *testing.T) {
 		p.identity(ada.ID, "ada-1")
 		p.person("ada-1", nil)
 		exchange := func(code secret.Token, verifier string) error {
-			return errorOf(f.SignIn.ExchangeCode(t.Context(), f.attempt(), code, verifier))
+			return errorOf(f.SignIn.ExchangeCode(t.Context(), forHeader(f.attempt()), code, verifier))
 		}
 		code := p.codeFor()
-		in, err := f.SignIn.ExchangeCode(t.Context(), f.attempt(), code, verifier)
+		in, err := f.SignIn.ExchangeCode(t.Context(), forHeader(f.attempt()), code, verifier)
 		f.ok(err)
 		if !in.Token.IsForHeader() || in.Principal.User.ID != ada.ID || in.Principal.Session.Connection != p.connection.ID {
 			t.Errorf("%+v", in)
@@ -405,7 +428,7 @@ func TestACodeIsExchangedOnceWithItsVerifier(t *testing.T) {
 		f.is(exchange(code, "another "+verifier), rolecall.ErrCodeInvalid)
 		f.is(exchange(code, verifier), rolecall.ErrCodeInvalid) // the wrong verifier has used it up
 		code = p.codeFor()
-		there := f.attempt()
+		there := forHeader(f.attempt())
 		there.Tenant = f.newTenant("other")
 		f.is(errorOf(f.SignIn.ExchangeCode(t.Context(), there, code, verifier)), rolecall.ErrCodeInvalid)
 		f.clock.advance(time.Minute)
@@ -419,6 +442,28 @@ func TestACodeIsExchangedOnceWithItsVerifier(t *testing.T) {
 		counts := f.inParallel(5, func(int) error { return exchange(code, verifier) })
 		if counts[nil] != 1 {
 			t.Errorf("the outcomes are %v", counts)
+		}
+	})
+}
+
+// The console exchanges a code for a session in its own cookie, with a verifier in the browser.
+func TestACodeForACookieIsExchangedForACookieOnly(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		p := provide(f, nil)
+		ada := f.member("ada")
+		p.identity(ada.ID, "ada-1")
+		p.person("ada-1", nil)
+		done, err := p.signInWith(signin.ConnectionStart{CodeChallenge: challengeOf(verifier)})
+		f.ok(err)
+		if done.Principal != nil || done.Code == "" {
+			t.Fatalf("%+v", done)
+		}
+		f.is(errorOf(f.SignIn.ExchangeCode(t.Context(), forHeader(f.attempt()), done.Code, verifier)), rolecall.ErrCodeInvalid)
+		f.is(errorOf(f.SignIn.ExchangeCode(t.Context(), f.attempt(), p.codeFor(), verifier)), rolecall.ErrCodeInvalid)
+		in, err := f.SignIn.ExchangeCode(t.Context(), f.attempt(), done.Code, verifier)
+		f.ok(err)
+		if in.Token.IsForHeader() || in.Principal.User.ID != ada.ID {
+			t.Errorf("%+v", in)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func FuzzClaims(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if claims.Issuer != p.Issuer || token.Nonce != "n" || claims.Subject == "" || len(claims.Subject) > 255 || *token.Expiry < 1_699_999_940 || claims.AuthTime.Before(now.Add(-freshFor)) {
+		if token.Issuer != p.Issuer || token.Nonce != "n" || claims.Subject == "" || len(claims.Subject) > 255 || *token.Expiry < 1_699_999_940 || claims.AuthTime.Before(now.Add(-freshFor)) {
 			t.Errorf("%s is accepted: %+v", text, claims)
 		}
 	})

@@ -19,14 +19,16 @@ func TestWrongTokens(t *testing.T) {
 	}} {
 		f.client = f.newClient()
 		for _, wrong := range oidctest.WrongTokens {
-			f.Set(func(s *oidctest.Settings) { s.Metadata, s.Token = metadata, wrong.Change })
-			claims, err := f.signIn(t, attempt())
-			if err == nil {
-				accepted++
-			}
-			if got := reason(err); got != wrong.Reason {
-				t.Errorf("%s: %s, want %s (%+v)", wrong.Name, got, wrong.Reason, claims)
-			}
+			t.Run(wrong.Name, func(t *testing.T) {
+				f.Set(func(s *oidctest.Settings) { s.Metadata, s.Token = metadata, wrong.Change })
+				claims, err := f.signIn(t, attempt())
+				if err == nil {
+					accepted++
+				}
+				if got := reason(err); got != wrong.Reason {
+					t.Errorf("%s, want %s (%+v)", got, wrong.Reason, claims)
+				}
+			})
 		}
 		f.Set(func(s *oidctest.Settings) { s.Token = nil })
 		if _, err := f.signIn(t, attempt()); err != nil {

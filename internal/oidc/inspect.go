@@ -11,7 +11,6 @@ import (
 
 // Metadata is the published metadata of a provider, with its problems.
 type Metadata struct {
-	Issuer                string
 	AuthorizationEndpoint string
 	TokenEndpoint         string
 	KeysEndpoint          string
@@ -24,22 +23,25 @@ type Metadata struct {
 	Problems []string
 }
 
-// Inspect fetches the metadata and the keys of the provider, also if they are cached. Problems are in the
-// Metadata. It returns an error only if the context ends.
-func (c *Client) Inspect(ctx context.Context, p Provider) (Metadata, error) {
+// Passed reports whether users can sign in, as far as the metadata shows it.
+func (m *Metadata) Passed() bool { return len(m.Problems) == 0 }
+
+// Inspect fetches the metadata and the keys of the provider with the issuer, also if they are cached.
+// Problems are in the Metadata. It returns an error only if the context ends.
+func (c *Client) Inspect(ctx context.Context, issuer string) (Metadata, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if err := c.CheckIssuer(p.Issuer); err != nil {
+	if err := c.CheckIssuer(issuer); err != nil {
 		return Metadata{Problems: []string{"The issuer " + err.Error() + "."}}, nil
 	}
-	d, err := c.fetchDocument(ctx, p.Issuer)
+	d, err := c.fetchDocument(ctx, issuer)
 	if err != nil {
 		return Metadata{Problems: []string{"The metadata of the issuer " + sentence(err)}}, caller.Err()
 	}
 	m := Metadata{
-		Issuer: d.Issuer, AuthorizationEndpoint: d.Authorization, TokenEndpoint: d.Token, KeysEndpoint: d.Keys, EndSessionEndpoint: d.EndSession,
-		Algorithms: d.accepted(), Problems: c.problems(p.Issuer, d),
+		AuthorizationEndpoint: d.Authorization, TokenEndpoint: d.Token, KeysEndpoint: d.Keys, EndSessionEndpoint: d.EndSession,
+		Algorithms: d.accepted(), Problems: c.problems(issuer, d),
 	}
 	if outbound.CheckURLWithin(d.Keys, c.networks) != nil {
 		return m, nil // the problem is in the list
@@ -82,7 +84,7 @@ func (c *Client) problems(issuer string, d *document) (problems []string) {
 		add("The provider does not offer PKCE with S256.")
 	}
 	if d.TokenAuth != nil && !slices.ContainsFunc(d.TokenAuth, func(method string) bool {
-		return method == "client_secret_basic" || method == "client_secret_post" || method == "none"
+		return method == "client_secret_basic" || method == "client_secret_post"
 	}) {
 		add("The provider accepts no client secret: the client must authenticate in another way.")
 	}

@@ -127,8 +127,8 @@ func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error)
 
 // authStyle returns how the client authenticates at the token endpoint. Without a list, the default is
 // client_secret_basic (OpenID Connect Discovery 1.0, section 3).
-func (d *document) authStyle(p Provider) oauth2.AuthStyle {
-	if p.ClientSecret == "" || d.TokenAuth != nil && !slices.Contains(d.TokenAuth, "client_secret_basic") {
+func (d *document) authStyle() oauth2.AuthStyle {
+	if d.TokenAuth != nil && !slices.Contains(d.TokenAuth, "client_secret_basic") {
 		return oauth2.AuthStyleInParams
 	}
 	return oauth2.AuthStyleInHeader

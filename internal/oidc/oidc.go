@@ -35,7 +35,7 @@ const (
 type Provider struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret string // empty: a public client
+	ClientSecret string
 }
 
 // Options are the settings of a Client.
@@ -140,7 +140,6 @@ type Attempt struct {
 
 // Claims are what the provider states about the user.
 type Claims struct {
-	Issuer  string
 	Subject string
 
 	// Email and Name are empty if the provider does not state them. Nothing in them is checked.
@@ -202,6 +201,6 @@ func (c *Client) SignOutURL(ctx context.Context, p Provider, returnTo string) (s
 func (d *document) config(p Provider, a Attempt) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: a.RedirectURI, Scopes: []string{"openid", "email", "profile"},
-		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token, AuthStyle: d.authStyle(p)},
+		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token, AuthStyle: d.authStyle()},
 	}
 }

@@ -128,21 +128,17 @@ func TestClientAuthentication(t *testing.T) {
 		name         string
 		methods      []string // nil: no list
 		secret       string
-		registered   string
 		want         string
 		inParameters bool
 	}{
-		{"no list", nil, oidctest.ClientSecret, oidctest.ClientSecret, "accepted", false},
-		{"both", []string{"client_secret_post", "client_secret_basic"}, oidctest.ClientSecret, oidctest.ClientSecret, "accepted", false},
-		{"post", []string{"private_key_jwt", "client_secret_post"}, oidctest.ClientSecret, oidctest.ClientSecret, "accepted", true},
-		{"public", []string{"client_secret_basic"}, "", "", "accepted", true},
-		{"wrong secret", nil, "wrong", oidctest.ClientSecret, oidc.ReasonClient, false},
-		{"wrong secret by post", []string{"client_secret_post"}, "wrong", oidctest.ClientSecret, oidc.ReasonClient, true},
-		{"no secret", nil, "", oidctest.ClientSecret, oidc.ReasonClient, true},
-		{"only keys", []string{"private_key_jwt"}, oidctest.ClientSecret, oidctest.ClientSecret, "unavailable", false},
+		{"no list", nil, oidctest.ClientSecret, "accepted", false},
+		{"both", []string{"client_secret_post", "client_secret_basic"}, oidctest.ClientSecret, "accepted", false},
+		{"post", []string{"private_key_jwt", "client_secret_post"}, oidctest.ClientSecret, "accepted", true},
+		{"wrong secret", nil, "wrong", oidc.ReasonClient, false},
+		{"wrong secret by post", []string{"client_secret_post"}, "wrong", oidc.ReasonClient, true},
+		{"only keys", []string{"private_key_jwt"}, oidctest.ClientSecret, "unavailable", false},
 	} {
 		f.Set(func(s *oidctest.Settings) {
-			s.ClientSecret = test.registered
 			s.Metadata = func(m map[string]any) {
 				delete(m, "token_endpoint_auth_methods_supported")
 				if test.methods != nil {
@@ -334,21 +330,22 @@ func TestProblemsOfMetadata(t *testing.T) {
 		change func(m map[string]any)
 		want   string
 	}{
-		"another issuer":     {func(m map[string]any) { m["issuer"] = f.Issuer + "/" }, "exactly the same"},
-		"no issuer":          {func(m map[string]any) { delete(m, "issuer") }, "exactly the same"},
-		"http":               {func(m map[string]any) { m["token_endpoint"] = "http://login.acme.example/token" }, "The token_endpoint of the metadata must be a URL that begins with https://"},
-		"no authorization":   {func(m map[string]any) { delete(m, "authorization_endpoint") }, "The authorization_endpoint of the metadata must"},
-		"javascript":         {func(m map[string]any) { m["authorization_endpoint"] = "javascript:alert(1)" }, "The authorization_endpoint of the metadata must"},
-		"a private address":  {func(m map[string]any) { m["jwks_uri"] = "https://169.254.169.254/latest" }, "The jwks_uri of the metadata must have a host on the internet"},
-		"user info by http":  {func(m map[string]any) { m["userinfo_endpoint"] = "http://login.acme.example/" }, "The userinfo_endpoint of the metadata must"},
-		"sign-out with http": {func(m map[string]any) { m["end_session_endpoint"] = "http://login.acme.example/" }, "The end_session_endpoint of the metadata must"},
-		"only HMAC":          {func(m map[string]any) { m["id_token_signing_alg_values_supported"] = []string{"HS256", "none"} }, "none of the algorithms"},
-		"only implicit":      {func(m map[string]any) { m["response_types_supported"] = []string{"id_token"} }, "authorization code flow"},
-		"plain PKCE":         {func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }, "PKCE"},
-		"only keys":          {func(m map[string]any) { m["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"} }, "client secret"},
+		"another issuer":      {func(m map[string]any) { m["issuer"] = f.Issuer + "/" }, "exactly the same"},
+		"no issuer":           {func(m map[string]any) { delete(m, "issuer") }, "exactly the same"},
+		"http":                {func(m map[string]any) { m["token_endpoint"] = "http://login.acme.example/token" }, "The token_endpoint of the metadata must be a URL that begins with https://"},
+		"no authorization":    {func(m map[string]any) { delete(m, "authorization_endpoint") }, "The authorization_endpoint of the metadata must"},
+		"javascript":          {func(m map[string]any) { m["authorization_endpoint"] = "javascript:alert(1)" }, "The authorization_endpoint of the metadata must"},
+		"a private address":   {func(m map[string]any) { m["jwks_uri"] = "https://169.254.169.254/latest" }, "The jwks_uri of the metadata must have a host on the internet"},
+		"user info by http":   {func(m map[string]any) { m["userinfo_endpoint"] = "http://login.acme.example/" }, "The userinfo_endpoint of the metadata must"},
+		"sign-out with http":  {func(m map[string]any) { m["end_session_endpoint"] = "http://login.acme.example/" }, "The end_session_endpoint of the metadata must"},
+		"only HMAC":           {func(m map[string]any) { m["id_token_signing_alg_values_supported"] = []string{"HS256", "none"} }, "none of the algorithms"},
+		"only implicit":       {func(m map[string]any) { m["response_types_supported"] = []string{"id_token"} }, "authorization code flow"},
+		"plain PKCE":          {func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }, "PKCE"},
+		"only public clients": {func(m map[string]any) { m["token_endpoint_auth_methods_supported"] = []string{"none"} }, "client secret"},
+		"only keys":           {func(m map[string]any) { m["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"} }, "client secret"},
 	} {
 		f.Set(func(s *oidctest.Settings) { s.Metadata = test.change })
-		m, err := f.client.Inspect(t.Context(), f.provider)
+		m, err := f.client.Inspect(t.Context(), f.Issuer)
 		if problems := strings.Join(m.Problems, " "); err != nil || !strings.Contains(problems, test.want) {
 			t.Errorf("%s: %q, %v", name, problems, err)
 		}
@@ -367,19 +364,19 @@ func TestProblemsOfFetches(t *testing.T) {
 	for name, handler := range faults(f.Issuer + "/elsewhere") {
 		for _, path := range []string{oidctest.PathMetadata, oidctest.PathKeys} {
 			f.Set(func(s *oidctest.Settings) { s.Handlers = map[string]http.HandlerFunc{path: handler} })
-			m, err := f.clientFor(name).Inspect(t.Context(), f.provider)
+			m, err := f.clientFor(name).Inspect(t.Context(), f.Issuer)
 			if problems := strings.Join(m.Problems, " "); err != nil || !strings.Contains(problems, want[name]) && (path != oidctest.PathMetadata || name != "nothing") {
 				t.Errorf("%s %s: %q, %v", path, name, problems, err)
 			}
 		}
 	}
-	if m, err := f.client.Inspect(t.Context(), oidc.Provider{Issuer: "https://login.microsoftonline.com/common/v2.0"}); err != nil || len(m.Problems) != 1 || !strings.HasPrefix(m.Problems[0], "The issuer must be") {
+	if m, err := f.client.Inspect(t.Context(), "https://login.microsoftonline.com/common/v2.0"); err != nil || len(m.Problems) != 1 || !strings.HasPrefix(m.Problems[0], "The issuer must be") {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if m, err := f.client.Inspect(t.Context(), oidc.Provider{Issuer: "https://127.0.0.1:1"}); err != nil || len(m.Problems) != 1 || !strings.Contains(m.Problems[0], "no connection") {
+	if m, err := f.client.Inspect(t.Context(), "https://127.0.0.1:1"); err != nil || len(m.Problems) != 1 || !strings.Contains(m.Problems[0], "no connection") {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := f.client.Inspect(canceled(), f.provider); err == nil {
+	if _, err := f.client.Inspect(canceled(), f.Issuer); err == nil {
 		t.Error("no error after the context ended")
 	}
 }

@@ -69,6 +69,8 @@ func IsPublic(a netip.Addr) bool {
 	switch {
 	case !a.IsValid() || a.Zone() != "":
 		return false
+	case LoopbackEndpoints && a.IsLoopback():
+		return true
 	case a.Is4():
 		return !within(reserved, a)
 	}

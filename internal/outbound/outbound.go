@@ -57,6 +57,7 @@ type Options struct {
 type Client struct {
 	http    http.Client
 	timeout time.Duration
+	allowed []netip.Prefix
 }
 
 // New returns a client. It uses only https, follows no redirects and no proxy of the environment, and
@@ -69,7 +70,7 @@ func New(o Options) *Client {
 	if o.Timeout == 0 {
 		o.Timeout = Timeout
 	}
-	return &Client{timeout: o.Timeout, http: http.Client{
+	return &Client{timeout: o.Timeout, allowed: o.Allowed, http: http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
@@ -81,6 +82,9 @@ func New(o Options) *Client {
 		},
 	}}
 }
+
+// CheckURL is CheckURLWithin for the networks that the client can reach.
+func (c *Client) CheckURL(text string) error { return CheckURLWithin(text, c.allowed) }
 
 // checkDial returns ErrAddress if the address must not be reached. The dialer calls it for each
 // address that it connects to.

@@ -27,7 +27,8 @@ const (
 // codeContent is the stored content of a code.
 type codeContent struct {
 	Purpose       Purpose            `json:"purpose"`
-	CodeChallenge string             `json:"codeChallenge,omitempty"` // of PKCE; empty: the session is in a cookie
+	CodeChallenge string             `json:"codeChallenge,omitempty"` // of PKCE; can be empty for PurposeConfirm and PurposeLink
+	ForCookie     bool               `json:"forCookie,omitempty"`     // the token of the session is for a cookie, and not for the header
 	Trusted       bool               `json:"trusted,omitempty"`       // the provider has proved a second factor
 	Identity      *rolecall.Identity `json:"identity"`
 }
@@ -39,7 +40,7 @@ func (s *Service) issueCode(ctx context.Context, a *access.Anonymous, p *authent
 	if p.Purpose == PurposeLink {
 		identity = p.newIdentity(now, user)
 	}
-	content, err := json.Marshal(codeContent{Purpose: p.Purpose, CodeChallenge: p.CodeChallenge, Trusted: p.trusted(), Identity: &identity})
+	content, err := json.Marshal(codeContent{Purpose: p.Purpose, CodeChallenge: p.CodeChallenge, ForCookie: !p.ForHeader, Trusted: p.trusted(), Identity: &identity})
 	if err != nil {
 		return Completed{}, err
 	}
@@ -74,11 +75,16 @@ func (s *Service) loadCode(ctx context.Context, tenant *rolecall.Tenant, code se
 	} else if !ok || !token.Live(s.now()) || content.Purpose != purpose {
 		return token, content, rolecall.ErrCodeInvalid
 	}
-	if content.CodeChallenge == "" || base64.RawURLEncoding.EncodeToString(secret.Token(verifier).Hash()) == content.CodeChallenge {
+	if content.CodeChallenge == "" || CodeChallenge(secret.Token(verifier)) == content.CodeChallenge {
 		return token, content, nil
 	}
 	err = s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error { return useCode(tx, code) })
 	return token, content, errors.Join(err, rolecall.ErrCodeInvalid)
+}
+
+// CodeChallenge returns the challenge of the verifier (PKCE S256).
+func CodeChallenge(verifier secret.Token) string {
+	return base64.RawURLEncoding.EncodeToString(verifier.Hash())
 }
 
 // useCode uses the code up. It returns ErrCodeInvalid if it was used before.
@@ -90,9 +96,9 @@ func useCode(tx *store.Tx, code secret.Token) error {
 	return err
 }
 
-// ExchangeCode exchanges the code of a sign-in for a session with a token for the Authorization header. If
-// the user needs a second factor, it returns a challenge. It returns ErrCodeInvalid, ErrUserSuspended,
-// ErrTenantSuspended and ErrTooManyAttempts.
+// ExchangeCode exchanges the code of a sign-in for a session. The code must be of an attempt with the
+// same value of a.ForHeader. If the user needs a second factor, it returns a challenge. It returns
+// ErrCodeInvalid, ErrUserSuspended, ErrTenantSuspended and ErrTooManyAttempts.
 func (s *Service) ExchangeCode(ctx context.Context, a access.Anonymous, code secret.Token, verifier string) (in SignIn, err error) {
 	err = s.limited(ctx, &a, func() error {
 		in, err = s.exchangeCode(ctx, a, code, verifier)
@@ -103,6 +109,9 @@ func (s *Service) ExchangeCode(ctx context.Context, a access.Anonymous, code sec
 
 func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code secret.Token, verifier string) (SignIn, error) {
 	token, content, err := s.loadCode(ctx, &a.Tenant, code, verifier, PurposeSignIn)
+	if err == nil && content.ForCookie == a.ForHeader {
+		err = rolecall.ErrCodeInvalid
+	}
 	if err != nil {
 		if errors.Is(err, rolecall.ErrCodeInvalid) {
 			s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, token.UserID, rolecall.ErrCodeInvalid.Code, a.Source)
@@ -124,7 +133,6 @@ func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code sec
 	case user.Status != rolecall.UserActive:
 		return SignIn{}, rolecall.ErrUserSuspended
 	}
-	a.ForHeader = true
 	in, err := s.signInByIdentity(ctx, &a, &user, *content.Identity, content.Trusted, func(tx *store.Tx) error { return useCode(tx, code) })
 	if errors.Is(err, rolecall.ErrWrongCredentials) { // the user or the identity was deleted at the same time
 		err = rolecall.ErrCodeInvalid
@@ -132,24 +140,30 @@ func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code sec
 	return in, err
 }
 
-// ownCode is loadCode for a code that a signed-in user sends. It returns ErrValidation in place of
-// ErrCodeInvalid, because clients interpret a 401 as the end of the session.
-func (s *Service) ownCode(ctx context.Context, c access.Caller, code secret.Token, verifier string, purpose Purpose) (codeContent, error) {
-	if _, err := s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
-		return codeContent{}, err
+// ownCode is loadCode for a code that a signed-in user sends. It also returns the counters of the attempt.
+func (s *Service) ownCode(ctx context.Context, c access.Caller, code secret.Token, verifier string, purpose Purpose) (codeContent, []rolecall.Counted, error) {
+	counted, err := s.limiter.Count(ctx, s.ownBuckets(&c.User))
+	if err != nil {
+		return codeContent{}, nil, err
 	}
 	token, content, err := s.loadCode(ctx, &c.Tenant, code, verifier, purpose)
 	if err == nil && (token.UserID != c.User.ID || token.Credential != rolecall.AnyID(c.Session.ID)) {
 		err = rolecall.ErrCodeInvalid
 	}
-	return content, asOwnCode(err)
+	return content, counted, asOwnCode(purpose, err)
 }
 
-func asOwnCode(err error) error {
-	if errors.Is(err, rolecall.ErrCodeInvalid) || errors.Is(err, rolecall.ErrWrongCredentials) {
-		return rolecall.FieldErrors{{Pointer: "/connectionCode", Code: "wrong", Detail: "is used, expired or of another session: start again with POST /auths/oidc/start"}}.Err()
+// asOwnCode returns ErrValidation in place of ErrCodeInvalid and ErrWrongCredentials, because clients interpret
+// a 401 as the end of the session.
+func asOwnCode(purpose Purpose, err error) error {
+	if !errors.Is(err, rolecall.ErrCodeInvalid) && !errors.Is(err, rolecall.ErrWrongCredentials) {
+		return err
 	}
-	return err
+	pointer := "/code"
+	if purpose == PurposeConfirm {
+		pointer = "/connectionCode"
+	}
+	return rolecall.FieldErrors{{Pointer: pointer, Code: "wrong", Detail: "is unknown, used or expired, or belongs to another session or purpose. Start again with POST /auths/oidc/start"}}.Err()
 }
 
 var errConnectionProofRequired = rolecall.ErrSecondFactorRequired.With("Your identity provider has confirmed who you are, but your second factor is also required. Send it together with the code.")
@@ -158,7 +172,7 @@ var errConnectionProofRequired = rolecall.ErrSecondFactorRequired.With("Your ide
 // password. If the provider has proved a second factor, none is required. The code stays valid if the result
 // is a challenge.
 func (s *Service) ReauthenticateByCode(ctx context.Context, c access.Caller, presented []secret.Token, code secret.Token, verifier string, p Proof) (SignIn, error) {
-	content, err := s.ownCode(ctx, c, code, verifier, PurposeConfirm)
+	content, counted, err := s.ownCode(ctx, c, code, verifier, PurposeConfirm)
 	if err != nil {
 		return SignIn{}, err
 	}
@@ -179,9 +193,10 @@ func (s *Service) ReauthenticateByCode(ctx context.Context, c access.Caller, pre
 		if err := useCode(tx, code); err != nil {
 			return err
 		}
+		tx.ForgiveAttempt(counted)
 		return consume(tx)
 	})
-	return in, s.ownFailure(c, p, asOwnCode(err))
+	return in, s.ownFailure(c, p, asOwnCode(PurposeConfirm, err))
 }
 
 // LinkIdentity adds the identity of an attempt with PurposeLink to the caller, who can then sign in with it.
@@ -190,7 +205,7 @@ func (s *Service) LinkIdentity(ctx context.Context, c access.Caller, code secret
 	if err := authz.LinkOwnIdentity.Authorize(c.Principal); err != nil {
 		return identity, err
 	}
-	content, err := s.ownCode(ctx, c, code, verifier, PurposeLink)
+	content, counted, err := s.ownCode(ctx, c, code, verifier, PurposeLink)
 	if err != nil {
 		return identity, err
 	}
@@ -203,11 +218,12 @@ func (s *Service) LinkIdentity(ctx context.Context, c access.Caller, code secret
 		if err := useCode(tx, code); err != nil {
 			return err
 		}
+		tx.ForgiveAttempt(counted)
 		identity, err = s.insertIdentity(tx, c, *content.Identity, false)
 		return err
 	})
 	if errors.Is(err, rolecall.ErrNotFound) { // the connection was deleted
 		err = rolecall.ErrCodeInvalid
 	}
-	return identity, asOwnCode(err)
+	return identity, asOwnCode(PurposeLink, err)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -36,7 +35,7 @@ const (
 // ConnectionStart is a request to sign in through a connection.
 type ConnectionStart struct {
 	Connection    rolecall.ConnectionID
-	ReturnTo      string // a registered address
+	ReturnTo      string // the caller has checked it: a registered address, or a page of the console
 	Purpose       Purpose
 	CodeChallenge string       // of PKCE; empty for a session in a cookie
 	LoginHint     string       // the address that the user has typed, for the page of the provider; can be empty
@@ -92,27 +91,30 @@ func (s *Service) StartConnection(ctx context.Context, a access.Anonymous, start
 	}
 	leave()
 	// The provider's metadata stays in the cache, so BeginAttempt seldom waits for it.
-	if _, err := s.authorizationURL(ctx, provider, oidc.Attempt{}); err != nil {
+	if _, err := s.authorizationURL(ctx, a.Tenant.ID, provider, oidc.Attempt{}); err != nil {
 		return "", err
 	}
 	content, err := json.Marshal(t)
 	return s.keys.Seal(ticketPurpose, content, nil), err
 }
 
-// limited counts an attempt of the source to sign in through a connection, and calls fn. If fn succeeds, the
-// attempt is not counted, so that the limit does not affect a company behind one address. limited returns
-// ErrTooManyAttempts and the error of fn.
+// limited counts an attempt of the source to sign in through a connection, and calls fn. If fn succeeds,
+// or if the provider or the service is unavailable, the attempt is not counted, so that the limit does
+// not affect a company behind one address. limited returns ErrTooManyAttempts and the error of fn.
 func (s *Service) limited(ctx context.Context, a *access.Anonymous, fn func() error) error {
 	counted, err := s.limiter.Count(ctx, []rolecall.Bucket{s.limiter.Bucket("connections", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(a.Source))})
 	if err != nil {
 		return err
 	}
-	if err := fn(); err != nil {
-		return err
+	err = fn()
+	if err == nil || rolecall.KindOf(err) == rolecall.Unavailable {
+		ctx, cancel := access.Outliving(ctx)
+		defer cancel()
+		if err := s.limiter.Uncount(ctx, counted); err != nil { // only the limit is lower than it should be
+			s.log.WarnContext(ctx, "cannot uncount a sign-in attempt", "error", err)
+		}
 	}
-	ctx, cancel := access.Outliving(ctx)
-	defer cancel()
-	return s.limiter.Uncount(ctx, counted)
+	return err
 }
 
 // connection returns the connection and its provider. It returns ErrNotFound if the tenant has no such
@@ -131,8 +133,8 @@ func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id ro
 }
 
 // authorizationURL is Client.AuthorizationURL with the errors of this package.
-func (s *Service) authorizationURL(ctx context.Context, p oidc.Provider, a oidc.Attempt) (string, error) {
-	end, err := s.calls.begin(p.Issuer)
+func (s *Service) authorizationURL(ctx context.Context, tenant rolecall.TenantID, p oidc.Provider, a oidc.Attempt) (string, error) {
+	end, err := s.access.BeginProviderCall(tenant)
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +199,7 @@ func (s *Service) BeginAttempt(ctx context.Context, a access.Anonymous, sealed, 
 	}
 	begun.Cookie = s.keys.Seal(attemptPurpose, text, begun.ID[:])
 	leave()
-	begun.URL, err = s.authorizationURL(ctx, provider, content.attempt(&c, state, redirectURI))
+	begun.URL, err = s.authorizationURL(ctx, a.Tenant.ID, provider, content.attempt(&c, state, redirectURI))
 	return begun, err
 }
 
@@ -217,12 +219,6 @@ type Attempt struct {
 	attemptContent
 	state string
 }
-
-// TenantName returns the name of the tenant.
-func (a *Attempt) TenantName() string { return a.Tenant }
-
-// ReturnAddress returns the address to which the browser returns.
-func (a *Attempt) ReturnAddress() string { return a.ReturnTo }
 
 // AttemptID returns the id of the attempt to which a state belongs, or false if the state has another
 // form.
@@ -261,41 +257,4 @@ func (s *Service) consumeAttempt(ctx context.Context, tenant rolecall.TenantID, 
 		}
 		return err
 	})
-}
-
-// The limits of calls of providers that run at the same time, so that slow providers do not use up the
-// memory and the connections of the process.
-const (
-	callsAtOnce   = 256 // of one process
-	callsOfIssuer = 32  // to one provider
-)
-
-// providerCalls counts the calls of providers that run. It is safe for concurrent use.
-type providerCalls struct {
-	mu      sync.Mutex
-	running int
-	of      map[string]int // by issuer
-}
-
-// begin counts a call. The caller must call end after it. If too many calls run, begin returns
-// ErrConnectionUnavailable.
-func (p *providerCalls) begin(issuer string) (end func(), err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running >= callsAtOnce || p.of[issuer] >= callsOfIssuer {
-		return nil, rolecall.ErrConnectionUnavailable
-	}
-	if p.of == nil {
-		p.of = map[string]int{}
-	}
-	p.running++
-	p.of[issuer]++
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.running--
-		if p.of[issuer]--; p.of[issuer] == 0 {
-			delete(p.of, issuer)
-		}
-	}, nil
 }

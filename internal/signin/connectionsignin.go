@@ -107,7 +107,7 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 	}
 	p.connection = connection
 	leave()
-	end, err := s.calls.begin(provider.Issuer)
+	end, err := s.access.BeginProviderCall(a.Tenant.ID)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenti
 		return Completed{}, err
 	case user.Status != rolecall.UserActive:
 		return Completed{}, refuseUser(user.ID, "the user is suspended")
-	case p.ForHeader:
+	case p.CodeChallenge != "":
 		return s.issueCode(ctx, a, p, user.ID, identity)
 	}
 	in, err := s.signInByIdentity(ctx, a, &user, identity, p.trusted(), func(*store.Tx) error { return nil })
@@ -222,4 +222,63 @@ func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *a
 		return Completed{}, refuseUser(p.User, oidc.ReasonAuthTime)
 	}
 	return s.issueCode(ctx, a, p, identity.UserID, identity)
+}
+
+// LogoutAtProvider is like Logout. It also returns the URL at which the browser can sign out at the identity
+// provider with which the session began. The provider then returns the browser to returnTo, which the caller
+// has checked. The URL is empty if the session did not begin with a provider, or if the provider has no such
+// URL or cannot be reached: the session has ended in any case. LogoutAtProvider calls leave before it waits for
+// the provider.
+func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, returnTo string, leave func()) (string, error) {
+	id, err := s.connectionOfSession(ctx, &a)
+	if err != nil {
+		return "", err
+	}
+	if err := s.Logout(ctx, a); err != nil || id.IsZero() { // before everything that can fail
+		return "", err
+	}
+	var connection rolecall.Connection
+	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+		connection, err = tx.Connection(id)
+		return err
+	})
+	if found, err := access.Found(err); !found {
+		if err != nil {
+			s.log.WarnContext(ctx, "cannot read the connection of a session that was signed out", "connection", id, "error", err)
+		}
+		return "", nil
+	}
+	leave()
+	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	if err != nil { // too many calls run
+		return "", nil
+	}
+	defer end()
+	// The client secret is not needed, so a secret that cannot be decrypted has no effect.
+	address, err := s.access.OIDC.SignOutURL(ctx, oidc.Provider{Issuer: connection.Issuer, ClientID: connection.ClientID}, returnTo)
+	if err != nil {
+		s.log.WarnContext(ctx, "OpenID provider unavailable", "issuer", connection.Issuer, "error", err)
+		return "", nil
+	}
+	return address, nil
+}
+
+// connectionOfSession returns the connection with which one of the presented sessions began. It is zero if none
+// did.
+func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) (id rolecall.ConnectionID, err error) {
+	if len(a.Presented) == 0 {
+		return id, nil
+	}
+	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
+		for _, token := range a.Presented {
+			state, err := tx.SessionByToken(token.Hash())
+			if ok, err := access.Found(err); err != nil {
+				return err
+			} else if ok && !state.Session.Connection.IsZero() {
+				id = state.Session.Connection
+			}
+		}
+		return nil
+	})
+	return id, err
 }

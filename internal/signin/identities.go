@@ -29,6 +29,8 @@ func (s *Service) identify(ctx context.Context, a *access.Anonymous, p *authenti
 	switch {
 	case errors.Is(err, rolecall.ErrEmailTaken):
 		err = unknownIdentity("another user has the address")
+	case errors.Is(err, rolecall.ErrTooManyIdentities):
+		err = unknownIdentity("the user has the maximum number of identities")
 	case errors.Is(err, rolecall.ErrIdentityTaken):
 		err = rolecall.ErrUnavailable
 	}
@@ -49,8 +51,11 @@ func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated
 	} else if !ok {
 		return s.linked(tx, a, p)
 	}
-	if user, err = tx.UserByID(identity.UserID); err != nil {
+	user, err = tx.UserByID(identity.UserID)
+	if ok, err := access.Found(err); err != nil {
 		return user, identity, err
+	} else if !ok { // deleted at the same time
+		return user, identity, rolecall.ErrUnavailable
 	}
 	// The address that the provider states does not change the user's address. The identity shows it.
 	if ok, err := tx.TouchIdentity(identity.ID, p.address(), s.now()); err != nil {
@@ -86,23 +91,25 @@ func (s *Service) activate(tx *store.Tx, a *access.Anonymous, user *rolecall.Use
 // has opened, the user with the address, and a new user.
 func (s *Service) linked(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, identity rolecall.Identity, err error) {
 	tx.LockOwners() // keeps the roles of the user unchanged during the transaction
+	isNew := false
 	if p.Invitation != "" {
 		user, err = s.invitedByLink(tx, a, p)
 	} else {
 		user, err = s.addressed(tx, a, p)
 		if ok, failure := access.Found(err); failure == nil && !ok {
+			isNew = true
 			user, err = s.provision(tx, a, p)
 		}
 	}
 	if err != nil {
 		return user, identity, err
 	}
-	wasPending := user.Status == rolecall.UserPending
+	isNew = isNew || user.Status == rolecall.UserPending
 	if err := s.activate(tx, a, &user); err != nil {
 		return user, identity, err
 	}
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
-	identity, err = s.insertIdentity(tx, c, p.newIdentity(s.now(), user.ID), wasPending || user.Version == 1)
+	identity, err = s.insertIdentity(tx, c, p.newIdentity(s.now(), user.ID), isNew)
 	return user, identity, err
 }
 
@@ -156,12 +163,12 @@ func (s *Service) invitedByLink(tx *store.Tx, a *access.Anonymous, p *authentica
 	} else if !ok {
 		return user, unknownIdentity("the invitation is not valid")
 	}
-	return user, s.recordInvitation(tx, a, &user)
+	s.recordInvitation(tx, a, &user)
+	return user, nil
 }
 
-func (s *Service) recordInvitation(tx *store.Tx, a *access.Anonymous, user *rolecall.User) error {
+func (s *Service) recordInvitation(tx *store.Tx, a *access.Anonymous, user *rolecall.User) {
 	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, audit.AboutUser(user.ID)))
-	return nil
 }
 
 // addressed returns the user with the address that the provider has verified, if the connection links the
@@ -207,7 +214,8 @@ func (s *Service) useInvitationOf(tx *store.Tx, a *access.Anonymous, user *rolec
 	if ok, err := tx.DeleteInvitationOf(user.ID); err != nil || !ok {
 		return false, err
 	}
-	return true, s.recordInvitation(tx, a, user)
+	s.recordInvitation(tx, a, user)
+	return true, nil
 }
 
 // hasDomain reports whether the provider may state addresses of the domain. A connection with domains may
@@ -222,9 +230,9 @@ func (s *Service) hasDomain(tx *store.Tx, p *authenticated) (bool, error) {
 	return !slices.ContainsFunc(all, func(c rolecall.Connection) bool { return slices.Contains(c.Domains, domain) }), err
 }
 
-// provision creates an active user for the person, with the roles of the connection. Who set these roles
-// must still be allowed to create the user and to assign the roles. provision returns a Refusal if the
-// connection creates no users, or none with this address.
+// provision creates an active user for the person, with the roles of the connection. The person who set
+// these roles must still be allowed to create the user and to assign the roles. provision returns a
+// Refusal if the connection creates no users, or none with this address.
 func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, err error) {
 	rules := p.connection.Provisioning
 	if rules == nil {
@@ -248,7 +256,7 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 		return user, err
 	}
 	if by != nil && !by.Reach(rolecall.UsersCreate).Includes(user.Department) {
-		return user, refuse("who set the provisioning may not create users any more")
+		return user, refuse("the person who set the provisioning can no longer create users")
 	}
 	tx.InsertUser(user)
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
@@ -269,7 +277,7 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 			GrantedBy: p.connection.ProvisionedBy, GrantedAt: now,
 		}
 		if by != nil && authz.RequireAssignable(by, &assigned) != nil {
-			return user, refuse("who set the provisioning may not assign its roles any more")
+			return user, refuse("the person who set the provisioning can no longer assign its roles")
 		}
 		tx.UpsertAssignment(assigned)
 		event := s.access.Event(c, rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
@@ -298,9 +306,9 @@ func (s *Service) checkProvisionedAddress(tx *store.Tx, p *authenticated) error 
 	return nil
 }
 
-// provisioner returns the principal of who set the provisioning of the connection, with its permissions of
-// now. It is nil for an operator. If the user or service account was deleted or suspended, provisioner
-// returns a Refusal.
+// provisioner returns the principal of the person who set the provisioning of the connection, with its
+// permissions of now. It is nil for an operator. If the user or service account was deleted or suspended,
+// provisioner returns a Refusal.
 func (s *Service) provisioner(tx *store.Tx, a *access.Anonymous, c *rolecall.Connection) (*authz.Principal, error) {
 	if c.ProvisionedBy.IsZero() {
 		return nil, nil
@@ -309,7 +317,7 @@ func (s *Service) provisioner(tx *store.Tx, a *access.Anonymous, c *rolecall.Con
 	if ok, err := access.Found(err); err != nil {
 		return nil, err
 	} else if !ok {
-		return nil, refuse("who set the provisioning is suspended or deleted")
+		return nil, refuse("the person who set the provisioning is suspended or deleted")
 	}
 	return by, nil
 }

@@ -38,6 +38,16 @@ func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented
 	return in, s.ownFailure(c, p, err)
 }
 
+// HasPassword reports whether the caller has a password, with which Reauthenticate can succeed.
+func (s *Service) HasPassword(ctx context.Context, c access.Caller) (has bool, err error) {
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		hash, err := tx.PasswordHash(c.User.ID)
+		has = hash != ""
+		return err
+	})
+	return has, err
+}
+
 // confirmSession records that the user of the session has re-authenticated, and replaces the token of the
 // session. The function prove runs in the same transaction. It consumes the proofs.
 func (s *Service) confirmSession(ctx context.Context, c access.Caller, presented []secret.Token, prove func(*store.Tx) error) (SignIn, error) {

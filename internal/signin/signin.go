@@ -34,7 +34,6 @@ type Service struct {
 	outbox       *outbox.Outbox
 	principals   *principalCache
 	operators    *operatorCache
-	calls        providerCalls
 }
 
 // New returns a Service.

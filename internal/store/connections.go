@@ -26,6 +26,8 @@ const (
 
 	selectConnectionInUse = `select 1 from identities where tenant_id = $1 and connection_id = $2 limit 1`
 
+	countIdentities = `select count(*) from (select 1 from identities where tenant_id = $1 and connection_id = $2 limit $3) i`
+
 	identityColumns = `r.id, r.user_id, r.connection_id, r.issuer, r.subject, r.email, r.created_at, r.last_used_at`
 
 	selectIdentity = `select ` + identityColumns + ` from identities r where r.tenant_id = $1 and r.issuer = $2 and r.subject = $3`
@@ -81,6 +83,13 @@ func (t *Tx) UpdateConnection(old, changed rolecall.Connection) (bool, error) {
 // ConnectionInUse reports whether a user has an identity of the connection.
 func (t *Tx) ConnectionInUse(id rolecall.ConnectionID) (bool, error) {
 	return t.changed(selectConnectionInUse, t.tenant, id)
+}
+
+// CountIdentities returns the number of identities of the connection, up to MaxCount.
+func (t *Tx) CountIdentities(id rolecall.ConnectionID) (rolecall.Total, error) {
+	var count int
+	err := t.row(countIdentities, []any{t.tenant, id, rolecall.MaxCount + 1}, &count)
+	return rolecall.Total{Count: min(count, rolecall.MaxCount), Exact: count <= rolecall.MaxCount}, err
 }
 
 // DeleteConnection deletes the connection, its identities, and the sessions that began with it. It

@@ -24,6 +24,9 @@ const consoleCookie = "console-"
 // attempt follows.
 const attemptCookie = "rolecall_attempt-"
 
+// verifierCookie is the name of the cookie that binds sign-ins at identity providers to the browser.
+const verifierCookie = "rolecall_verifier"
+
 // hostPrefix begins the name of a cookie that no other host can set (RFC 6265bis,
 // 4.1.3.2).
 const hostPrefix = "__Host-"
@@ -32,6 +35,7 @@ const hostPrefix = "__Host-"
 // not on whether the connection uses TLS, because a proxy may end TLS before Rolecall.
 type cookies struct {
 	session, device     string // names
+	verifier            string // name
 	console, attempt    string // beginnings of names
 	ofSession, ofDevice string // attributes
 	ofScript            string // attributes of cookies that scripts set
@@ -50,7 +54,7 @@ func newCookies(o *Options) cookies {
 	c := cookies{
 		session: SessionCookie, ofSession: "; HttpOnly" + domain + secure + "; SameSite=Lax",
 		device: deviceCookie, ofDevice: "; HttpOnly" + secure + "; SameSite=Lax",
-		console: consoleCookie, attempt: attemptCookie,
+		console: consoleCookie, attempt: attemptCookie, verifier: verifierCookie,
 		ofScript: secure + "; SameSite=Lax",
 	}
 	if o.HostPrefix {
@@ -58,6 +62,7 @@ func newCookies(o *Options) cookies {
 	}
 	if o.PublicURL != nil && o.PublicURL.Scheme == "https" && !o.InsecureCookie {
 		c.device, c.console, c.attempt = hostPrefix+deviceCookie, hostPrefix+consoleCookie, hostPrefix+attemptCookie
+		c.verifier = hostPrefix + verifierCookie
 	}
 	return c
 }
@@ -137,6 +142,21 @@ func (s *Site) Attempt(r *http.Request, id rolecall.AnyID) string {
 		return ""
 	}
 	return cookies[0].Value
+}
+
+// SetVerifier sets the cookie with the PKCE verifier of sign-ins at identity providers that the console starts.
+// All tabs of a browser have the same one.
+func (s *Site) SetVerifier(w http.ResponseWriter, verifier secret.Token, lifetime time.Duration) {
+	addCookie(w.Header(), s.cookies.verifier, string(verifier), lifetime, s.cookies.ofDevice)
+}
+
+// Verifier returns the verifier in the cookie, or "" unless the request has exactly one.
+func (s *Site) Verifier(r *http.Request) secret.Token {
+	tokens := appendTokens(nil, s.cookies.verifier, r.Header["Cookie"])
+	if len(tokens) != 1 {
+		return ""
+	}
+	return tokens[0]
 }
 
 // SetDevices replaces the known-device tokens of the browser. SetDevices also removes the cookie

@@ -138,13 +138,10 @@ func (s *Site) address(host string, isTLS bool) string {
 	return "http://" + host + s.Base
 }
 
-// ReturnsTo reports whether a sign-in of the tenant with an identity provider can return to the address:
-// one of Options.ReturnTo, or the sign-in page of the console. The argument root is the result of Address.
-// The address must be exactly the same, so that an attacker cannot send users to another page.
-func (s *Site) ReturnsTo(root, tenant, address string) bool {
-	if address == root+"/console/"+tenant+"/sign-in" {
-		return true
-	}
+// ReturnsTo reports whether callers of the API can let a sign-in of the tenant with an identity provider return
+// to the address: whether it is one of Options.ReturnTo. It must be exactly the same, so that an attacker
+// cannot send users to another page.
+func (s *Site) ReturnsTo(tenant, address string) bool {
 	return slices.ContainsFunc(s.returnTo, func(registered string) bool {
 		return strings.ReplaceAll(registered, "{tenant}", tenant) == address
 	})

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -73,7 +74,7 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 		q.response = response{ResponseWriter: w, request: q}
 		q.identify(r)
 		q.host, q.isTLS = r.Host, r.TLS != nil
-		if s.tracer != nil {
+		if s.tracer != nil && !s.isProbe(r.URL.Path) {
 			q.Context, q.span = s.tracer.Start(r.Context(), r.Header, now)
 			q.TraceID = q.span.TraceID()
 			defer func() { q.span.End(r.Method, q.path, q.response.status, q.ID) }()
@@ -82,6 +83,13 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 		defer q.Leave()
 		next.ServeHTTP(&q.response, r.WithContext(q))
 	})
+}
+
+// isProbe reports whether the path is that of a health check. Load balancers send health checks every
+// second, so they have no spans.
+func (s *Site) isProbe(path string) bool {
+	path, isBelow := strings.CutPrefix(path, s.Base)
+	return isBelow && (path == "/livez" || path == "/readyz")
 }
 
 // identify sets the source address, the id of the request and the id of its trace.

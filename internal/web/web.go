@@ -45,8 +45,8 @@ type Options struct {
 	// MailLinks replace the addresses that links in mail lead to, by kind of mail. The other links
 	// lead to the console.
 	MailLinks rolecall.MailLinks
-	// ReturnTo are the addresses to which a sign-in with an identity provider can return, in addition to
-	// the sign-in page of the console. They can have {tenant}.
+	// ReturnTo are the addresses to which callers of the API can let a sign-in with an identity provider
+	// return. They can have {tenant}.
 	ReturnTo []string
 	// HSTSSubdomains extends Strict-Transport-Security to all subdomains of the public host.
 	HSTSSubdomains bool

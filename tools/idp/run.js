@@ -1,11 +1,12 @@
 // Starts two OpenID providers, oidc-provider and Keycloak, runs the command of the arguments, and stops
-// them. The command gets the providers as JSON in ROLECALL_TEST_PROVIDERS.
+// them. The command gets the providers as JSON in ROLECALL_TEST_PROVIDERS, and the port on which it can
+// start Rolecall in ROLECALL_TEST_PORT.
 
 import { execFileSync, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { get, createServer as createSecureServer } from "node:https";
+import { request, createServer as createSecureServer } from "node:https";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,11 +17,26 @@ const version = "26.7.3";
 const sum = "77657f30b7e90d70f727712ce1c967f430fd6a5e9f458d32d8c6df0635345f47";
 const startLimit = 300_000;
 
-// The client and the person of both providers.
+// The client of both providers.
 const client = { clientId: "rolecall", clientSecret: "the secret of rolecall" };
-const person = { email: "ada@acme.example", name: "Ada Lovelace", password: "correct horse battery staple" };
-const redirects = ["https://rolecall.example/auths/oidc/callback"];
-const afterSignOut = ["https://rolecall.example/signed-out"];
+const password = "correct horse battery staple";
+
+/**
+ * persons returns the persons of a provider, whose addresses are in the domain. The provider also requires a code
+ * from Grace, whose authenticator app has the secret.
+ */
+const persons = (domain) => ({
+  person: { email: `ada@${domain}`, name: "Ada Lovelace", password },
+  careful: { email: `grace@${domain}`, name: "Grace Hopper", password, totpSecret: "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP" },
+  stranger: { email: `stranger@${domain}`, name: "Sam Stranger", password },
+});
+const npmPersons = persons("npm.example");
+const keycloakPersons = persons("keycloak.example");
+
+// Where the providers may return the browser: to pages that do not exist, or to the program.
+const port = await freePort();
+const redirects = ["https://rolecall.example/auths/oidc/callback", `http://localhost:${port}/auths/oidc/callback`];
+const afterSignOut = ["https://rolecall.example/signed-out", `http://localhost:${port}/console/demo/signed-out`];
 
 const folder = mkdtempSync(join(tmpdir(), "rolecall-idp-"));
 const cert = join(folder, "cert.pem");
@@ -33,6 +49,14 @@ function certify() {
     "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], { stdio: "ignore" });
 }
 
+/** NpmProvider is oidc-provider. Its page asks for no code, but it states that Grace has entered one. */
+class NpmProvider extends Provider {
+  interactionFinished(incoming, outgoing, result, options) {
+    if (result.login?.accountId === npmPersons.careful.email) result.login.amr = ["pwd", "otp"];
+    return super.interactionFinished(incoming, outgoing, result, options);
+  }
+}
+
 /** startNpm starts oidc-provider, and returns its issuer. Its page accepts every name and password. */
 async function startNpm() {
   const server = createSecureServer({ cert: readFileSync(cert), key: readFileSync(key) });
@@ -40,10 +64,11 @@ async function startNpm() {
   await once(server, "listening");
   ending.push(() => server.closeAllConnections());
   const issuer = `https://localhost:${server.address().port}`;
-  const provider = new Provider(issuer, {
+  const nameOf = (email) => Object.values(npmPersons).find((p) => p.email === email)?.name;
+  const provider = new NpmProvider(issuer, {
     clients: [{ client_id: client.clientId, client_secret: client.clientSecret, redirect_uris: redirects, post_logout_redirect_uris: afterSignOut }],
-    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
-    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email: id, email_verified: true, name: person.name }) }),
+    claims: { openid: ["sub", "amr"], email: ["email", "email_verified"], profile: ["name"] },
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email: id, email_verified: true, name: nameOf(id) }) }),
     pkce: { required: () => true },
   });
   server.on("request", provider.callback());
@@ -69,34 +94,87 @@ async function installKeycloak() {
   return home;
 }
 
+/** requireJava throws if Java is missing, which Keycloak needs. */
+function requireJava() {
+  try {
+    execFileSync("java", ["-version"], { stdio: "ignore" });
+  } catch (error) {
+    throw new Error("Keycloak needs Java 17 or newer: install a Java runtime", { cause: error });
+  }
+}
+
 /** startKeycloak starts Keycloak with a database in memory, and returns the issuer of its realm. */
 async function startKeycloak() {
+  requireJava();
   const home = await installKeycloak();
   const port = await freePort();
-  const [firstName, lastName] = person.name.split(" ");
-  mkdirSync(join(home, "data", "import"), { recursive: true });
-  writeFileSync(join(home, "data", "import", "acme.json"), JSON.stringify({
-    realm: "acme", enabled: true,
-    users: [{
-      username: person.email, email: person.email, emailVerified: true, firstName, lastName, enabled: true,
-      credentials: [{ type: "password", value: person.password }],
-    }],
-    clients: [{
-      clientId: client.clientId, secret: client.clientSecret, redirectUris: redirects, standardFlowEnabled: true,
-      attributes: { "pkce.code.challenge.method": "S256", "post.logout.redirect.uris": afterSignOut.join("##") },
-    }],
-  }));
   const output = [];
-  const server = spawn(join(home, "bin", "kc.sh"), ["start", "--optimized", "--import-realm", "--http-enabled=false", "--http-host=127.0.0.1", `--https-port=${port}`,
-    `--https-certificate-file=${cert}`, `--https-certificate-key-file=${key}`, `--hostname=https://localhost:${port}`], { stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const server = spawn(join(home, "bin", "kc.sh"), ["start", "--optimized", "--http-enabled=false", "--http-host=127.0.0.1", `--https-port=${port}`,
+    `--https-certificate-file=${cert}`, `--https-certificate-key-file=${key}`, `--hostname=https://localhost:${port}`], {
+    stdio: ["ignore", "pipe", "pipe"], detached: true, env: { ...process.env, KC_BOOTSTRAP_ADMIN_USERNAME: "admin", KC_BOOTSTRAP_ADMIN_PASSWORD: password },
+  });
   server.stdout.on("data", (text) => output.push(text));
   server.stderr.on("data", (text) => output.push(text));
   ending.push(() => stopGroup(server.pid));
-  const issuer = `https://localhost:${port}/realms/acme`;
-  for (const end = Date.now() + startLimit; !(await responds(`${issuer}/.well-known/openid-configuration`)); await wait(500)) {
+  const keycloak = `https://localhost:${port}`;
+  for (const end = Date.now() + startLimit; !(await responds(`${keycloak}/realms/master/.well-known/openid-configuration`)); await wait(500)) {
     if (server.exitCode !== null || Date.now() > end) throw new Error(`Keycloak did not start:\n${output.join("")}`);
   }
-  return issuer;
+  await createRealm(keycloak);
+  return `${keycloak}/realms/acme`;
+}
+
+const realm = {
+  realm: "acme", enabled: true, users: Object.values(keycloakPersons).map(keycloakUser),
+  // Keycloak accepts the policy of one-time codes only as a whole.
+  otpPolicyType: "totp", otpPolicyAlgorithm: "HmacSHA1", otpPolicyInitialCounter: 0, otpPolicyDigits: 6, otpPolicyLookAheadWindow: 1, otpPolicyPeriod: 30,
+  otpPolicyCodeReusable: true, // the tests sign in more often than every 30 seconds
+  clients: [{
+    clientId: client.clientId, secret: client.clientSecret, redirectUris: redirects, standardFlowEnabled: true,
+    protocolMappers: [{ name: "amr", protocol: "openid-connect", protocolMapper: "oidc-amr-mapper", config: { "id.token.claim": "true" } }],
+    attributes: { "pkce.code.challenge.method": "S256", "post.logout.redirect.uris": afterSignOut.join("##") },
+  }],
+};
+
+/** keycloakUser returns a person in the form that Keycloak has for users. */
+function keycloakUser({ email, name, password, totpSecret }) {
+  const [firstName, lastName] = name.split(" ");
+  const credentials = [{ type: "password", value: password }];
+  if (totpSecret) {
+    credentials.push({
+      type: "otp", secretData: JSON.stringify({ value: totpSecret }),
+      credentialData: JSON.stringify({ subType: "totp", digits: 6, period: 30, algorithm: "HmacSHA1", secretEncoding: "BASE32" }),
+    });
+  }
+  return { username: email, email, emailVerified: true, firstName, lastName, enabled: true, credentials };
+}
+
+/** createRealm creates the realm with its users and the client, and sets the names that Keycloak states in amr. */
+async function createRealm(keycloak) {
+  const form = new URLSearchParams({ grant_type: "password", client_id: "admin-cli", username: "admin", password }).toString();
+  const { access_token: token } = await send("POST", `${keycloak}/realms/master/protocol/openid-connect/token`, form, { "content-type": "application/x-www-form-urlencoded" });
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  await send("POST", `${keycloak}/admin/realms`, JSON.stringify(realm), headers);
+  const flows = `${keycloak}/admin/realms/acme/authentication`;
+  const steps = await send("GET", `${flows}/flows/browser/executions`, undefined, headers);
+  for (const [step, name] of [["auth-username-password-form", "pwd"], ["auth-otp-form", "otp"]]) {
+    const { id } = steps.find((s) => s.providerId === step);
+    const config = { alias: name, config: { "default.reference.value": name, "default.reference.maxAge": "3600" } };
+    await send("POST", `${flows}/executions/${id}/config`, JSON.stringify(config), headers);
+  }
+}
+
+/** send sends a request to a provider, and returns the JSON of its response. */
+function send(method, url, body, headers = {}) {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, ca: readFileSync(cert) }, async (response) => {
+      const text = (await response.setEncoding("utf8").toArray()).join("");
+      if (response.statusCode >= 300) reject(new Error(`${method} ${url} responded with ${response.statusCode}: ${text}`));
+      else resolve(text && JSON.parse(text));
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
 }
 
 function stopGroup(pid) {
@@ -107,21 +185,26 @@ function stopGroup(pid) {
   }
 }
 
-function responds(url) {
-  return new Promise((resolve) => {
-    get(url, { ca: readFileSync(cert) }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    }).on("error", () => resolve(false));
-  });
-}
+const responds = (url) => send("GET", url).then(() => true, () => false);
 
+/**
+ * freePort returns an unused port below the range of outgoing connections. Otherwise, an outgoing connection
+ * could take the port before a server listens on it.
+ */
 async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  return port;
+  for (;;) {
+    const server = createServer().listen(randomInt(10_000, 30_000), "127.0.0.1");
+    try {
+      await once(server, "listening");
+    } catch (error) {
+      if (error.code === "EADDRINUSE") continue;
+      throw error;
+    }
+    const { port } = server.address();
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
 
 function stop() {
@@ -138,10 +221,13 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
 
 try {
   certify();
-  const issuers = { "oidc-provider": await startNpm(), Keycloak: await startKeycloak() };
-  const providers = Object.entries(issuers).map(([name, issuer]) => ({ name, issuer, roots: cert, redirectUri: redirects[0], afterSignOut: afterSignOut[0], ...client, person }));
+  const shared = { roots: cert, redirectUri: redirects[0], afterSignOut: afterSignOut[0], ...client };
+  const providers = [
+    { name: "oidc-provider", issuer: await startNpm(), ...shared, ...npmPersons },
+    { name: "Keycloak", issuer: await startKeycloak(), ...shared, ...keycloakPersons },
+  ];
   const [command, ...args] = process.argv.slice(2);
-  const test = spawn(command, args, { stdio: "inherit", env: { ...process.env, ROLECALL_TEST_PROVIDERS: JSON.stringify(providers) } });
+  const test = spawn(command, args, { stdio: "inherit", env: { ...process.env, ROLECALL_TEST_PROVIDERS: JSON.stringify(providers), ROLECALL_TEST_PORT: port } });
   const [code] = await once(test, "exit");
   process.exitCode = code ?? 1;
 } finally {

@@ -137,7 +137,7 @@ func (p *Provider) authenticates(r *http.Request) bool {
 			return false
 		}
 	}
-	return id == ClientID && subtle.ConstantTimeCompare([]byte(secret), []byte(p.settings.ClientSecret)) == 1
+	return id == ClientID && subtle.ConstantTimeCompare([]byte(secret), []byte(ClientSecret)) == 1
 }
 
 // userInfo is the userinfo endpoint. It knows the last access token.

@@ -52,8 +52,7 @@ type Person struct {
 // Settings are the settings that a test can change. The functions change a message of the provider before it
 // is sent.
 type Settings struct {
-	ClientSecret string // of ClientID; empty: a public client
-	Person       Person
+	Person Person
 
 	Metadata func(metadata map[string]any)
 	Keys     func(keys []any) any // returns the document of the keys
@@ -85,7 +84,7 @@ type Provider struct {
 func Start(t testing.TB) *Provider {
 	t.Helper()
 	p := &Provider{
-		settings: Settings{ClientSecret: ClientSecret, Person: Person{Subject: "248289761001", Claims: map[string]any{
+		settings: Settings{Person: Person{Subject: "248289761001", Claims: map[string]any{
 			"email": "ada@acme.example", "email_verified": true, "name": "Ada Lovelace",
 		}}},
 		now: time.Now, keys: []key{firstKey()}, codes: map[string]*authorization{}, requests: map[string]int{}, last: map[string]url.Values{},
