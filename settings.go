@@ -29,6 +29,8 @@ type TenantSettings struct {
 	MailSender       *string          `json:"mailSenderName,omitempty"`
 	BrandColor       *string          `json:"brandColor,omitempty"` // #rrggbb, in lower case
 
+	EventsAtLeast time.Duration `json:"-"` // how long events of every tenant are kept at least; the store sets it
+
 	ofGuarded bool // set by For; true: the settings are for a user who needs a second factor
 }
 
@@ -184,9 +186,9 @@ func (s TenantSettings) KeyLifetime() time.Duration {
 	return orDefault(s.IdempotencyKept, DefaultIdempotencyKept)
 }
 
-// EventLifetime returns how long an event is stored.
+// EventLifetime returns how long an event is stored. It is at least EventsAtLeast.
 func (s TenantSettings) EventLifetime() time.Duration {
-	return orDefault(s.EventsKept, DefaultEventsKept)
+	return max(orDefault(s.EventsKept, DefaultEventsKept), s.EventsAtLeast)
 }
 
 // ReauthenticationAge returns the maximum age of the last sign-in or re-authentication for
@@ -271,6 +273,7 @@ const (
 	sessionIdle     = "sessionIdleSeconds"
 	sessionAbsolute = "sessionAbsoluteSeconds"
 	passwordMinimum = "passwordMinimum"
+	eventsKept      = "eventsKeptSeconds"
 )
 
 // NumberSettings are all settings that are whole numbers, in the order in which the
@@ -284,7 +287,7 @@ var NumberSettings = []NumberSetting{
 		0, 300, inSeconds(TenantSettings.Grace), func(s *TenantSettings) **int64 { return &s.RefreshGrace }},
 	{"idempotencyKeptSeconds", "How long an idempotency key is kept. Keys are not kept longer than events.",
 		86400, 30 * 86400, inSeconds(TenantSettings.KeyLifetime), func(s *TenantSettings) **int64 { return &s.IdempotencyKept }},
-	{"eventsKeptSeconds", "How long an event is kept.",
+	{eventsKept, "How long an event is kept. The operators of the instance can set a minimum.",
 		86400, 10 * 366 * 86400, inSeconds(TenantSettings.EventLifetime), func(s *TenantSettings) **int64 { return &s.EventsKept }},
 	{"reauthenticationSeconds", "Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum.",
 		0, 86400, inSeconds(TenantSettings.ReauthenticationAge), func(s *TenantSettings) **int64 { return &s.Reauthentication }},
@@ -380,6 +383,9 @@ func (p *SettingsPatch) checkTogether(faults *FieldErrors, old TenantSettings) {
 	if s.PasswordMinimum() < DefaultPasswordMin && s.SecondFactor.Required != SecondFactorOfAll {
 		conflict(fmt.Sprintf("conflicts with another setting: passwordMinimum must be at least %d unless all users need a second factor", DefaultPasswordMin),
 			settingPointer(passwordMinimum), factorPointer)
+	}
+	if kept := p.withinBounds().Numbers[eventsKept]; kept != nil && time.Duration(*kept)*time.Second < s.EventsAtLeast {
+		faults.Add(settingPointer(eventsKept), "range", fmt.Sprintf("must be at least %d, the minimum that the operators of this instance have set", int64(s.EventsAtLeast/time.Second)))
 	}
 	switch named := p.SecondFactor.Roles.Value; {
 	case s.SecondFactor.Required != SecondFactorOfRoles && len(named) > 0:

@@ -1,6 +1,7 @@
 package rolecall_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,38 @@ func TestSettingsThatMustFitTogether(t *testing.T) {
 		if got := faultsOf(patch.CheckOn(c.old)); got != c.faults {
 			t.Errorf("%s: %q, not %q", name, got, c.faults)
 		}
+	}
+}
+
+func TestEventsAreKeptAtLeastAsLongAsOperatorsRequire(t *testing.T) {
+	less, more := int64(2*86400), int64(500*86400)
+	for _, test := range []struct {
+		stored  *int64
+		atLeast time.Duration
+		want    time.Duration
+	}{
+		{nil, 0, rolecall.DefaultEventsKept}, {&less, 0, 48 * time.Hour}, {&less, 72 * time.Hour, 72 * time.Hour},
+		{&more, 72 * time.Hour, 500 * 24 * time.Hour}, {nil, 72 * time.Hour, rolecall.DefaultEventsKept}, {nil, 600 * 24 * time.Hour, 600 * 24 * time.Hour},
+	} {
+		s := rolecall.TenantSettings{EventsKept: test.stored, EventsAtLeast: test.atLeast}
+		if got := s.EventLifetime(); got != test.want {
+			t.Errorf("%v with the minimum %v: kept %v, want %v", test.stored, test.atLeast, got, test.want)
+		}
+	}
+	old := rolecall.TenantSettings{EventsKept: &less, EventsAtLeast: 72 * time.Hour}
+	for value, want := range map[int64]string{259199: "[{/settings/eventsKeptSeconds range must be at least 259200, the minimum that the operators of this instance have set}]", 259200: "[]", 1: "[{/settings/eventsKeptSeconds range must be from 86400 to 316224000}]"} {
+		patch := rolecall.TenantPatch{Settings: rolecall.SettingsPatch{Numbers: map[string]*int64{"eventsKeptSeconds": &value}}}
+		var got []string
+		for _, f := range patch.CheckOn(old) {
+			got = append(got, fmt.Sprintf("{%s %s %s}", f.Pointer, f.Code, f.Detail))
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%d: %v, want %v", value, got, want)
+		}
+	}
+	other := rolecall.TenantPatch{DisplayName: rolecall.Some("Acme"), Settings: rolecall.SettingsPatch{Numbers: map[string]*int64{"eventsKeptSeconds": nil}}}
+	if faults := other.CheckOn(old); faults != nil {
+		t.Errorf("a change of other members and to the default: %v", faults)
 	}
 }
 

@@ -62,6 +62,10 @@ type TenantQuery struct {
 	Limit  int
 }
 
+// OperatorsTenant has the events of the operators' log in place of a tenant. No stored tenant has this
+// id, because ids begin with their creation time.
+var OperatorsTenant = TenantID{15: 2}
+
 // TenantDraft describes a tenant to create and its first owner.
 type TenantDraft struct {
 	Name        string

@@ -21,10 +21,15 @@ const (
 
 	// WebhookPatience is how long an item can fail before its webhook is disabled.
 	WebhookPatience = 72 * time.Hour
+
+	// PlacesKept is how long the feed of all tenants keeps a place that a webhook of operators has not
+	// read.
+	PlacesKept = 30 * 24 * time.Hour
 )
 
-// Webhook is an endpoint of a tenant to which the items of the change feed are sent. The items have the
-// values that its service account may read.
+// Webhook is an endpoint of a tenant or of the operators of the instance, to which the items of the change
+// feed are sent. The items have the values that its service account may read. Those of a webhook of
+// operators have all values.
 type Webhook struct {
 	ID               WebhookID        `json:"id" doc:"ID of the webhook."`
 	URL              string           `json:"url" doc:"Where the items are sent. It begins with https://."`
@@ -47,6 +52,9 @@ type WebhookSecret struct {
 	Old      []byte
 	OldUntil Time
 }
+
+// OperatorsAccount is stored in place of a service account by the webhooks of operators.
+var OperatorsAccount = ServiceAccountID(OperatorsTenant)
 
 // The reasons why Rolecall disables a webhook.
 const (

@@ -43,7 +43,12 @@ type Options struct {
 	Outbound   *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
 	OIDC       *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
 	PublicURL  string              // the public URL of the service without a trailing slash; it is part of the source of items
+	KeepEvents time.Duration       // how long events of every tenant are kept at least; zero: as the tenants have set it
 	KeyLimit   int                 // maximum number of stored idempotency keys per user; zero: 100,000
+
+	// OperatorOutbound sends requests to addresses that operators chose. Nil: a client that reaches only the
+	// internet.
+	OperatorOutbound *outbound.Client
 }
 
 // Service has the database and the mechanisms that use it, such as rate limits and the
@@ -66,6 +71,9 @@ type Service struct {
 	OIDC         *oidc.Client
 	PublicURL    string
 
+	// OperatorOutbound sends requests to addresses that operators chose.
+	OperatorOutbound *outbound.Client
+
 	// Deliver is called when webhooks can be due, after the transaction. It is set before the first
 	// transaction.
 	Deliver func()
@@ -85,15 +93,19 @@ func New(db store.Database, o Options) *Service {
 	s := &Service{
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
-		Outbound: o.Outbound, OIDC: o.OIDC, PublicURL: o.PublicURL, Deliver: func() {},
+		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, Deliver: func() {},
 	}
 	if s.Outbound == nil {
 		s.Outbound = outbound.New(outbound.Options{})
+	}
+	if s.OperatorOutbound == nil {
+		s.OperatorOutbound = outbound.New(outbound.Options{})
 	}
 	if s.OIDC == nil {
 		s.OIDC = oidc.New(oidc.Options{})
 	}
 	s.Store = store.New(db, s.updated)
+	s.Store.KeepEvents(o.KeepEvents)
 	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
 	s.Feed = feed.New(s.Store, o.Clock, o.Logger)
 	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Feed.CatchUp)
@@ -103,11 +115,11 @@ func New(db store.Database, o Options) *Service {
 	return s
 }
 
-// updated is called at the end of each Store.Update, even after an error, because the
-// transaction may have been committed in spite of it. It invalidates the cached data that
-// the transaction changed. If the transaction stored a mail, updated wakes the mail sender. If
-// it stored events, updated has them numbered. If it numbered events, updated has them added to the
-// Merkle log, and wakes those who wait for changes. If webhooks can be due, updated wakes their senders.
+// updated is called at the end of each Store.Update, even after an error, because the transaction may
+// have been committed in spite of it. It invalidates the cached data that the transaction changed. If the
+// transaction stored a mail, updated wakes the mail sender. If it stored events, also in the operators'
+// log, updated has them numbered. If it numbered events, updated has them added to the Merkle log, and
+// wakes those who wait for changes. If webhooks can be due, updated wakes their senders.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
@@ -117,6 +129,9 @@ func (s *Service) updated(effects store.Effects) {
 	}
 	if effects.Recorded {
 		s.Feed.Recorded(effects.Tenant)
+	}
+	if effects.Operated {
+		s.Feed.Recorded(rolecall.OperatorsTenant)
 	}
 	if effects.Numbered {
 		s.AuditLog.Numbered(effects.Tenant)
@@ -224,13 +239,17 @@ func (a *Anonymous) Browser() Browser { return Browser{a.Client, a.Source} }
 
 // Create creates an object once for each idempotency key of the caller. If the key was
 // used before, Create creates nothing and returns the stored key with the first result.
-// Otherwise it returns nil.
+// Otherwise it returns nil. If the caller's tenant is rolecall.OperatorsTenant, the key is stored
+// with those of operators.
 func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
 	settings := &c.Tenant.Settings
 	kept := min(settings.KeyLifetime(), settings.EventLifetime()) // the event contains the created object
 	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.Now().Add(kept)}
 	if c.Operator != nil {
 		owner.Operator = c.Operator.ID
+	}
+	if c.Tenant.ID == rolecall.OperatorsTenant {
+		owner.Tenant, n.Tenant = rolecall.TenantID{}, c.Tenant.ID
 	}
 	return s.idempotency.Create(ctx, owner, key, n)
 }

@@ -49,6 +49,11 @@ func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
 }
 
+// AboutOperatorKey returns the operator key as the subject of an event.
+func AboutOperatorKey(id rolecall.OperatorKeyID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectOperatorKey, ID: rolecall.AnyID(id)}
+}
+
 // Values returns event values with before and after as JSON objects.
 func Values(before, after any) (*rolecall.EventValues, error) {
 	was, err := json.Marshal(before)

@@ -288,15 +288,23 @@ func damaged(err error) error {
 
 // Origin returns the name of the log of a tenant: the public URL without its scheme, and the path of the
 // tenant. Without a public URL, it begins with rolecall.
-func Origin(publicURL, tenant string) string {
+func Origin(publicURL, tenant string) string { return origin(publicURL, tenantPath(tenant)) }
+
+func origin(publicURL, path string) string {
 	_, host, ok := strings.Cut(publicURL, "://")
 	if !ok {
 		host = "rolecall"
 	}
-	return strings.NewReplacer("+", "%2B", " ", "%20").Replace(strings.TrimSuffix(host, "/") + tenantPath(tenant))
+	return strings.NewReplacer("+", "%2B", " ", "%20").Replace(strings.TrimSuffix(host, "/") + path)
 }
 
 func tenantPath(tenant string) string { return "/tenants/" + tenant }
+
+// operatorsPath is the path of the operators' log.
+const operatorsPath = "/operators"
+
+// OperatorsOrigin returns the name of the operators' log, in the form of Origin.
+func OperatorsOrigin(publicURL string) string { return origin(publicURL, operatorsPath) }
 
 // Root returns the hash of the first size leaves, which it computes from the tiles.
 func (l *Log) Root(ctx context.Context, tenant rolecall.TenantID, size int64) (root tlog.Hash, err error) {

@@ -41,13 +41,13 @@ type Problem struct {
 // Report is the result of Verify.
 type Report struct {
 	Log      rolecall.Log
-	Pending  int64 // the number of recent events that are not in the log yet
+	Pending  int64 // the number of events that are not in the log yet. They were not compared
 	Problems []Problem
 }
 
 // Verification is one run of Verify. Its fields are the arguments.
 type Verification struct {
-	Tenant   rolecall.Tenant
+	Tenant   rolecall.Tenant         // zero: the log of the operators
 	Note     []byte                  // a signed checkpoint, or empty
 	Progress func(done, total int64) // is called after each step; nil: not called
 }
@@ -75,10 +75,13 @@ type other struct {
 	leaf   tlog.Hash
 }
 
-// Verify compares the events of a tenant with the leaves of the log, the leaves with the root, and the
-// root with the checkpoint. It writes nothing. Errors are those of the database and of a malformed
-// checkpoint. Everything else is in the report.
+// Verify compares the events of a tenant, or those of the operators' log, with the leaves of the log, the
+// leaves with the root, and the root with the checkpoint. It writes nothing. Errors are those of the
+// database and of a malformed checkpoint. Everything else is in the report.
 func (l *Log) Verify(ctx context.Context, arguments Verification) (Report, error) {
+	if arguments.Tenant.ID.IsZero() {
+		arguments.Tenant.ID = rolecall.OperatorsTenant
+	}
 	v := &verifier{
 		Log: l, Verification: arguments, ctx: ctx, expected: map[tlog.Hash]int64{}, ids: map[int64]rolecall.EventID{}, unknown: map[int64]bool{},
 		erased: map[rolecall.AnyID]bool{}, claims: map[rolecall.AnyID][]Problem{},
@@ -185,12 +188,19 @@ func (v *verifier) rootOf(size int64) (tlog.Hash, error) { return v.Root(v.ctx, 
 // ErrCheckpoint is the error for a checkpoint that is malformed or of another log.
 var ErrCheckpoint = errors.New("the checkpoint")
 
+// errOtherKey is the error for a checkpoint with no signature by the key of the log.
+var errOtherKey = errors.New("another key")
+
 // checkCheckpoint verifies the signature of the checkpoint, and that the log begins with its events.
 func (v *verifier) checkCheckpoint() error {
 	if len(v.Note) == 0 {
 		return nil
 	}
 	size, root, err := v.openCheckpoint()
+	if errors.Is(err, errOtherKey) {
+		v.found(Problem{Kind: Rebuilt, Detail: "the checkpoint was signed with another key than that of the log: the log and its key were replaced, or the checkpoint is of another instance"})
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -213,15 +223,19 @@ func (v *verifier) checkCheckpoint() error {
 
 func (v *verifier) openCheckpoint() (size int64, root tlog.Hash, err error) {
 	origin, _, _ := strings.Cut(string(v.Note), "\n")
-	if !strings.HasSuffix(origin, tenantPath(v.Tenant.Name)) {
-		return 0, root, fmt.Errorf("%w is not of tenant %s", ErrCheckpoint, v.Tenant.Name)
+	path := tenantPath(v.Tenant.Name)
+	if v.Tenant.ID == rolecall.OperatorsTenant {
+		path = operatorsPath
+	}
+	if !strings.HasSuffix(origin, path) {
+		return 0, root, fmt.Errorf("%w is of another log: its first line does not end with %s", ErrCheckpoint, path)
 	}
 	if v.report.Log.SigningKey == nil {
-		return 0, root, fmt.Errorf("%w was not signed by this instance: the tenant has no signing key", ErrCheckpoint)
+		return 0, root, errOtherKey
 	}
 	seed, err := v.keys.Open(keyPurpose, *v.report.Log.SigningKey, v.Tenant.ID[:])
 	if err != nil {
-		return 0, root, fmt.Errorf("the signing key of the tenant cannot be decrypted: %w", err)
+		return 0, root, fmt.Errorf("the signing key of the log cannot be decrypted: %w", err)
 	}
 	_, verifierKey, err := secret.NoteSigner(origin, seed)
 	if err != nil {
@@ -232,8 +246,11 @@ func (v *verifier) openCheckpoint() (size int64, root tlog.Hash, err error) {
 		return 0, root, err
 	}
 	opened, err := note.Open(v.Note, note.VerifierList(verifier))
+	if _, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
+		return 0, root, errOtherKey
+	}
 	if err != nil {
-		return 0, root, fmt.Errorf("%w was not signed by this instance: %w", ErrCheckpoint, err)
+		return 0, root, fmt.Errorf("%w is malformed, or was changed after it was signed: %w", ErrCheckpoint, err)
 	}
 	lines := strings.SplitN(opened.Text, "\n", 4)
 	if len(lines) == 4 {

@@ -7,6 +7,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
+// needsEverything is the requirement of configuresConnections.
+const needsEverything = "all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused"
+
 // The policies for users.
 var (
 	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` for at least one member"}
@@ -79,9 +82,9 @@ var (
 	DeleteWebhook  = &Policy{Effect: Removes, permission: rolecall.WebhooksDelete, tenantWide: true}
 
 	ReadConnections  = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
-	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, also: configuresConnections, needs: "all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused"}
-	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, also: configuresConnections, needs: "all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused"}
-	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, also: configuresConnections, needs: "all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused"}
+	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, also: configuresConnections, needs: needsEverything}
+	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, also: configuresConnections, needs: needsEverything}
+	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, also: configuresConnections, needs: needsEverything}
 	TestConnection   = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
 
 	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}
@@ -116,8 +119,21 @@ var (
 	DeleteTenant  = &Policy{Effect: Removes, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
 )
 
+// ReadOperatorEvents is the policy for the operators' log, which names all tenants and operator keys.
+var ReadOperatorEvents = &Policy{Effect: NoEffect, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+
 // ReadTenantsChanges is the policy for the change feed of all tenants.
 var ReadTenantsChanges = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, anyone: true}
+
+// The policies for the webhooks of operators. They receive the changes of all tenants, so a key that is limited
+// to some tenants is refused.
+var (
+	ReadOperatorWebhooks   = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	OperateOperatorWebhook = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	CreateOperatorWebhook  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	UpdateOperatorWebhook  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	DeleteOperatorWebhook  = &Policy{Effect: Removes, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+)
 
 // FindUsers is the policy for the search of the tenants of an email address.
 var FindUsers = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeLookup, anyone: true}
@@ -256,7 +272,7 @@ func configuresConnections(p *Principal, _ rolecall.UserID) error {
 		return rolecall.ErrSessionRequired.With("API tokens cannot configure connections. Use an operator key or the session of a user.")
 	}
 	if missing, ok := p.MissingFor([]rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}, rolecall.Everywhere(), rolecall.Never, false); ok {
-		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("A user who configures a connection can become any other user. So you need the permission %s in the whole tenant, without an end.", missing))
+		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("A user who configures a connection can become any other user. So you need the permission %s in the whole tenant, without expiry.", missing))
 	}
 	return nil
 }
@@ -289,7 +305,7 @@ func isNoOwner(p *Principal, _ *rolecall.User, assignments []rolecall.Assignment
 // tenants.
 func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	if p.Operator.Tenants != nil {
-		return rolecall.ErrPermissionDenied.With("This operator key is limited to some tenants and cannot create tenants. Use a key for all tenants.")
+		return rolecall.ErrPermissionDenied.With("This operator key is limited to some tenants. This operation needs a key for all tenants.")
 	}
 	return nil
 }

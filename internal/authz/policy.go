@@ -101,6 +101,7 @@ func (o *Policy) Requirements() string {
 		}
 	}
 	add(needs != "", "Needs "+needs+".")
+	add(o.scope == "" && o.Operators, "The operator key needs the scope `all`.")
 	add(o.scope != "" && o.Operators, fmt.Sprintf("The operator key needs the scope `%s` or `all`.", o.scope))
 	add(o.scope != "" && !o.Operators, fmt.Sprintf("An operator key needs the scope `%s` or `all`.", o.scope))
 	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")

@@ -1,8 +1,10 @@
 package authz
 
 import (
-	"encoding/json"
+	"bytes"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
 )
@@ -77,10 +79,14 @@ func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
 	}
-	needed, withheld := valuePermissions(p, e), map[string]rolecall.Permission{}
+	needed := valuePermissions(p, e)
+	var withheld map[string]rolecall.Permission
 	readable := func(member string) bool {
 		permission, held := needed(member)
 		if !held {
+			if withheld == nil {
+				withheld = map[string]rolecall.Permission{}
+			}
 			withheld[member] = permission
 		}
 		return held
@@ -154,17 +160,35 @@ func keepMembers(object []byte, readable func(member string) bool) ([]byte, erro
 	if object == nil {
 		return nil, nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(object, &members); err != nil {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true)) // it does not copy a Buffer
+	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
-	for member := range members {
-		if !readable(member) {
-			delete(members, member)
+	kept := append(make([]byte, 0, len(object)), '{')
+	for d.PeekKind() == '"' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, err
 		}
+		begin := len(kept)
+		kept = append(append(kept, name...), ':')
+		text, err := jsontext.AppendUnquote(nil, name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if !readable(string(text)) {
+			kept = kept[:begin]
+			continue
+		}
+		kept = append(append(kept, value...), ',')
 	}
-	if len(members) == 0 {
-		return nil, nil
+	if _, err := d.ReadToken(); err != nil || len(kept) == 1 {
+		return nil, err
 	}
-	return json.Marshal(members)
+	kept[len(kept)-1] = '}'
+	return kept, nil
 }

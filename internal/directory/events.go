@@ -22,6 +22,10 @@ type EventListing struct {
 	Limit   int
 }
 
+func (l *EventListing) query() rolecall.EventQuery {
+	return rolecall.EventQuery{Type: rolecall.EventType(l.Type), Actor: l.Actor, Subject: l.Subject, From: l.From, To: l.To, After: l.After, Limit: l.Limit}
+}
+
 // Events returns a page of the tenant's events, newest first. It removes from each event
 // the values that the caller may not read now. Events can fail with ErrPermissionDenied.
 func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (rolecall.Page[rolecall.Event], error) {
@@ -109,9 +113,7 @@ func (s *Service) AwaitChanges(c access.Caller) (changed <-chan struct{}, stop f
 
 func (s *Service) events(ctx context.Context, c access.Caller, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
 	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.Events(rolecall.EventQuery{
-			Type: rolecall.EventType(l.Type), Actor: l.Actor, Subject: l.Subject, From: l.From, To: l.To, After: l.After, Limit: l.Limit,
-		})
+		page, err = tx.Events(l.query())
 		return err
 	})
 	if err != nil {
@@ -161,13 +163,19 @@ func (s *Service) EventProof(ctx context.Context, c access.Caller, publicURL str
 	if err := authz.RedactEvents(c.Principal, events); err != nil {
 		return p, err
 	}
+	p.open(&events[0])
+	return p, nil
+}
+
+// open sets the leaf, and the data of the groups that the caller may read. The argument redacted is the
+// event with the values that the caller may read.
+func (p *EventProof) open(redacted *rolecall.Event) {
 	p.Leaf, p.Opened = p.Event.Leaf(p.Salts), map[rolecall.EventGroup]OpenedGroup{}
 	for g := range rolecall.EventGroupCount {
-		if data := p.Event.GroupData(g); !p.Salts.Erased(g) && (g != rolecall.GroupValues || len(data) == 0 || isComplete(&events[0], p.Event)) {
+		if data := p.Event.GroupData(g); !p.Salts.Erased(g) && (g != rolecall.GroupValues || len(data) == 0 || isComplete(redacted, p.Event)) {
 			p.Opened[g] = OpenedGroup{p.Salts.Salt(g), data}
 		}
 	}
-	return p, nil
 }
 
 // isComplete reports whether a redacted event has all values of the stored event. Without the complete

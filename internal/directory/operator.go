@@ -2,10 +2,13 @@ package directory
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/auditlog"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -33,7 +36,8 @@ func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.T
 			return nil, err
 		}
 		tx.SetPassword(user.ID, hash, now)
-		return s.access.OperatorEvent(rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), nil
+		event := s.access.OperatorEvent(rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID))
+		return event, logForOperators(tx, *event, &tenant)
 	})
 	return tenant, user, err
 }
@@ -80,16 +84,18 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 		}
 	}
 	key, token = draft.OperatorKey(s.now()), secret.NewOperatorKey()
-	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+	err = s.access.Operate(ctx, rolecall.OperatorsTenant, func(tx *store.Tx) (*rolecall.Event, error) {
 		keys, err := tx.OperatorKeys(rolecall.OperatorKeyID{}, rolecall.OperatorKeysMax)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(keys) >= rolecall.OperatorKeysMax {
-			return errTooManyOperatorKeys
+			return nil, errTooManyOperatorKeys
 		}
 		tx.InsertOperatorKey(key, token.Hash())
-		return nil
+		event := s.access.OperatorEvent(rolecall.EventOperatorKeyCreated, audit.AboutOperatorKey(key.ID))
+		event.Values, err = valuesAfter(newLoggedKey(&key))
+		return event, err
 	})
 	if err == nil {
 		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "scopes", key.Scopes, "expires", key.ExpiresAt)
@@ -115,15 +121,101 @@ func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID
 // RevokeOperatorKey revokes the operator key with the id. RevokeOperatorKey can fail with
 // ErrNotFound.
 func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
-	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
-		ok, err := tx.DeleteOperatorKey(id)
-		if err == nil && !ok {
-			err = rolecall.ErrNotFound.With("No operator key has this ID. List the keys to find the right ID.")
+	err := s.access.Operate(ctx, rolecall.OperatorsTenant, func(tx *store.Tx) (*rolecall.Event, error) {
+		key, err := tx.OperatorKeyByID(id)
+		var ok bool
+		if err == nil {
+			ok, err = tx.DeleteOperatorKey(id)
 		}
-		return err
+		if found, err := access.Found(err); err != nil {
+			return nil, err
+		} else if !found || !ok {
+			return nil, rolecall.ErrNotFound.With("No operator key has this ID. List the keys to find the right ID.")
+		}
+		revoked, err := json.Marshal(newLoggedKey(&key))
+		event := s.access.OperatorEvent(rolecall.EventOperatorKeyRevoked, audit.AboutOperatorKey(id))
+		event.Values = &rolecall.EventValues{Before: revoked}
+		return event, err
 	})
 	if err == nil {
 		s.log.InfoContext(ctx, "operator key revoked", "key", id)
 	}
 	return err
+}
+
+// loggedTenant is a tenant in the operators' log.
+type loggedTenant struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName"`
+}
+
+// logForOperators adds an event about a tenant to the operators' log. There, the event has the name of the
+// tenant, which a purge of the tenant removes elsewhere.
+func logForOperators(tx *store.Tx, event rolecall.Event, tenant *rolecall.Tenant) error {
+	named, err := json.Marshal(loggedTenant{tenant.Name, tenant.DisplayName})
+	event.ID, event.Values = rolecall.NewID[rolecall.Event](event.OccurredAt), &rolecall.EventValues{After: named}
+	if event.Type == rolecall.EventTenantDeleted {
+		event.Values = &rolecall.EventValues{Before: named}
+	}
+	tx.InsertOperatorEvent(event)
+	return err
+}
+
+// loggedKey is an operator key in the operators' log.
+type loggedKey struct {
+	Name      string                   `json:"name"`
+	Tenants   []string                 `json:"tenants"` // null: all tenants
+	Scopes    []rolecall.OperatorScope `json:"scopes"`
+	ExpiresAt rolecall.Time            `json:"expiresAt"`
+}
+
+func newLoggedKey(k *rolecall.OperatorKey) loggedKey {
+	logged := loggedKey{k.Name, k.Tenants, k.Scopes, k.ExpiresAt}
+	if k.Scopes == nil {
+		logged.Scopes = []rolecall.OperatorScope{rolecall.ScopeAll}
+	}
+	return logged
+}
+
+// OperatorEvents returns a page of the operators' log, newest first. It can fail with ErrScopeMissing or
+// ErrPermissionDenied.
+func (s *Service) OperatorEvents(ctx context.Context, c access.Caller, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
+	if err := authz.ReadOperatorEvents.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.store.View(ctx, rolecall.OperatorsTenant, func(tx *store.Tx) (err error) {
+		page, err = tx.Events(l.query())
+		return err
+	})
+	return page, err
+}
+
+// OperatorCheckpoint returns the signed state of the operators' log. It can fail with the errors of
+// OperatorEvents.
+func (s *Service) OperatorCheckpoint(ctx context.Context, c access.Caller, publicURL string) (auditlog.Checkpoint, error) {
+	if err := authz.ReadOperatorEvents.Authorize(c.Principal); err != nil {
+		return auditlog.Checkpoint{}, err
+	}
+	return s.access.AuditLog.Checkpoint(ctx, rolecall.OperatorsTenant, auditlog.OperatorsOrigin(publicURL))
+}
+
+// OperatorEventProof returns the proof that an event is in the operators' log. It can fail with the errors
+// of OperatorEvents, ErrNotFound, or ErrUnavailable if the log does not have the event yet.
+func (s *Service) OperatorEventProof(ctx context.Context, c access.Caller, publicURL string, id rolecall.EventID) (p EventProof, err error) {
+	if err := authz.ReadOperatorEvents.Authorize(c.Principal); err != nil {
+		return p, err
+	}
+	if p.Proof, err = s.access.AuditLog.Proof(ctx, rolecall.OperatorsTenant, auditlog.OperatorsOrigin(publicURL), id); err == nil {
+		p.open(p.Event)
+	}
+	return p, err
+}
+
+// OperatorConsistency returns the proof that the operators' log begins with the first from events of an
+// earlier checkpoint. It can fail with the errors of OperatorEvents, or ErrLogShorter.
+func (s *Service) OperatorConsistency(ctx context.Context, c access.Caller, publicURL string, from int64) (auditlog.Consistency, error) {
+	if err := authz.ReadOperatorEvents.Authorize(c.Principal); err != nil {
+		return auditlog.Consistency{}, err
+	}
+	return s.access.AuditLog.Consistency(ctx, rolecall.OperatorsTenant, auditlog.OperatorsOrigin(publicURL), from)
 }

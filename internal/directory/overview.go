@@ -189,12 +189,29 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 		add(!may, "invitation-void", invite)
 	}
 	add(pending && invited.ExpiresAt != 0 && !invited.Live(now), "invitation-expired", invite)
-	add(active && !summary.HasPassword && summary.Passkeys == 0, "no-password", sendReset)
+	if passwords := settings.AllowsPassword(authz.IsOwner(assignments, now)); active && (!passwords || !summary.HasPassword && summary.Passkeys == 0) {
+		hasConnection, err := signsInByConnection(tx, u.ID)
+		if err != nil {
+			return nil, err
+		}
+		add(!hasConnection && passwords, "no-password", sendReset)
+		add(!hasConnection && !passwords, "no-identity", "")
+	}
 	demanded := settings.SecondFactor.Demands(assignments, now) && !summary.HasTOTP && summary.Passkeys == 0
 	add(active && demanded, "second-factor-enrolment-required", "AuthsController_beginEnrolment")
 	unusable := s.access.Passkeys == nil && summary.Passkeys > 0 && !summary.HasTOTP && summary.RecoveryCodes == 0
 	add(active && unusable, "second-factor-unusable", resetFactors)
 	return reasons, nil
+}
+
+// signsInByConnection reports whether the user has an identity, or a connection links one by the address.
+func signsInByConnection(tx *store.Tx, user rolecall.UserID) (bool, error) {
+	identities, err := tx.Identities(user)
+	if err != nil || len(identities) > 0 {
+		return true, err
+	}
+	all, err := tx.Connections()
+	return slices.ContainsFunc(all, func(c rolecall.Connection) bool { return c.Linking == rolecall.LinkVerifiedEmail }), err
 }
 
 // failuresRead is the number of recent failed sign-ins that limitedAttempts reads to find

@@ -54,13 +54,18 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	}
 	now, token := s.now(), secret.NewToken()
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
+	tenant.Settings.EventsAtLeast = s.store.EventsAtLeast()
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt, draft.Delivery}
+	event := s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID))
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
-		Event: s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), Tenant: tenant.ID,
+		Event: event, Tenant: tenant.ID,
 		Insert: func(tx *store.Tx) error {
 			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
+				return err
+			}
+			if err := logForOperators(tx, *event, &tenant); err != nil {
 				return err
 			}
 			tx.UpsertInvitation(invitation, token.Hash())
@@ -118,6 +123,7 @@ func (s *Service) replayedTenant(ctx context.Context, first *rolecall.Idempotenc
 	created = idempotency.Created[CreatedTenant]{Replayed: true, Value: CreatedTenant{
 		Tenant: rolecall.Tenant{
 			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,
+			Settings:  rolecall.TenantSettings{EventsAtLeast: s.store.EventsAtLeast()},
 			CreatedAt: kept.CreatedAt, UpdatedAt: kept.CreatedAt, Version: 1,
 		},
 		Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo},
@@ -279,7 +285,7 @@ func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name str
 			} else if ok {
 				event := s.access.Event(c, kind, audit.AboutTenant(old.ID))
 				event.Reason = reason
-				return event, nil
+				return event, logForOperators(tx, *event, &old)
 			}
 		}
 		return nil, rolecall.ErrUnavailable
@@ -308,7 +314,8 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 			if ok, err := tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable)); err != nil {
 				return nil, err
 			} else if ok {
-				return s.access.Event(c, rolecall.EventTenantDeleted, audit.AboutTenant(old.ID)), nil
+				event := s.access.Event(c, rolecall.EventTenantDeleted, audit.AboutTenant(old.ID))
+				return event, logForOperators(tx, *event, &old)
 			}
 		}
 		return nil, rolecall.ErrUnavailable
@@ -341,7 +348,7 @@ func (s *Service) RestoreTenant(ctx context.Context, c access.Caller, name, reas
 		}
 		event := s.access.Event(deleted, rolecall.EventTenantRestored, audit.AboutTenant(tenant.ID))
 		event.Reason = reason
-		return event, nil
+		return event, logForOperators(tx, *event, &tenant)
 	})
 	return tenant, err
 }

@@ -38,7 +38,8 @@ type Feed struct {
 	log   *slog.Logger
 	wake  chan struct{} // signals new events to Run
 
-	placing sync.Mutex // is held by a reader of all tenants that gives places
+	placing   sync.Mutex // is held by a reader of all tenants that gives places
+	numbering sync.Mutex // is held during a round
 
 	mu      sync.Mutex
 	due     map[rolecall.TenantID]rolecall.Time // tenants with new events, and since when
@@ -188,9 +189,15 @@ func (f *Feed) again() {
 	}
 }
 
-// round numbers the events of all tenants that have new ones. It stops early if ctx ends.
+// round numbers the events of all tenants that have new ones when it begins. It stops early if ctx ends.
+// Tenants that have new events later wait for the next round, so that the pause makes one batch of them.
 func (f *Feed) round(ctx context.Context) error {
-	for {
+	f.numbering.Lock()
+	defer f.numbering.Unlock()
+	f.mu.Lock()
+	due := len(f.order)
+	f.mu.Unlock()
+	for range due {
 		tenant, since, ok := f.next()
 		if !ok {
 			return nil
@@ -206,6 +213,10 @@ func (f *Feed) round(ctx context.Context) error {
 			}
 		}
 	}
+	f.mu.Lock()
+	f.oldest = 0
+	f.mu.Unlock()
+	return nil
 }
 
 func (f *Feed) numberInTime(ctx context.Context, tenant rolecall.TenantID) (more bool, err error) {

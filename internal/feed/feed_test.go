@@ -41,6 +41,8 @@ type fixture struct {
 	feed   *Feed
 	clock  atomic.Int64
 	tenant rolecall.TenantID
+
+	numbered func() // if not nil, is called when events got numbers
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -62,6 +64,9 @@ func newFixture(t *testing.T) *fixture {
 		}
 		if e.Numbered {
 			f.feed.Changed(e.Tenant)
+			if f.numbered != nil {
+				f.numbered()
+			}
 		}
 	})
 	f.feed = New(f.store, func() rolecall.Time { return rolecall.Time(f.clock.Load()) }, slog.New(slog.DiscardHandler))
@@ -211,6 +216,29 @@ func TestTheLagIsTheAgeOfTheOldestEventWithoutANumber(t *testing.T) {
 	f.record(rolecall.EventRoleCreated, 1)
 	f.clock.Add(int64(-time.Hour / time.Microsecond))
 	lag(0)
+}
+
+// TestARoundEndsAlthoughEventsContinue records an event whenever some got numbers.
+func TestARoundEndsAlthoughEventsContinue(t *testing.T) {
+	f := newFixture(t)
+	batches := 0
+	f.numbered = func() {
+		if batches++; batches < 5 {
+			f.record(rolecall.EventRoleCreated, 1)
+		}
+	}
+	f.record(rolecall.EventRoleCreated, 1)
+	for want := 1; want <= 5; want++ {
+		if err := f.feed.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if batches != want {
+			t.Fatalf("after %d rounds, %d batches have numbers", want, batches)
+		}
+	}
+	if f.feed.Lag() != 0 || len(f.feed.order) != 0 {
+		t.Errorf("left are %v with the lag %v", f.feed.order, f.feed.Lag())
+	}
 }
 
 func TestPagesOfAType(t *testing.T) {

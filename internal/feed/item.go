@@ -52,6 +52,9 @@ type ItemActor struct {
 // service without a trailing slash.
 func SourceOf(public, tenant string) string { return public + "/tenants/" + tenant }
 
+// SourceOfOperators returns the source of items that belong to no tenant.
+func SourceOfOperators(public string) string { return public + "/operators" }
+
 // NewItem returns the item of an event. The event has only values that the reader may read.
 func NewItem(e *rolecall.Event, source, tenant string) Item {
 	item := Item{

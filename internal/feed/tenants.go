@@ -12,6 +12,10 @@ import (
 // needs a read in its tenant.
 const placesAtOnce = 100
 
+// batchesOfPlaces is how many batches of places a reader gives itself. It is enough for what two nodes
+// record in the ten minutes between two purges, if few tenants change.
+const batchesOfPlaces = 100
+
 // TenantsQuery selects a page of the changes of all tenants. If After is nil, the page begins with the
 // oldest event after which none was deleted. If Type is empty, the page has events of all types. It has only
 // changes of the tenants for which Accepts returns true.
@@ -33,7 +37,7 @@ type TenantsPage struct {
 // EndOfTenants returns an empty page with the position after all changes of all tenants that have a number
 // now.
 func (f *Feed) EndOfTenants(ctx context.Context) (page TenantsPage, err error) {
-	all, err := f.givePlaces(ctx)
+	all, err := f.GivePlaces(ctx)
 	if err != nil {
 		return page, err
 	}
@@ -58,7 +62,7 @@ func (f *Feed) EndOfTenants(ctx context.Context) (page TenantsPage, err error) {
 // ReadTenants returns a page of changes of all tenants. It returns ErrChangesExpired if events after the
 // position were deleted, or if the feed does not have the position.
 func (f *Feed) ReadTenants(ctx context.Context, q TenantsQuery) (page TenantsPage, err error) {
-	all, err := f.givePlaces(ctx)
+	all, err := f.GivePlaces(ctx)
 	if err != nil {
 		return page, err
 	}
@@ -183,9 +187,19 @@ func (f *Feed) WaitForTenants() (changed <-chan struct{}, stop func()) {
 	return f.Wait(rolecall.TenantID{})
 }
 
-// givePlaces gives places in the feed of all tenants to the numbers without one. It reports whether all
+// PlaceAll gives places in the feed of all tenants to the events that this process has recorded so far, and
+// to those of other processes that have a number.
+func (f *Feed) PlaceAll(ctx context.Context) error {
+	err := f.Flush(ctx)
+	for all := false; err == nil && !all; {
+		all, err = f.GivePlaces(ctx)
+	}
+	return err
+}
+
+// GivePlaces gives places in the feed of all tenants to the numbers without one. It reports whether all
 // have a place now.
-func (f *Feed) givePlaces(ctx context.Context) (all bool, err error) {
+func (f *Feed) GivePlaces(ctx context.Context) (all bool, err error) {
 	f.placing.Lock() // of many readers that wake at the same time, one does it
 	defer f.placing.Unlock()
 	var more bool
@@ -193,7 +207,7 @@ func (f *Feed) givePlaces(ctx context.Context) (all bool, err error) {
 		more, err = tx.HasNews()
 		return err
 	})
-	for range batchesOfRead {
+	for range batchesOfPlaces {
 		if err != nil || !more {
 			break
 		}
@@ -205,7 +219,7 @@ func (f *Feed) givePlaces(ctx context.Context) (all bool, err error) {
 // place gives a batch of places, and reports whether there may be more numbers without one.
 func (f *Feed) place(ctx context.Context) (more bool, err error) {
 	err = f.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
-		n, err := tx.GivePlaces()
+		n, err := tx.GivePlaces(f.now())
 		more = n == store.NumbersAtOnce
 		return err
 	})
@@ -217,11 +231,11 @@ func (f *Feed) place(ctx context.Context) (more bool, err error) {
 func (f *Feed) Purge(ctx context.Context, batch int) error {
 	for more := true; more; {
 		err := f.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
-			given, err := tx.GivePlaces()
+			given, err := tx.GivePlaces(f.now())
 			if err != nil {
 				return err
 			}
-			purged, err := tx.PurgePlaces(batch)
+			purged, err := tx.PurgePlaces(f.now(), batch)
 			more = given == store.NumbersAtOnce || purged == batch
 			return err
 		})
@@ -251,5 +265,5 @@ func (f *Feed) Number(ctx context.Context, tenant rolecall.TenantID) error {
 	return err
 }
 
-// Flush numbers the events of which Recorded has told. It is for processes that do not call Run.
+// Flush numbers the events of which Recorded has told. It waits for a round of Run that has begun.
 func (f *Feed) Flush(ctx context.Context) error { return f.round(ctx) }

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -67,4 +69,14 @@ func BenchmarkUserPage(b *testing.B) {
 // BenchmarkUserList measures a page of users, including the read of the store.
 func BenchmarkUserList(b *testing.B) {
 	benchmarkGet(b, func(*testServer) string { return "/users?limit=50" })
+}
+
+// BenchmarkChangesPage measures a page of 100 changes, including the read of the store.
+func BenchmarkChangesPage(b *testing.B) {
+	benchmarkGet(b, func(s *testServer) string {
+		for i := range 100 {
+			s.as(s.owner, http.MethodPost, "/users", fmt.Sprintf(`{"email":"user.%d@example.com","name":"User"}`, i), "Idempotency-Key", strconv.Itoa(i)).id(b)
+		}
+		return "/changes?limit=100"
+	})
 }

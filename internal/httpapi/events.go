@@ -329,17 +329,21 @@ func (s *Server) getEventProof(ctx context.Context, c access.Caller, in *eventPr
 	if err != nil {
 		return operation.Response[eventProofBody]{}, err
 	}
+	return operation.Response[eventProofBody]{Body: newEventProofBody(&proof)}, nil
+}
+
+func newEventProofBody(proof *directory.EventProof) eventProofBody {
 	opened := func(g rolecall.EventGroup) *openedBody {
 		if group, ok := proof.Opened[g]; ok {
 			return &openedBody{base64.StdEncoding.EncodeToString(group.Salt), string(group.Data)}
 		}
 		return nil
 	}
-	return operation.Response[eventProofBody]{Body: eventProofBody{
-		ID: in.ID, Index: proof.Number - 1, Leaf: string(proof.Leaf), Hashes: hashTexts(proof.Hashes),
+	return eventProofBody{
+		ID: proof.ID, Index: proof.Number - 1, Leaf: string(proof.Leaf), Hashes: hashTexts(proof.Hashes),
 		Values: opened(rolecall.GroupValues), Reason: opened(rolecall.GroupReason), Source: opened(rolecall.GroupSource),
 		Checkpoint: newCheckpointBody(&proof.Checkpoint),
-	}}, nil
+	}
 }
 
 type eventProofRequest struct{ idPath[rolecall.Event] }
@@ -378,7 +382,9 @@ type consistencyBody struct {
 
 func (s *Server) getConsistency(ctx context.Context, c access.Caller, in *consistencyRequest) (operation.Response[consistencyBody], error) {
 	proof, err := s.directory.Consistency(ctx, c, s.site.Public, int64(in.From))
-	return operation.Response[consistencyBody]{Body: consistencyBody{
-		From: int64(in.From), Hashes: hashTexts(proof.Hashes), Checkpoint: newCheckpointBody(&proof.Checkpoint),
-	}}, err
+	return operation.Response[consistencyBody]{Body: newConsistencyBody(int64(in.From), &proof)}, err
+}
+
+func newConsistencyBody(from int64, proof *auditlog.Consistency) consistencyBody {
+	return consistencyBody{From: from, Hashes: hashTexts(proof.Hashes), Checkpoint: newCheckpointBody(&proof.Checkpoint)}
 }

@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -105,6 +107,7 @@ func recordExample(r *http.Request, answer reply) {
 // TestExamplesOfTheDocument records examples of operations that the other tests do not call.
 func TestExamplesOfTheDocument(t *testing.T) {
 	s := newTestServer(t)
+	s.node.Access.OIDC = oidc.New(oidc.Options{Resolver: outboundtest.Resolver(t, nil)}) // knows no name, and needs no network
 	s.operate()
 	done := func(r reply) reply {
 		t.Helper()
@@ -205,6 +208,26 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	operator("PATCH", "/globex", `{"displayName":"Globex Corporation","settings":{"sessionIdleSeconds":1800}}`)
 	operator("POST", "/globex/suspend", `{"reason":"The contract has ended"}`)
 	operator("POST", "/globex/resume", `{"reason":"The contract was renewed"}`)
+	hooks := func(method, path, body string) reply {
+		return done(s.request(method, "/operator/webhooks"+path, body, "X-Tenant-Schema", "", "Authorization", s.operators[0], "Idempotency-Key", "example-hook"))
+	}
+	followed := hooks("POST", "", `{"url":"https://hooks.example.com/all-tenants","types":["user.created","tenant.created"]}`).id(t)
+	hooks("GET", "", "")
+	hooks("GET", "/"+followed, "")
+	hooks("PATCH", "/"+followed, `{"types":[],"ignoreActors":["`+account+`"]}`)
+	hooks("POST", "/"+followed+"/rotate-secret", "")
+	hooks("POST", "/"+followed+"/test", "")
+	hooks("POST", "/"+followed+"/replay", `{"from":"2030-01-31T12:00:00Z","to":"2030-01-31T13:00:00Z"}`)
+	hooks("POST", "/"+followed+"/skip", `{"all":false}`)
+	hooks("GET", "/"+followed+"/deliveries", "")
+	hooks("DELETE", "/"+followed, "")
+	log := func(path string) map[string]any {
+		return done(s.request("GET", "/operator/events"+path, "", "X-Tenant-Schema", "", "Authorization", s.operators[0])).document(t)
+	}
+	size := log("/checkpoint")["size"]
+	log(fmt.Sprintf("/consistency?from=%v", size))
+	listed := log("?limit=2")["items"].([]any)
+	log("/" + listed[0].(map[string]any)["id"].(string) + "/proof")
 	tag := operator("GET", "/globex", "").Header.Get("Etag")
 	operator("DELETE", "/globex", "", "If-Match", tag)
 	operator("POST", "/globex/restore", `{"reason":"It was deleted by mistake"}`)

@@ -208,8 +208,8 @@ func isOperators(u *url.URL) bool { return strings.HasPrefix(u.Path, "/operator/
 // fuzzed returns the request with the header lines and with credentials. It returns nil for a
 // request that net/http would reject. The credentials are the owner's session. Public operations
 // could end this session, so requests to them have an unknown session token. Requests to operator
-// operations have an operator key. The key is limited to operatedTenant, except for the list and
-// the creation of tenants.
+// operations have an operator key. For the operations on one tenant, the key is limited to
+// operatedTenant.
 func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	target = strings.ReplaceAll(target, "{id}", s.ownerID)
 	u, err := url.ParseRequestURI(target)
@@ -223,7 +223,11 @@ func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	}
 	if isOperators(u) {
 		r.Header.Del("Cookie")
-		r.Header.Set("Authorization", s.operators[min(len(strings.TrimPrefix(u.Path, "/operator/tenants")), 1)])
+		key := 0
+		if strings.HasPrefix(u.Path, "/operator/tenants/") {
+			key = 1
+		}
+		r.Header.Set("Authorization", s.operators[key])
 	}
 	for line := range strings.SplitSeq(header, "\n") {
 		name, value, found := strings.Cut(line, ":")

@@ -476,7 +476,7 @@ var tenantOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/auths/confirm", ID: "AuthsController_confirm", Summary: "Re-authenticate",
-		Description: "Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh.",
+		Description: "Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh.",
 		Limiter:     web.PasswordLimiter,
 		Policy:      authz.Reauthenticate,
 		Answers:     operation.Answers{{http.StatusOK, "The session. The cookie has the new token.", []string{"Set-Cookie"}}},

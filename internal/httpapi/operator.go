@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net/http"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -16,7 +17,10 @@ import (
 
 // operatorOperations are the operations for operators. Until an operator key exists, requests to
 // their paths get 404.
-var operatorOperations = []*operation.Operation{
+var operatorOperations = slices.Concat(allTenantsOperations, operatorEventOperations, operatorWebhookOperations)
+
+// allTenantsOperations are the operations on the tenants of the instance.
+var allTenantsOperations = []*operation.Operation{
 	{
 		Method: http.MethodGet, Path: "/operator/tenants", ID: "OperatorController_listTenants", Summary: "List tenants",
 		Description: "Lists the tenants that the operator key may access, sorted by name.",
@@ -332,4 +336,66 @@ func (s *Server) suspendTenant(ctx context.Context, c access.Caller, in *tenantS
 func (s *Server) resumeTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.ResumeTenant(ctx, c, string(in.Name), string(in.Body.Reason))
 	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+}
+
+// operatorEventOperations are the operations on the operators' log.
+var operatorEventOperations = []*operation.Operation{
+	{
+		Method: http.MethodGet, Path: "/operator/events", ID: "OperatorController_listEvents", Summary: "List the events of the operators' log",
+		Description: "Lists what operators have done in the whole instance, the newest first: operator keys that were created and revoked, tenants that were created, suspended, resumed, deleted and restored, and changes of the webhooks of operators. The events remain after the data of a tenant was removed.",
+		Policy:      authz.ReadOperatorEvents,
+		Answers:     operation.Answers{{http.StatusOK, "A page of events.", []string{"Link"}}},
+		Endpoint:    operation.Typed((*Server).listOperatorEvents),
+	},
+	{
+		Method: http.MethodGet, Path: "/operator/events/checkpoint", ID: "OperatorController_getCheckpoint", Summary: "Get a checkpoint of the operators' log",
+		Description: "Returns the signed size and root of the Merkle log of the operators, as GET /events/checkpoint does for a tenant.",
+		Policy:      authz.ReadOperatorEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The checkpoint.", nil}},
+		Endpoint:    operation.Typed((*Server).getOperatorCheckpoint),
+	},
+	{
+		Method: http.MethodGet, Path: "/operator/events/consistency", ID: "OperatorController_getConsistency", Summary: "Prove that the operators' log has only grown",
+		Description: "Returns the proof that the operators' log begins with the events of an earlier checkpoint.",
+		Policy:      authz.ReadOperatorEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The proof.", nil}},
+		Problems:    problems{rolecall.ErrLogShorter},
+		Endpoint:    operation.Typed((*Server).getOperatorConsistency),
+	},
+	{
+		Method: http.MethodGet, Path: "/operator/events/{id}/proof", ID: "OperatorController_getEventProof", Summary: "Prove that an event is in the operators' log",
+		Description: "Returns the proof that the event is in the operators' log, as GET /events/{id}/proof does for a tenant.",
+		Policy:      authz.ReadOperatorEvents,
+		Answers:     operation.Answers{{http.StatusOK, "The proof.", nil}},
+		Problems:    problems{rolecall.ErrNotFound},
+		Endpoint:    operation.Typed((*Server).getOperatorEventProof),
+	},
+}
+
+type listOperatorEventsRequest struct {
+	eventFilterRequest
+	Subject rolecall.AnyID `query:"subject" doc:"Only events about this tenant, operator key or webhook."`
+}
+
+func (s *Server) listOperatorEvents(ctx context.Context, c access.Caller, in *listOperatorEventsRequest) (operation.Response[operation.Page[eventBody]], error) {
+	page, err := s.directory.OperatorEvents(ctx, c, in.listing(in.Subject))
+	return operation.NewPage(&page, newEventBody), err
+}
+
+func (s *Server) getOperatorCheckpoint(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[checkpointBody], error) {
+	checkpoint, err := s.directory.OperatorCheckpoint(ctx, c, s.site.Public)
+	return operation.Response[checkpointBody]{Body: newCheckpointBody(&checkpoint)}, err
+}
+
+func (s *Server) getOperatorEventProof(ctx context.Context, c access.Caller, in *eventProofRequest) (operation.Response[eventProofBody], error) {
+	proof, err := s.directory.OperatorEventProof(ctx, c, s.site.Public, in.ID)
+	if err != nil {
+		return operation.Response[eventProofBody]{}, err
+	}
+	return operation.Response[eventProofBody]{Body: newEventProofBody(&proof)}, nil
+}
+
+func (s *Server) getOperatorConsistency(ctx context.Context, c access.Caller, in *consistencyRequest) (operation.Response[consistencyBody], error) {
+	proof, err := s.directory.OperatorConsistency(ctx, c, s.site.Public, int64(in.From))
+	return operation.Response[consistencyBody]{Body: newConsistencyBody(int64(in.From), &proof)}, err
 }

@@ -53,7 +53,7 @@ type signInState struct {
 }
 
 type signInReason struct {
-	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."`
+	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, no-identity (only owners can sign in with a password, and the user has no identity), second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."`
 	Operation optionalText  `json:"operation" nullable:"true" doc:"ID of the operation that removes the reason. Null if no operation does."`
 	Until     rolecall.Time `json:"until" nullable:"true" doc:"When the reason ends by itself. Null if it does not."`
 	Covers    optionalText  `json:"covers" nullable:"true" doc:"For too-many-attempts, the sign-ins that are refused: source (from one address or network), unknown-browsers (from browsers in which the user has not signed in) or second-factor (codes from such browsers). Later versions may add values. Null for all."`

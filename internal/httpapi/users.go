@@ -377,7 +377,7 @@ func (s *Server) listUserSessions(ctx context.Context, c access.Caller, in *list
 		return userSessionBody{
 			ID: session.ID, CreatedAt: session.AuthenticatedAt, LastUsedAt: session.LastUsedAt, ExpiresAt: session.ExpiresAt,
 			SecondFactor: session.SecondFactor, Address: optionalText(session.Source), Client: optionalText(session.Client),
-			Current: session.ID == c.Session.ID,
+			ConnectionID: session.Connection, Current: session.ID == c.Session.ID,
 		}
 	}), err
 }
@@ -408,12 +408,13 @@ func (s *Server) sessionsEnded(isOwn bool) operation.Response[operation.NoConten
 
 // userSessionBody is a live session of a user.
 type userSessionBody struct {
-	ID           rolecall.SessionID `json:"id" doc:"ID of the session."`
-	CreatedAt    rolecall.Time      `json:"createdAt" doc:"When the user signed in."`
-	LastUsedAt   rolecall.Time      `json:"lastUsedAt" doc:"When the session was used last, to about a minute."`
-	ExpiresAt    rolecall.Time      `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
-	SecondFactor bool               `json:"secondFactor" doc:"Whether the user signed in with a second factor. If not, the session is refused while the tenant requires a second factor of the user."`
-	Address      optionalText       `json:"address" nullable:"true" doc:"Client address at sign-in."`
-	Client       optionalText       `json:"client" nullable:"true" doc:"Name of the client at sign-in, such as Firefox on Linux."`
-	Current      bool               `json:"current" doc:"Whether this is the session of the request."`
+	ID           rolecall.SessionID    `json:"id" doc:"ID of the session."`
+	CreatedAt    rolecall.Time         `json:"createdAt" doc:"When the user signed in."`
+	LastUsedAt   rolecall.Time         `json:"lastUsedAt" doc:"When the session was used last, to about a minute."`
+	ExpiresAt    rolecall.Time         `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
+	SecondFactor bool                  `json:"secondFactor" doc:"Whether the user signed in with a second factor. If not, the session is refused while the tenant requires a second factor of the user."`
+	Address      optionalText          `json:"address" nullable:"true" doc:"Client address at sign-in."`
+	Client       optionalText          `json:"client" nullable:"true" doc:"Name of the client at sign-in, such as Firefox on Linux."`
+	ConnectionID rolecall.ConnectionID `json:"connectionId" nullable:"true" doc:"ID of the connection with which the user signed in. Null if the user signed in without an identity provider."`
+	Current      bool                  `json:"current" doc:"Whether this is the session of the request."`
 }

@@ -157,6 +157,11 @@ var mutations = []struct {
 	{"Logout", "", true, func(f *fixture, s subject) func() error {
 		return func() error { return f.SignIn.Logout(f.Context(), f.attempt(s.token)) }
 	}},
+	{"LogoutAtProvider", "", true, func(f *fixture, s subject) func() error {
+		return func() error {
+			return errorOf(f.SignIn.LogoutAtProvider(f.Context(), f.attempt(s.token), returnTo, noOp))
+		}
+	}},
 	{"Login", "beyond the limit of sessions", true, func(f *fixture, s subject) func() error {
 		a := f.attempt()
 		a.Tenant.Settings.SessionsMax = new(int64(1))
@@ -184,7 +189,9 @@ var mutations = []struct {
 	{"ExchangeCode", "", false, func(f *fixture, s subject) func() error {
 		p := provideFor(f, s.user.ID)
 		code := p.codeFor()
-		return func() error { return errorOf(f.SignIn.ExchangeCode(f.Context(), f.attempt(), code, verifier)) }
+		return func() error {
+			return errorOf(f.SignIn.ExchangeCode(f.Context(), forHeader(f.attempt()), code, verifier))
+		}
 	}},
 	{"EndUserSession", "", true, func(f *fixture, s subject) func() error {
 		session := f.signIn(s.name).Principal.Session.ID
@@ -406,10 +413,10 @@ func (f *fixture) signInAlone(s subject) access.Caller {
 // harmless are the methods that change no cached data.
 var harmless = []string{
 	"Access", "Assignments", "AssignmentsAt", "AuthenticateOperator", "AwaitChanges", "AwaitTenantsChanges", "BeginAttempt", "BeginEnrolment", "CacheStats", "CancelJob", "Changes", "ChangesEnd", "CheckLink", "Checkpoint", "Consistency", "EventProof", "ClaimJob", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
-	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors", "LinkIdentity", "OpenAttempt", "StartConnection", "TicketTenant",
-	"Connection", "Connections", "CreateConnection", "DeleteConnection", "DeleteIdentity", "Find", "Identities", "Offered", "TestConnection", "UpdateConnection", "CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
+	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors", "HasPassword", "LinkIdentity", "OpenAttempt", "StartConnection", "TicketTenant",
+	"Connection", "Connections", "CountIdentities", "CreateConnection", "DeleteConnection", "DeleteIdentity", "Find", "Identities", "Offered", "TestConnection", "UpdateConnection", "CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorCheckpoint", "OperatorConsistency", "OperatorEventProof", "OperatorEvents", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",
-	"PasskeyCreationOptions", "PasskeySignInOptions", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
+	"PasskeyCreationOptions", "FeedLag", "Lag", "PasskeySignInOptions", "Preview", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "TenantsChanges", "TenantsChangesEnd", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithAddress", "UsersWithoutFactor",
 	"Users",
 }

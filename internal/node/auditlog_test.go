@@ -365,6 +365,14 @@ func TestACheckpointExposesALogThatWasRebuilt(t *testing.T) {
 		if found := f.verify([]byte(before.Note)).Problems; !slices.ContainsFunc(found, func(p auditlog.Problem) bool { return p.Kind == auditlog.Rebuilt }) {
 			t.Errorf("an empty log has the problems %v", found)
 		}
+		f.run("delete from logs where tenant_id = $1", f.tenant.ID)
+		for _, what := range []string{"without a key", "with another key"} {
+			if found := f.verify([]byte(before.Note)).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
+				t.Errorf("a log %s has the problems %v", what, found)
+			}
+			_, err := f.reader().Checkpoint(f.Context(), f.tenant.ID, "id.example.com/tenants/acme")
+			f.ok(err)
+		}
 	})
 }
 
@@ -378,8 +386,11 @@ func TestCheckpointsOfOthersAreRefused(t *testing.T) {
 		f.ok(err)
 		foreign, err := note.Sign(&note.Note{Text: origin + "\n5\n" + auditlog.RootText(&signed.Log) + "\n"}, other)
 		f.ok(err)
+		if found := f.verify(foreign).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
+			t.Errorf("with the checkpoint of another key, the log has the problems %v", found)
+		}
 		for what, text := range map[string]string{
-			"another key": string(foreign), "another tenant": "id.example.com/tenants/globex" + signed.Note[len(origin):], "another size": origin + "\n4" + signed.Note[len(origin)+2:],
+			"another tenant": "id.example.com/tenants/globex" + signed.Note[len(origin):], "another size": origin + "\n4" + signed.Note[len(origin)+2:],
 			"no note": "x", "no signature": origin + "\n5\n" + auditlog.RootText(&signed.Log) + "\n",
 		} {
 			if _, err := f.reader().Verify(f.Context(), auditlog.Verification{Tenant: f.tenant, Note: []byte(text)}); err == nil {

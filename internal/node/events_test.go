@@ -12,6 +12,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -249,6 +250,38 @@ func TestEventsAreKeptForTheConfiguredTime(t *testing.T) {
 		left := f.events(f.owner, directory.EventListing{Subject: subject.ID})
 		if len(left) != 1 || left[0].OccurredAt != young {
 			t.Errorf("what is left is %v", left)
+		}
+	})
+}
+
+func TestNoTenantKeepsItsEventsShorterThanTheMinimum(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.settings(rolecall.TenantSettings{EventsKept: new(int64(86400))})
+		options := f.options()
+		options.KeepEvents = 48 * time.Hour
+		peer := node.New(f.db, options)
+		role := f.role("Kept", "shop/a:b")
+		principal, err := f.authenticate(peer, f.signIn("owner").Token)
+		f.ok(err)
+		owner := access.Caller{Principal: principal}
+		less := setting("eventsKeptSeconds", new(int64(86400)))
+		if _, err := peer.Directory.UpdateTenant(f.Context(), owner, less, nil); !errors.Is(err, rolecall.ErrValidation) {
+			t.Errorf("a value below the minimum: %v", err)
+		}
+		tenant, err := peer.Directory.CurrentTenant(f.Context(), owner)
+		f.ok(err)
+		if kept := tenant.Settings.EventLifetime(); kept != 48*time.Hour {
+			t.Errorf("the tenant keeps its events for %v", kept)
+		}
+		f.clock.until(start.Add(40 * time.Hour))
+		f.ok(peer.Purge(f.Context()))
+		if left := f.events(f.owner, directory.EventListing{Subject: rolecall.AnyID(role.ID)}); len(left) != 1 {
+			t.Errorf("before the minimum: %d events are left", len(left))
+		}
+		f.clock.until(start.Add(50 * time.Hour))
+		f.ok(peer.Purge(f.Context()))
+		if left := f.events(f.owner, directory.EventListing{Subject: rolecall.AnyID(role.ID)}); len(left) != 0 {
+			t.Errorf("after the minimum: %d events are left", len(left))
 		}
 	})
 }

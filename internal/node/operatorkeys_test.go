@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/auditlog"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/node"
@@ -247,5 +248,53 @@ func TestAReplayedTenantHasNoSecretAndNoDeletedUser(t *testing.T) {
 		f.clock.advance(25 * time.Hour)
 		f.ok(f.Node.Purge(f.Context()))
 		f.is(errorOf(f.Directory.CreateTenant(f.Context(), c, key, draft)), rolecall.ErrTenantExists)
+	})
+}
+
+// operatorEvents returns the types of the newest events of the operators' log, the newest first.
+func (f *fixture) operatorEvents(c access.Caller) (types []rolecall.EventType) {
+	f.Helper()
+	page, err := f.Directory.OperatorEvents(f.Context(), c, directory.EventListing{Limit: 200})
+	f.ok(err)
+	for _, e := range page.Items {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+func TestTheOperatorsLogOutlivesTenants(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		operator := f.operates("Sign-ups")
+		tenant := f.newTenant("short-lived")
+		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, tenant.Name, nil))
+		before, err := f.Directory.OperatorCheckpoint(f.Context(), operator, "https://id.example.com")
+		f.ok(err)
+		f.clock.advance(rolecall.TenantRestorable + access.SettleTime + time.Second)
+		f.ok(f.Node.Purge(f.Context()))
+		f.clock.advance(20 * 365 * aDay)
+		f.ok(f.Node.Purge(f.Context()))
+		f.ok(f.store.View(f.Context(), tenant.ID, func(tx *store.Tx) error {
+			page, err := tx.Events(rolecall.EventQuery{Limit: 1})
+			if len(page.Items) > 0 {
+				f.Error("the tenant was not purged")
+			}
+			return err
+		}))
+		page, err := f.Directory.OperatorEvents(f.Context(), operator, directory.EventListing{Subject: rolecall.AnyID(tenant.ID), Limit: 9})
+		f.ok(err)
+		if len(page.Items) != 2 || page.Items[0].Type != rolecall.EventTenantDeleted || page.Items[1].Type != rolecall.EventTenantCreated ||
+			string(page.Items[0].Values.Before) != `{"name":"short-lived","displayName":"short-lived"}` {
+			f.Fatalf("the events are %+v", page.Items)
+		}
+		report, err := f.Access.AuditLog.Verify(f.Context(), auditlog.Verification{Note: []byte(before.Note)})
+		if err != nil || len(report.Problems) > 0 || report.Log.Size < 4 || report.Log.Removed != 0 {
+			f.Errorf("the log is %+v, %v", report, err)
+		}
+		if _, _, err := f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: f.tenant.Name, Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password); err == nil {
+			f.Error("a name was used twice")
+		}
+		if all := f.operatorEvents(operator); len(all) != int(report.Log.Size) {
+			f.Errorf("after a failed creation, the log has %v", all)
+		}
 	})
 }

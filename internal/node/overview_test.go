@@ -75,6 +75,19 @@ func TestTheOverviewShowsWhyAUserCannotSignIn(t *testing.T) {
 		bob, _ := f.person("")
 		said("active without a password", bob.ID, "no-password "+sendReset)
 
+		owners := *f.owner.Principal
+		owners.Tenant.Settings.PasswordSignIn = rolecall.PasswordsOfOwners
+		all := f.owner.Principal
+		f.owner.Principal = &owners
+		said("without an identity, and passwords are for owners", ada.ID, "no-identity ")
+		said("an owner", f.owner.User.ID)
+		p := provide(f, nil)
+		p.identity(ada.ID, "ada-1")
+		p.identity(bob.ID, "bob-1")
+		said("with an identity", ada.ID)
+		f.owner.Principal = all
+		said("with an identity, but without a password", bob.ID)
+
 		demanding := *f.owner.Principal
 		demanding.Tenant.Settings.SecondFactor.Required = rolecall.SecondFactorOfAll
 		f.owner.Principal = &demanding

@@ -57,6 +57,9 @@ func (n *Node) Run(ctx context.Context) error {
 // was killed. The readers of the changes of all tenants do not know of them. After an error, the next
 // purge does it.
 func (n *Node) numberRest(ctx context.Context) {
+	if err := n.Access.Feed.Number(ctx, rolecall.OperatorsTenant); err != nil && ctx.Err() == nil {
+		n.Access.Log.WarnContext(ctx, "cannot number events of other processes for the operators' log; the next purge does it", "error", err)
+	}
 	for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} {
 		for after := ""; ctx.Err() == nil; {
 			tenants, err := n.Directory.Tenants(ctx, status, after, purgePage)
@@ -130,6 +133,7 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 // roles and tenants. If it fails for one tenant, it still purges the others.
 func (n *Node) Purge(ctx context.Context) error {
 	failures := []error{
+		n.Access.Feed.Number(ctx, rolecall.OperatorsTenant),
 		n.Access.Feed.Purge(ctx, access.BatchSize),
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeRequests(n.Access.Now(), access.BatchSize) }),
@@ -197,7 +201,7 @@ func (n *Node) purgeTenant(ctx context.Context, tenant rolecall.TenantID, before
 				done = true
 				return err
 			}
-			done, err = tx.PurgeTenant(access.BatchSize)
+			done, err = tx.PurgeTenant(n.Access.Now(), access.BatchSize)
 			return err
 		})
 		if err != nil {

@@ -92,13 +92,19 @@ func (r *receiver) all() []received {
 	return slices.Clone(r.got)
 }
 
-// await waits until the requests so far fulfill the condition, and returns them.
+// await waits until the requests so far fulfill the condition, and returns them. It gives up when no new
+// item has come for 20 seconds.
 func (r *receiver) await(what string, is func([]received) bool) []received {
 	r.Helper()
-	late := time.After(20 * time.Second)
+	items := 0
+	var late <-chan time.Time
 	for {
-		if all := r.all(); is(all) {
+		all := r.all()
+		if is(all) {
 			return all
+		}
+		if n := len(distinct(all)); n > items || late == nil {
+			items, late = n, time.After(20*time.Second)
 		}
 		select {
 		case <-r.news:
@@ -132,6 +138,7 @@ func (f *fixture) reaching(r *receiver) access.Options {
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: outboundtest.Roots(r.server),
 		Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: 2 * time.Second,
 	})
+	o.OperatorOutbound = o.Outbound
 	return o
 }
 

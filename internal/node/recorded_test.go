@@ -162,7 +162,7 @@ var recordedReads = map[string]string{
 	"from operator_keys where hash = $1":         "operator key by token",
 	"from session_tokens t\n\t\tjoin sessions s": "session by token",
 	"t.hash = $2\n\t\tunion all":                 "API token by hash",
-	"insert into feeds ":                         "numbering",
+	"delete from assignments where tenant_id = $1 and role_id = $2 and user_id <=": "removal of holders",
 }
 
 // Query records the statement. For a count of attempts, it includes the number of

@@ -89,15 +89,15 @@ var uncached = []string{
 	"TenantByID", "TenantByName", "TenantNames", "TenantsByID", "Tenants", "TenantsToPurge", "Tiles", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithAddress", "UsersWithoutFactor",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
-	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "InsertWebhook", "IsWebhookDue", "LockFeed", "UpsertInvitation",
+	"InsertOperatorEvent", "InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "InsertWebhook", "IsFollowed", "IsWebhookDue", "LockFeed", "LockPlaces", "UpsertInvitation",
 
 	"BeginPurge", "BuildLog", "ChangeHeads", "Changes", "ClaimJob", "ClaimMail", "ClaimWebhooks", "CountDisabledWebhooks", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "DeleteWebhook", "DropWebhook", "EraseTraces", "ForgiveAttempt", "GivePlaces", "LockAPIToken", "LockActiveUser", "LockIdentity", "LockJob", "Log", "LoggedEvent", "LoggedEvents",
 	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
 	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SetSigningKey", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UnloggedEvents", "Unnumbered", "UsePasskey",
-	"UseRecoveryCode", "UseTOTP", "Webhook", "WebhookDeliveries", "Webhooks",
+	"UseRecoveryCode", "UseTOTP", "Webhook", "WebhookCursors", "WebhookDeliveries", "Webhooks",
 
-	"Connection", "ConnectionInUse", "Connections", "Identities", "Identity", "InsertConnection", "InsertIdentity", "TouchIdentity", "UpdateConnection",
+	"Connection", "ConnectionInUse", "Connections", "CountIdentities", "Identities", "Identity", "InsertConnection", "InsertIdentity", "TouchIdentity", "UpdateConnection",
 }
 
 // changing is a Querier that records the announced ids. Each of its statements returns the
@@ -112,6 +112,9 @@ func (c *changing) Exec(string, ...any) {}
 func (c *changing) Announce(id rolecall.AnyID) { c.announced = append(c.announced, id) }
 
 func (c *changing) AnnounceChanges(rolecall.TenantID) {}
+
+// Enter does nothing: no statement that is tested follows it.
+func (c *changing) Enter(rolecall.TenantID) {}
 
 func (c *changing) ShowAddress(string) {}
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -35,6 +36,9 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 		textOf(values.Before), textOf(values.After), salts.Stored())
 	t.events = append(t.events, queuedEvent{e.ID, e.LeafHash(&salts)})
 }
+
+// InsertOperatorEvent inserts the event into the operators' log at the end of the Update.
+func (t *Tx) InsertOperatorEvent(e rolecall.Event) { t.log = append(t.log, e) }
 
 // For an event about a user, the last column says in which table the user is now, users or
 // tombstones, and names the user's department. This lookup runs only for the rows of a
@@ -212,8 +216,17 @@ const (
 	beginAfter = `update feed_of_tenants set begin_place = $1, begin_number = $2
 		where id = 1 and (begin_place < $1 or begin_place = $1 and begin_number < $2)`
 
+	// oldestPlaces are the places that one purgePlaces looks at.
+	oldestPlaces = `(select place, mark from feed_places where place < (select begin_place from feed_of_tenants where id = 1) order by place limit $1)`
+
+	// purgePlaces keeps the places that webhooks of operators have not read, except for old ones. A replay
+	// that is not complete needs its places also while its webhook is disabled. The divisor is the number of
+	// positions of a place.
 	purgePlaces = `delete from feed_places where place in (
-			select place from feed_places where place < (select begin_place from feed_of_tenants where id = 1) order by place limit $1)
+			select place from ` + oldestPlaces + ` o where place < coalesce((
+				select min(place) from ` + oldestPlaces + ` k where mark >= $2 and place >= (
+					select min(number) / 16777216 from webhook_cursors where tenant = $3 and (part < 4 or part < 8 and number < until_number))
+			), 9223372036854775807))
 		returning place`
 )
 
@@ -226,16 +239,35 @@ const numbersAtOnce = "500" // the same, as text
 // because then every change that the transaction has read or overwritten was committed, and its event
 // is before these in the queue or has a number.
 func (t *Tx) queueEvents() {
+	if len(t.events) > 0 {
+		t.queue()
+		t.effects.Recorded = true
+	}
+	if len(t.log) > 0 {
+		tenant := t.tenant
+		t.tenant = rolecall.OperatorsTenant
+		t.q.Enter(t.tenant)
+		for _, e := range t.log {
+			t.InsertEvent(e)
+		}
+		t.queue()
+		t.tenant = tenant
+		t.q.Enter(tenant) // of another transaction that this one is a part of
+		t.log, t.effects.Operated = nil, true
+	}
+}
+
+// queue queues the events in the order of their ids. In this order, the process made them: an event about the
+// creation of an object can be inserted after others about the object.
+func (t *Tx) queue() {
+	slices.SortFunc(t.events, func(a, b queuedEvent) int { return bytes.Compare(a.id[:], b.id[:]) })
 	switch len(t.events) {
-	case 0:
-		return
 	case 1:
 		t.q.Exec(queueEvent, t.tenant, t.events[0].id, t.events[0].leaf[:])
 	default:
 		insertRows(t, queueEvents, t.events, func(b *builder, e queuedEvent) { b.write("($1, ?, ?)", e.id, e.leaf[:]) })
 	}
 	t.events = nil
-	t.effects.Recorded = true
 }
 
 // NumberEvents gives the next numbers of the feed to the oldest events without a number, at most
@@ -300,8 +332,8 @@ func (t *Tx) IsPublished() (bool, error) {
 
 // GivePlaces gives the next places in the feed of all tenants to numbers without one, those of at most
 // NumbersAtOnce batches. It returns of how many batches. Until the end of the transaction, other
-// transactions cannot give places.
-func (t *Tx) GivePlaces() (int, error) {
+// transactions cannot give places. The webhooks of operators are due at now.
+func (t *Tx) GivePlaces(now rolecall.Time) (int, error) {
 	var last int64
 	if err := t.row(lockPlaces, nil, &last); err != nil {
 		return 0, err
@@ -316,19 +348,31 @@ func (t *Tx) GivePlaces() (int, error) {
 		return 0, err
 	}
 	slices.SortFunc(batches, func(a, b batch) int { return cmp.Compare(a.n, b.n) })
-	mark := rolecall.NewID[any](rolecall.TimeOf(time.Now()))
-	var b builder
-	b.write(insertPlaces)
 	of := map[rolecall.TenantID]*rolecall.FeedPlace{}
 	var places []*rolecall.FeedPlace
 	for i := range batches {
-		next := &batches[i].FeedPlace
-		if p := of[next.Tenant]; p != nil && p.Last+1 == next.First {
-			p.Last = next.Last
-			continue
+		for next := batches[i].FeedPlace; next.First <= next.Last; {
+			p := of[next.Tenant]
+			if p == nil || p.Last+1 != next.First || p.Last-p.First+1 == rolecall.PlaceNumbersMax {
+				p = &rolecall.FeedPlace{Tenant: next.Tenant, First: next.First}
+				of[next.Tenant], places = p, append(places, p)
+			}
+			p.Last = min(next.Last, p.First+rolecall.PlaceNumbersMax-1)
+			next.First = p.Last + 1
 		}
-		of[next.Tenant], places = next, append(places, next)
 	}
+	t.insertPlaces(last, places, rolecall.NewID[any](now))
+	woken, err := t.returned(wakeCursors+" returning part", now, rolecall.OperatorsTenant)
+	if woken > 0 {
+		t.delivers()
+	}
+	return taken, err
+}
+
+// insertPlaces inserts the places with the numbers after last, and with the mark.
+func (t *Tx) insertPlaces(last int64, places []*rolecall.FeedPlace, mark rolecall.AnyID) {
+	var b builder
+	b.write(insertPlaces)
 	for i, p := range places {
 		if i > 0 {
 			b.write(", ")
@@ -337,7 +381,14 @@ func (t *Tx) GivePlaces() (int, error) {
 	}
 	b.exec(t.q)
 	t.q.Exec(updatePlaces, last+int64(len(places)))
-	return taken, nil
+}
+
+// LockPlaces returns the position after all places in the feed of all tenants. Until the end of the
+// transaction, no place is given.
+func (t *Tx) LockPlaces() (end int64, err error) {
+	var f rolecall.FeedOfTenants
+	err = t.row(lockPlaces, nil, &f.Last)
+	return f.End(), err
 }
 
 // HasNews reports whether there are numbers without a place in the feed of all tenants.
@@ -364,15 +415,17 @@ func (t *Tx) FeedPlaces(from, to int64, limit int) (places []rolecall.FeedPlace,
 }
 
 // PurgePlaces deletes up to limit places from before the beginning of the feed of all tenants, and
-// returns how many.
-func (t *Tx) PurgePlaces(limit int) (int, error) { return t.returned(purgePlaces, limit) }
+// returns how many. It keeps places that webhooks of operators have not read for rolecall.PlacesKept.
+func (t *Tx) PurgePlaces(now rolecall.Time, limit int) (int, error) {
+	return t.returned(purgePlaces, limit, rolecall.FirstID[any](now.Add(-rolecall.PlacesKept)), rolecall.OperatorsTenant)
+}
 
 // beginAfter stores that the events of the tenant with numbers up to last were deleted. The feed of all
 // tenants begins after them, so that followers who have not read them get ErrChangesExpired.
-func (t *Tx) beginAfter(last int64) error {
+func (t *Tx) beginAfter(last int64, now rolecall.Time) error {
 	for given := NumbersAtOnce; given == NumbersAtOnce; {
 		var err error
-		if given, err = t.GivePlaces(); err != nil {
+		if given, err = t.GivePlaces(now); err != nil {
 			return err
 		}
 	}
@@ -440,7 +493,7 @@ func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
 		number int64
 		event  eventRow
 	}
-	var rows []row
+	rows := make([]row, 0, min(int64(q.Limit), q.To-q.After))
 	_, err := b.query(t.q, into(&rows, func(r *row) []any { return append([]any{&r.number}, eventDest(&r.event)...) }))
 	all := make([]rolecall.Change, len(rows))
 	for i := range rows {

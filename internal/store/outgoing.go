@@ -103,6 +103,8 @@ const (
 
 	cursorColumns = `webhook_id, tenant, part, queue, number, until_number, from_time, to_time, lease, attempts, failing_since, blocked, item_id, slot`
 
+	selectCursors = `select ` + cursorColumns + ` from webhook_cursors where webhook_id = $1 and part < 4 order by part`
+
 	insertCursor = `insert into webhook_cursors (webhook_id, tenant, part, queue, number, until_number, from_time, to_time, item_id, state, due_at,
 			changed, lease, attempts, failing_since, blocked, slot)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, 0, 0, 0, 0)
@@ -153,6 +155,8 @@ const (
 			state = case when changed = 1 then 0 else cast($10 as bigint) end
 		where webhook_id = $11 and part = $12 and lease = $13 and state = 2 returning lease`
 
+	selectFollower = `select 1 from webhook_cursors where tenant = $1 and state <> 3 limit 1`
+
 	countParked = `select count(*) from (select 1 from webhook_cursors where part = 0 and state = 3 limit $1) c`
 )
 
@@ -190,7 +194,8 @@ func (t *Tx) Webhook(id rolecall.WebhookID) (w rolecall.Webhook, err error) {
 	return w, err
 }
 
-// InsertWebhook inserts a webhook whose first item has the number after last. Call LockFeed first.
+// InsertWebhook inserts a webhook whose first item has the position after last. Call LockFeed first, and for
+// a webhook of operators also LockPlaces.
 func (t *Tx) InsertWebhook(w rolecall.Webhook, last int64) {
 	t.q.Exec(insertWebhook, t.tenant, w.ID, w.URL, asJSON(&w.Types), w.ServiceAccountID, asJSON(&w.IgnoreActors), flag(w.Enabled), w.DisabledReason,
 		w.Secret.Sealed, w.Secret.Old, w.Secret.OldUntil, w.CreatedAt, w.UpdatedAt, w.Version)
@@ -295,15 +300,18 @@ func (t *Tx) ClaimWebhooks(queue rolecall.WebhookQueue, now, until rolecall.Time
 	b.write(") d group by webhook_id, number, until_number order by min(due_at)")
 	b.limit(n)
 	b.write(") and queue = $2 and due_at <= $3 returning " + cursorColumns)
-	_, err = b.query(t.q, into(&claimed, func(c *rolecall.WebhookCursor) []any {
-		return []any{&c.WebhookID, &c.TenantID, &c.Part, (*int)(&c.Queue), &c.Number, &c.Until, &c.From, &c.To, &c.Lease, &c.Attempts, &c.FailingSince, &c.Blocked, &c.Item, &c.Slot}
-	}))
+	_, err = b.query(t.q, into(&claimed, cursorDest))
 	return claimed, err
 }
 
+func cursorDest(c *rolecall.WebhookCursor) []any {
+	return []any{&c.WebhookID, &c.TenantID, &c.Part, (*int)(&c.Queue), &c.Number, &c.Until, &c.From, &c.To, &c.Lease, &c.Attempts, &c.FailingSince, &c.Blocked, &c.Item, &c.Slot}
+}
+
 // SettleWebhook stores the progress of a claimed part, and ends the claim. If the webhook was changed in
-// the meantime, the part is due now. A part becomes idle only under LockFeed. SettleWebhook does nothing and returns false if the claim has ended, or if
-// the webhook was disabled or deleted in the meantime.
+// the meantime, the part is due now. A part becomes idle only under LockFeed, and one of a webhook of
+// operators only under LockPlaces. SettleWebhook does nothing and returns false if the claim has ended, or
+// if the webhook was disabled or deleted in the meantime.
 func (t *Tx) SettleWebhook(c *rolecall.WebhookCursor, state rolecall.WebhookState, now, due rolecall.Time) (bool, error) {
 	return t.changed(settleCursor, int(c.Queue), c.Number, c.Attempts, c.FailingSince, c.Blocked, c.Item, c.Slot, now, due, int(state), c.WebhookID, c.Part, c.Lease)
 }
@@ -317,8 +325,20 @@ func (t *Tx) RetryWebhook(id rolecall.WebhookID, now rolecall.Time) {
 	t.delivers()
 }
 
+// WebhookCursors returns the parts of the webhook that follow the feed.
+func (t *Tx) WebhookCursors(id rolecall.WebhookID) (parts []rolecall.WebhookCursor, err error) {
+	_, err = t.q.Query(selectCursors, []any{id}, into(&parts, cursorDest))
+	return parts, err
+}
+
 // DropWebhook removes the places of a webhook that does not exist.
 func (t *Tx) DropWebhook(id rolecall.WebhookID) { t.q.Exec(deleteCursors, id) }
+
+// IsFollowed reports whether an enabled webhook of operators follows the feed of all tenants.
+func (t *Tx) IsFollowed() (bool, error) {
+	n, err := t.returned(selectFollower, rolecall.OperatorsTenant)
+	return n > 0, err
+}
 
 // CountDisabledWebhooks returns the number of disabled webhooks of all tenants, at most limit.
 func (t *Tx) CountDisabledWebhooks(limit int) (n int, err error) {

@@ -150,7 +150,7 @@ func (t *Tx) purgeEvents(before, now rolecall.Time, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(deleted, cleaned), t.beginAfter(last)
+	return max(deleted, cleaned), t.beginAfter(last, now)
 }
 
 // restoreEnded is the reason of the event of an erasure without a request.
@@ -181,17 +181,17 @@ func (t *Tx) BeginPurge(before rolecall.Time) (bool, error) {
 
 // PurgeTenant deletes up to limit rows of a tenant whose purge has begun. It returns true
 // when no rows are left.
-func (t *Tx) PurgeTenant(limit int) (bool, error) {
+func (t *Tx) PurgeTenant(now rolecall.Time, limit int) (bool, error) {
 	feed, err := t.Feed(0)
 	if err != nil {
 		return false, err
 	}
 	if feed.Last > 0 { // its events end in the feed of all tenants
-		numbered, err := t.numberRest(0)
+		numbered, err := t.numberRest(now)
 		if err != nil || numbered == NumbersAtOnce {
 			return false, err
 		}
-		if err := t.beginAfter(feed.Last + int64(numbered)); err != nil {
+		if err := t.beginAfter(feed.Last+int64(numbered), now); err != nil {
 			return false, err
 		}
 	}

@@ -11,6 +11,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -46,6 +47,9 @@ type Connections struct {
 // ErrOldSchema is returned, wrapped, if the schema of a database is older than this program.
 var ErrOldSchema = errors.New("run: rolecall migrate")
 
+// ErrNoSchema is returned, wrapped, if a database has no schema yet. It wraps ErrOldSchema.
+var ErrNoSchema = fmt.Errorf("the database has no Rolecall schema: %w", ErrOldSchema)
+
 // Querier runs the statements of one transaction.
 type Querier interface {
 	// Exec runs a write without a result. The write can be delayed until the end of the
@@ -61,6 +65,9 @@ type Querier interface {
 	// AnnounceChanges publishes that the feed of the tenant has new changes, when the transaction
 	// commits. Watch in other processes then passes the tenant to Changed.
 	AnnounceChanges(tenant rolecall.TenantID)
+	// Enter makes the following statements of an Update see and write the rows of the tenant instead
+	// of those of the tenant of the Update.
+	Enter(tenant rolecall.TenantID)
 	// ShowAddress makes the rows of users with the address visible, of all tenants, to the
 	// following statements of a View.
 	ShowAddress(emailKey string)
@@ -87,6 +94,7 @@ type Effects struct {
 	Mailed      bool             // the outbox has new mail
 	Tenant      rolecall.TenantID
 	Recorded    bool // the tenant has new events, which need numbers
+	Operated    bool // the operators' log has new events, which need numbers
 	Delivers    bool // webhooks can be due
 	Numbered    bool // the feed of the tenant has new changes
 }
@@ -95,19 +103,27 @@ type Effects struct {
 // no rows that belong to a tenant. They are for the tables of the whole instance, such as the
 // list of tenants.
 type Store struct {
-	db       Database
-	onUpdate func(Effects)
+	db            Database
+	onUpdate      func(Effects)
+	eventsAtLeast time.Duration
 }
 
 // New returns a Store on the database. The Store calls onUpdate, which can be nil, at the
 // end of each Update. It also does so after a failed Update, because the transaction may
 // have been committed in spite of the error.
-func New(db Database, onUpdate func(Effects)) *Store { return &Store{db, onUpdate} }
+func New(db Database, onUpdate func(Effects)) *Store { return &Store{db: db, onUpdate: onUpdate} }
+
+// KeepEvents sets how long events of every tenant are kept at least. Call it before the first transaction.
+// Tenants whose setting is less are read with this minimum.
+func (s *Store) KeepEvents(atLeast time.Duration) { s.eventsAtLeast = atLeast }
+
+// EventsAtLeast returns how long events of every tenant are kept at least.
+func (s *Store) EventsAtLeast() time.Duration { return s.eventsAtLeast }
 
 // View calls fn with a Tx that can only read. Each statement sees its own snapshot. So use
 // one statement to read values that must be consistent.
 func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
-	return s.db.View(ctx, tenant, func(q Querier) error { return fn(&Tx{q: q, tenant: tenant}) })
+	return s.db.View(ctx, tenant, func(q Querier) error { return fn(&Tx{q: q, tenant: tenant, eventsAtLeast: s.eventsAtLeast}) })
 }
 
 // Update calls fn and commits its writes. If fn or a statement fails, nothing is written.
@@ -121,7 +137,7 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 	var effects Effects
 	err := s.db.Update(ctx, tenant, func(q Querier) error {
 		effects = Effects{Tenant: tenant}
-		tx := &Tx{q: q, tenant: tenant, effects: &effects}
+		tx := &Tx{q: q, tenant: tenant, effects: &effects, eventsAtLeast: s.eventsAtLeast}
 		err := fn(tx)
 		if err == nil {
 			tx.queueEvents()

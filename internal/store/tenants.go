@@ -56,21 +56,23 @@ const (
 	selectTenantsToPurge = `select id from tenants where status = 'deleted' and updated_at <= $1 order by updated_at limit $2`
 )
 
-func tenantDest(t *rolecall.Tenant) []any {
-	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), asJSON(&t.Logo), &t.CreatedAt, &t.UpdatedAt, &t.Version}
+func (t *Tx) tenantDest(tenant *rolecall.Tenant) []any {
+	tenant.Settings.EventsAtLeast = t.eventsAtLeast
+	return []any{&tenant.ID, &tenant.Name, &tenant.DisplayName, &tenant.Status, asJSON(&tenant.Settings), asJSON(&tenant.Logo),
+		&tenant.CreatedAt, &tenant.UpdatedAt, &tenant.Version}
 }
 
 // TenantByName returns the tenant with this name, or ErrNotFound. Deleted tenants are not
 // found.
 func (t *Tx) TenantByName(name string) (tenant rolecall.Tenant, err error) {
-	err = t.row(selectTenantByName, []any{name}, tenantDest(&tenant)...)
+	err = t.row(selectTenantByName, []any{name}, t.tenantDest(&tenant)...)
 	return tenant, err
 }
 
 // TenantByID returns the tenant with this id, or ErrNotFound. Deleted tenants are not
 // found.
 func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error) {
-	err = t.row(selectTenantByID, []any{id}, tenantDest(&tenant)...)
+	err = t.row(selectTenantByID, []any{id}, t.tenantDest(&tenant)...)
 	return tenant, err
 }
 
@@ -103,7 +105,7 @@ func (t *Tx) TenantsByID(ids []rolecall.TenantID) (tenants []rolecall.Tenant, er
 	var b builder
 	among := oneOf("id", ids)
 	b.write("select "+tenantColumns+" from tenants where status <> 'deleted' and status <> 'purged' and "+among.sql, among.args...)
-	_, err = b.query(t.q, into(&tenants, tenantDest))
+	_, err = b.query(t.q, into(&tenants, t.tenantDest))
 	return tenants, err
 }
 
@@ -125,7 +127,7 @@ func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	b.write(" order by name")
 	b.limit(q.Limit)
 	var tenants []rolecall.Tenant
-	_, err := b.query(t.q, into(&tenants, tenantDest))
+	_, err := b.query(t.q, into(&tenants, t.tenantDest))
 	for i := range tenants {
 		setPurge(&tenants[i])
 	}
@@ -135,7 +137,7 @@ func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 // DeletedTenant returns the deleted tenant with this name. It returns ErrNotFound if there
 // is no such tenant, or if the tenant cannot be restored any more at now.
 func (t *Tx) DeletedTenant(name string, now rolecall.Time) (tenant rolecall.Tenant, err error) {
-	err = t.row(selectDeletedTenant, []any{name, now}, tenantDest(&tenant)...)
+	err = t.row(selectDeletedTenant, []any{name, now}, t.tenantDest(&tenant)...)
 	setPurge(&tenant)
 	return tenant, err
 }

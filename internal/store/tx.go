@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql/driver"
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -14,8 +15,11 @@ import (
 type Tx struct {
 	q       Querier
 	tenant  rolecall.TenantID
-	effects *Effects      // nil in a View
-	events  []queuedEvent // that were inserted and are not queued yet
+	effects *Effects         // nil in a View
+	events  []queuedEvent    // that were inserted and are not queued yet
+	log     []rolecall.Event // of the operators' log, which are not inserted yet
+
+	eventsAtLeast time.Duration // of every tenant that is read
 }
 
 // NewTx returns a Tx that reads and writes the data of the tenant through q.

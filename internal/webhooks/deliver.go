@@ -9,6 +9,7 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -84,6 +85,7 @@ func (s *Service) wake() {
 // Any number of processes can call it: each part of a webhook is claimed by one at a time.
 func (s *Service) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	running.Go(func() { s.givePlaces(ctx) })
 	for _, worker := range s.workers {
 		running.Go(func() { worker.Run(ctx) })
 	}
@@ -140,14 +142,75 @@ func (s *Service) deliver(ctx context.Context, g group) {
 	}
 }
 
+// source is the change feed that webhooks follow. A position is an integer in the order of the feed.
+type source interface {
+	// sender returns the client that sends the items.
+	sender() *outbound.Client
+
+	// checkURL checks the URL of an endpoint before it is stored.
+	checkURL(url string) error
+
+	// catchUp gives positions to the events that were recorded before. The feed of all tenants leaves out
+	// events of other processes that have no number yet. Call it before a transaction that calls begin or
+	// end for a position after these events, because it needs a transaction for each batch.
+	catchUp(ctx context.Context) error
+
+	// begin gives positions to a last batch of events. In the feed of all tenants, these have a number. It
+	// returns the last position, and the number of webhooks. Until the end of the transaction, both do not
+	// change.
+	begin(tx *store.Tx) (last int64, webhooks int, err error)
+
+	// lock returns the last position. Until the end of the transaction, no event gets a position.
+	lock(tx *store.Tx) (last int64, err error)
+
+	// end returns the last position.
+	end(tx *store.Tx) (last int64, err error)
+
+	// before returns a position before all events that occurred at the time or later.
+	before(tx *store.Tx, at rolecall.Time) (int64, error)
+
+	// isBehind gives positions to events that a process left behind, and reports whether there are events
+	// after the position. The feed of all tenants leaves out events without a number: a start of a node or
+	// the purge numbers those of a killed process.
+	isBehind(ctx context.Context, end int64) (bool, error)
+
+	// open loads the webhook of the group, and selects its next items. It returns ErrNotFound if the
+	// webhook does not exist.
+	open(ctx context.Context, g *group, next *selection) error
+
+	// render returns the item of a change with the values that its receiver may read at this moment.
+	render(ctx context.Context, g *group, c *change) (delivery, error)
+
+	// test returns the webhook of a test, and the tenant and the source of the item. The webhook is nil if
+	// the test must not be sent.
+	test(tx *store.Tx, g *group) (w *rolecall.Webhook, tenant, source string, err error)
+}
+
+// sourceOf returns the feed that the webhooks of the tenant follow.
+func (s *Service) sourceOf(tenant rolecall.TenantID) source {
+	if tenant == rolecall.OperatorsTenant {
+		return operatorsFeed{s}
+	}
+	return tenantFeed{s, tenant}
+}
+
+// change is a change that a webhook may send. Its Number is the position in the feed of the webhook. In the
+// feed of all tenants, it also has its tenant, the name of the tenant, and the number there.
+type change struct {
+	rolecall.ChangeHead
+	tenant rolecall.TenantID
+	name   string
+	number int64
+}
+
 // selection has the next items of a group.
 type selection struct {
 	webhook rolecall.Webhook
-	items   map[int][]rolecall.ChangeHead // by part
-	end     int64                         // the last number that was read
-	more    bool                          // there are further changes
-	wait    bool                          // the tenant is suspended or deleted
-	orphan  bool                          // the service account does not exist
+	items   map[int][]change // by part
+	end     int64            // the last number that was read
+	more    bool             // there are further changes
+	wait    bool             // the tenant is suspended or deleted
+	orphan  bool             // the service account does not exist
 }
 
 // deliverGroup sends the next items of the parts of g. It begins no attempt after ctx has ended. The
@@ -211,62 +274,26 @@ func (s *Service) renew(ctx context.Context, g *group, old rolecall.Webhook) err
 
 // next returns the next items of the group. It returns ErrNotFound if the webhook does not exist.
 func (s *Service) next(ctx context.Context, g *group) (next selection, err error) {
-	err = s.view(ctx, g, func(tx *store.Tx) (err error) {
-		if next.webhook, err = tx.Webhook(g.WebhookID); err != nil {
-			return err
-		}
-		tenant, err := tx.TenantByID(g.TenantID)
-		if found, err := access.Found(err); err != nil {
-			return err
-		} else if !found || tenant.Status == rolecall.TenantSuspended {
-			next.wait = true
-			return nil
-		}
-		_, err = tx.ServiceAccountByID(next.webhook.ServiceAccountID)
-		found, err := access.Found(err)
-		if next.orphan = !found; err != nil {
-			return err
-		}
-		return s.selectItems(tx, g, &next)
-	})
+	next.items = map[int][]change{}
+	err = s.sourceOf(g.TenantID).open(ctx, g, &next)
 	if err == nil && !next.wait && g.Until == 0 && next.end == g.Number && !next.more {
-		// A process that was killed may have left events without a number.
-		end, err := s.access.Feed.End(ctx, g.TenantID)
-		next.more = err == nil && (end.Next.Number > next.end || !end.UpToDate)
+		// A process that was killed may have left events that are not in the feed.
+		behind, err := s.sourceOf(g.TenantID).isBehind(ctx, next.end)
+		next.more = err == nil && behind
 	}
 	return next, err
 }
 
-// selectItems reads the changes after the place of the group, and selects those that the webhook sends.
-func (s *Service) selectItems(tx *store.Tx, g *group, next *selection) error {
-	feed, err := tx.Feed(0)
-	if err != nil {
-		return err
+// add adds the change to the items of its part, if the webhook sends it.
+func (next *selection) add(g *group, c change) {
+	if g.Until > 0 && (c.OccurredAt < g.From || c.OccurredAt >= g.To) || !next.webhook.Sends(&c.ChangeHead) {
+		return
 	}
-	last := feed.Last
-	if g.Until > 0 {
-		last = min(last, g.Until)
+	part := c.Partition()
+	if g.Part >= rolecall.WebhookReplayPart {
+		part += rolecall.WebhookReplayPart
 	}
-	// Deleted events are skipped. After a failover that has lost commits, the place can be behind the end.
-	after := min(max(g.Number, feed.First-1), last)
-	next.end, next.items = min(last, after+page), map[int][]rolecall.ChangeHead{}
-	next.more = next.end < last
-	heads, err := tx.ChangeHeads(after, next.end)
-	if err != nil {
-		return err
-	}
-	for i := range heads {
-		head := &heads[i]
-		if g.Until > 0 && (head.OccurredAt < g.From || head.OccurredAt >= g.To) || !next.webhook.Sends(head) {
-			continue
-		}
-		part := head.Partition()
-		if g.Part >= rolecall.WebhookReplayPart {
-			part += rolecall.WebhookReplayPart
-		}
-		next.items[part] = append(next.items[part], *head)
-	}
-	return nil
+	next.items[part] = append(next.items[part], c)
 }
 
 // pass moves parts without items to the end of the selection.
@@ -296,7 +323,7 @@ func (s *Service) afterwards(tx *store.Tx, g *group, next *selection) (rolecall.
 	case g.Until > 0:
 		return rolecall.WebhookParked, rolecall.Never, nil
 	}
-	last, _, err := tx.LockFeed()
+	last, err := s.sourceOf(g.TenantID).lock(tx)
 	if last > next.end {
 		return rolecall.WebhookDue, now, err
 	}
@@ -316,6 +343,7 @@ func (s *Service) settleAll(ctx context.Context, parts []rolecall.WebhookCursor,
 }
 
 // disable disables the webhook for the reason. It records an event, and mails the owners of the tenant.
+// Operators have no address: their event is in the operators' log.
 func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 	var disabled bool
 	err := s.update(ctx, g, func(tx *store.Tx) error {
@@ -334,10 +362,13 @@ func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventWebhookDisabled, OccurredAt: now, Members: []string{"enabled"},
 			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "webhook"}, Subject: audit.AboutWebhook(old.ID), Reason: reason,
 		}
-		if event.Values, err = valuesOf(&old, &changed); err != nil {
+		if event.Values, err = valuesOf(g.TenantID, &old, &changed); err != nil {
 			return err
 		}
 		tx.InsertEvent(event)
+		if g.TenantID == rolecall.OperatorsTenant {
+			return nil
+		}
 		return s.mailOwners(tx, g.TenantID, &changed)
 	})
 	if err == nil && disabled {

@@ -8,14 +8,13 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // TestWebhook lets the webhook send a test, and returns the id of its item. A disabled webhook sends a
 // test too. TestWebhook can fail with ErrPermissionDenied or ErrNotFound.
 func (s *Service) TestWebhook(ctx context.Context, c access.Caller, id rolecall.WebhookID) (rolecall.EventID, error) {
-	if err := authz.OperateWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).operate.Authorize(c.Principal); err != nil {
 		return rolecall.EventID{}, err
 	}
 	item := rolecall.NewID[rolecall.Event](s.now())
@@ -36,7 +35,7 @@ type Replay struct{ From, To rolecall.Time }
 // ReplayWebhook lets the webhook send earlier items again. It ends an earlier replay. ReplayWebhook can
 // fail with ErrPermissionDenied, ErrValidation or ErrNotFound.
 func (s *Service) ReplayWebhook(ctx context.Context, c access.Caller, id rolecall.WebhookID, r Replay) error {
-	if err := authz.OperateWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).operate.Authorize(c.Principal); err != nil {
 		return err
 	}
 	if r.To <= r.From {
@@ -57,16 +56,17 @@ func (s *Service) ReplayWebhook(ctx context.Context, c access.Caller, id rolecal
 		if err != nil {
 			return nil, err
 		}
-		state, err := tx.Feed(0)
+		follows := s.sourceOf(c.Tenant.ID)
+		last, err := follows.end(tx)
 		if err != nil {
 			return nil, err
 		}
-		before, err := lastBefore(tx, &state, r.From.Add(-replayMargin))
+		before, err := follows.before(tx, r.From.Add(-replayMargin))
 		if err != nil {
 			return nil, err
 		}
-		if before < state.Last {
-			tx.ReplayWebhook(&w, before, state.Last, r.From, r.To, s.now())
+		if before < last {
+			tx.ReplayWebhook(&w, before, last, r.From, r.To, s.now())
 		}
 		event := s.access.Event(c, rolecall.EventWebhookReplayed, audit.AboutWebhook(id))
 		event.Values = &rolecall.EventValues{After: values}
@@ -78,30 +78,17 @@ func (s *Service) ReplayWebhook(ctx context.Context, c access.Caller, id rolecal
 // because a clock was set back.
 const replayMargin = 24 * time.Hour
 
-// lastBefore returns a number before all events of the feed that occurred at the time or later. It
-// assumes that the times are in the order of the numbers.
-func lastBefore(tx *store.Tx, state *rolecall.Feed, at rolecall.Time) (int64, error) {
-	low, high := state.First-1, state.Last
-	for low < high {
-		middle := low + (high-low)/2
-		head, err := tx.ChangeHeads(middle, middle+1)
-		if err != nil {
-			return 0, err
-		}
-		if len(head) == 0 || head[0].OccurredAt >= at {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low, nil
-}
-
 // SkipItems lets the webhook continue after the items that it could not deliver. If all is true, it
 // skips all items until now. SkipItems can fail with ErrPermissionDenied or ErrNotFound.
 func (s *Service) SkipItems(ctx context.Context, c access.Caller, id rolecall.WebhookID, all bool) error {
-	if err := authz.OperateWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).operate.Authorize(c.Principal); err != nil {
 		return err
+	}
+	follows := s.sourceOf(c.Tenant.ID)
+	if all {
+		if err := follows.catchUp(ctx); err != nil {
+			return err
+		}
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if _, err := tx.Webhook(id); err != nil {
@@ -109,9 +96,9 @@ func (s *Service) SkipItems(ctx context.Context, c access.Caller, id rolecall.We
 		}
 		event := s.access.Event(c, rolecall.EventWebhookSkipped, audit.AboutWebhook(id))
 		if all {
-			state, err := tx.Feed(0)
+			last, err := follows.end(tx)
 			if err == nil {
-				tx.SkipAll(id, state.Last, s.now())
+				tx.SkipAll(id, last, s.now())
 			}
 			return event, err
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -40,66 +39,6 @@ type delivery struct {
 	orphan  bool   // the service account was deleted
 }
 
-// render returns the item with the values that the service account may read at this moment.
-func (s *Service) render(ctx context.Context, g *group, head *rolecall.ChangeHead) (d delivery, err error) {
-	err = s.view(ctx, g, func(tx *store.Tx) error {
-		w, tenant, err := s.current(tx, g)
-		if err != nil || tenant == nil || !w.Enabled {
-			d.stop = true
-			return err
-		}
-		if d.skip = !w.Sends(head); d.skip {
-			return nil
-		}
-		account, err := tx.ServiceAccountByID(w.ServiceAccountID)
-		if found, err := access.Found(err); !found {
-			d.stop, d.orphan = true, true
-			return err
-		}
-		assignments, err := tx.Assignments(rolecall.HolderOf(account.ID))
-		if err != nil {
-			return err
-		}
-		principal := authz.NewAccountPrincipal(*tenant, &account, assignments, s.now())
-		switch {
-		case account.Status != rolecall.ServiceAccountActive:
-			d.failure = codeSuspended
-			return nil
-		case authz.ReadChanges.Authorize(principal) != nil:
-			d.failure = codeDenied
-			return nil
-		}
-		changes, err := tx.Changes(rolecall.ChangeQuery{After: head.Number - 1, To: head.Number, Limit: 1})
-		if err != nil {
-			return err
-		}
-		if d.skip = len(changes) == 0; d.skip {
-			return nil
-		}
-		if err := authz.RedactChanges(principal, changes); err != nil {
-			return err
-		}
-		item := feed.NewItem(&changes[0].Event, feed.SourceOf(s.access.PublicURL, tenant.Name), tenant.Name)
-		s.complete(&d, g.TenantID, w, &item)
-		return nil
-	})
-	return d, err
-}
-
-// current returns the webhook and its tenant. The tenant is nil if it is suspended or deleted, or if
-// the webhook was deleted.
-func (s *Service) current(tx *store.Tx, g *group) (*rolecall.Webhook, *rolecall.Tenant, error) {
-	w, err := tx.Webhook(g.WebhookID)
-	if found, err := access.Found(err); !found {
-		return nil, nil, err
-	}
-	tenant, err := tx.TenantByID(g.TenantID)
-	if found, err := access.Found(err); !found || tenant.Status == rolecall.TenantSuspended {
-		return &w, nil, err
-	}
-	return &w, &tenant, nil
-}
-
 // complete sets the URL, the secrets and the body of the delivery.
 func (s *Service) complete(d *delivery, tenant rolecall.TenantID, w *rolecall.Webhook, item *feed.Item) {
 	d.url, d.id, d.body = w.URL, item.ID, itemEncoder.Append(nil, item)
@@ -118,25 +57,25 @@ func (s *Service) complete(d *delivery, tenant rolecall.TenantID, w *rolecall.We
 }
 
 // post sends the delivery once.
-func (s *Service) post(ctx context.Context, d *delivery) outbound.Result {
+func (s *Service) post(ctx context.Context, tenant rolecall.TenantID, d *delivery) outbound.Result {
 	if d.failure != "" {
 		return outbound.Result{Error: d.failure}
 	}
-	header, err := secret.WebhookHeader(d.secrets, d.id.String(), s.now().Std().Unix(), "application/cloudevents+json", d.body)
+	header, err := secret.WebhookHeader(d.secrets, d.id.String(), s.now().Std().Unix(), mediaType, d.body)
 	if err != nil {
 		return outbound.Result{Error: codeSecret}
 	}
-	return s.client.Post(ctx, d.url, header, d.body)
+	return s.sourceOf(tenant).sender().Post(ctx, d.url, header, d.body)
 }
 
 // deliverPart sends items of a part, one after the other, until one fails or the turn is over.
-func (s *Service) deliverPart(ctx, sending context.Context, g *group, part rolecall.WebhookCursor, items []rolecall.ChangeHead, next *selection) error {
+func (s *Service) deliverPart(ctx, sending context.Context, g *group, part rolecall.WebhookCursor, items []change, next *selection) error {
 	p := progress{part: part, was: part}
 	for i := range items {
 		if p.sent >= turnItems || i > 0 && time.Since(g.begun) >= turn || time.Since(g.begun) >= turnLast || ctx.Err() != nil {
 			return s.settle(sending, g, &p, nil)
 		}
-		d, err := s.render(sending, g, &items[i])
+		d, err := s.sourceOf(g.TenantID).render(sending, g, &items[i])
 		switch {
 		case err != nil:
 			return errors.Join(err, s.settle(sending, g, &p, nil))
@@ -150,11 +89,11 @@ func (s *Service) deliverPart(ctx, sending context.Context, g *group, part rolec
 			p.forget()
 			continue
 		}
-		r := s.post(sending, &d)
+		r := s.post(sending, g.TenantID, &d)
 		if r.Error != "" && sending.Err() != nil { // the process stops
 			return s.settle(sending, g, &p, nil)
 		}
-		if s.note(&p, &items[i], r); r.Error != "" {
+		if s.note(&p, &items[i].ChangeHead, r); r.Error != "" {
 			return s.fail(sending, g, &p, r)
 		}
 	}
@@ -259,15 +198,15 @@ func (s *Service) settle(ctx context.Context, g *group, p *progress, next *selec
 func (s *Service) deliverTest(ctx context.Context, g *group) error {
 	var d delivery
 	err := s.view(ctx, g, func(tx *store.Tx) error {
-		w, tenant, err := s.current(tx, g)
-		if d.stop = tenant == nil; err != nil || d.stop {
+		w, tenant, source, err := s.sourceOf(g.TenantID).test(tx, g)
+		if d.stop = w == nil; err != nil || d.stop {
 			return err
 		}
 		s.complete(&d, g.TenantID, w, &feed.Item{
-			SpecVersion: "1.0", ID: g.Item, Source: feed.SourceOf(s.access.PublicURL, tenant.Name), Type: typeTest, Time: s.now(),
+			SpecVersion: "1.0", ID: g.Item, Source: source, Type: typeTest, Time: s.now(),
 			Subject: string(rolecall.SubjectWebhook) + "/" + w.ID.String(), ContentType: "application/json",
 			Data: feed.ItemData{
-				Tenant: tenant.Name, Subject: feed.ItemSubject{Type: rolecall.SubjectWebhook, ID: rolecall.AnyID(w.ID)}, Members: []string{},
+				Tenant: tenant, Subject: feed.ItemSubject{Type: rolecall.SubjectWebhook, ID: rolecall.AnyID(w.ID)}, Members: []string{},
 				Actor: feed.ItemActor{Type: rolecall.ActorAnonymous, Via: "webhook"},
 			},
 		})
@@ -279,7 +218,7 @@ func (s *Service) deliverTest(ctx context.Context, g *group) error {
 	part := g.parts[0]
 	p := progress{part: part, was: part}
 	if !d.stop {
-		p.attempts = append(p.attempts, s.attempt(&p.part, g.Item, typeTest, s.post(ctx, &d)))
+		p.attempts = append(p.attempts, s.attempt(&p.part, g.Item, typeTest, s.post(ctx, g.TenantID, &d)))
 	}
 	ctx, cancel := access.Outliving(ctx)
 	defer cancel()

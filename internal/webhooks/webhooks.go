@@ -1,5 +1,6 @@
-// Package webhooks sends the items of the change feed to endpoints that tenants choose, and manages
-// these endpoints. The package may import access and the packages that access may import.
+// Package webhooks sends the items of the change feed to endpoints that tenants and operators choose, and
+// manages these endpoints. Its methods are for the webhooks of the caller's tenant, or with ForOperators for
+// those of the operators of the instance, which receive the changes of all tenants. The package may import access and the packages that access may import.
 package webhooks
 
 import (
@@ -14,7 +15,6 @@ import (
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -25,7 +25,6 @@ type Service struct {
 	access  *access.Service
 	now     func() rolecall.Time
 	log     *slog.Logger
-	client  *outbound.Client
 	workers [rolecall.QueueCount]*queue.Worker[group]
 
 	delivered, failed atomic.Int64
@@ -33,7 +32,7 @@ type Service struct {
 
 // New returns a Service. Call Run to send items.
 func New(a *access.Service) *Service {
-	s := &Service{access: a, now: a.Now, log: a.Log, client: a.Outbound}
+	s := &Service{access: a, now: a.Now, log: a.Log}
 	for which := range rolecall.QueueCount {
 		s.workers[which] = s.newWorker(which)
 	}
@@ -47,6 +46,32 @@ type Webhook struct {
 	rolecall.Webhook
 	Secret string
 }
+
+// policies has what differs between the operations on the webhooks of a tenant and on those of operators.
+type policies struct {
+	read, create, update, operate, delete *authz.Policy
+	creation, path                        string // the operation in idempotency keys, and the path
+}
+
+var (
+	ofTenants   = &policies{authz.ReadWebhooks, authz.CreateWebhook, authz.UpdateWebhook, authz.OperateWebhook, authz.DeleteWebhook, "createWebhook", "/webhooks"}
+	ofOperators = &policies{
+		authz.ReadOperatorWebhooks, authz.CreateOperatorWebhook, authz.UpdateOperatorWebhook, authz.OperateOperatorWebhook, authz.DeleteOperatorWebhook,
+		"createOperatorWebhook", "/operator/webhooks",
+	}
+)
+
+// policiesFor returns the policies for the webhooks of the caller's tenant. Only ForOperators returns a caller
+// whose tenant is rolecall.OperatorsTenant.
+func policiesFor(c access.Caller) *policies {
+	if c.Tenant.ID == rolecall.OperatorsTenant {
+		return ofOperators
+	}
+	return ofTenants
+}
+
+// Path returns the path of the webhooks of the caller's tenant.
+func Path(c access.Caller) string { return policiesFor(c).path }
 
 const secretPurpose = "webhook"
 
@@ -62,7 +87,7 @@ func (s *Service) seal(tenant rolecall.TenantID, id rolecall.WebhookID, text str
 
 // Webhooks returns a page of the webhooks, the oldest first. It can fail with ErrPermissionDenied.
 func (s *Service) Webhooks(ctx context.Context, c access.Caller, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Webhook], err error) {
-	if err := authz.ReadWebhooks.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).read.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
@@ -74,7 +99,7 @@ func (s *Service) Webhooks(ctx context.Context, c access.Caller, after *rolecall
 
 // Webhook returns the webhook with the id. It can fail with ErrNotFound or ErrPermissionDenied.
 func (s *Service) Webhook(ctx context.Context, c access.Caller, id rolecall.WebhookID) (w rolecall.Webhook, err error) {
-	if err := authz.ReadWebhooks.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).read.Authorize(c.Principal); err != nil {
 		return w, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
@@ -87,7 +112,7 @@ func (s *Service) Webhook(ctx context.Context, c access.Caller, id rolecall.Webh
 // Deliveries returns a page of the attempts that q selects, the newest first. It can fail with
 // ErrNotFound or ErrPermissionDenied.
 func (s *Service) Deliveries(ctx context.Context, c access.Caller, q rolecall.WebhookDeliveryQuery) (page rolecall.Page[rolecall.WebhookDelivery], err error) {
-	if err := authz.ReadWebhooks.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).read.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
@@ -106,30 +131,34 @@ func (s *Service) Deliveries(ctx context.Context, c access.Caller, q rolecall.We
 // CreateWebhook can fail with ErrPermissionDenied, ErrSessionRequired, ErrBeyondOwnPermissions,
 // ErrValidation, ErrTooManyWebhooks, and the errors of idempotency keys.
 func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.WebhookDraft) (created idempotency.Created[Webhook], err error) {
-	if err := authz.CreateWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).create.Authorize(c.Principal); err != nil {
 		return created, err
 	}
+	if c.Tenant.ID == rolecall.OperatorsTenant {
+		draft.ServiceAccountID = rolecall.OperatorsAccount
+	}
 	faults := draft.Check()
-	checkURL(&faults, draft.URL)
+	s.checkURL(c, &faults, draft.URL)
 	if err := faults.Err(); err != nil {
 		return created, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		return s.authorizeAccount(tx, c, authz.CreateWebhook, draft.ServiceAccountID)
+		return s.authorizeAccount(tx, c, policiesFor(c).create, draft.ServiceAccountID)
 	})
 	if err != nil {
 		return created, unknownAccount(err)
 	}
+	follows := s.sourceOf(c.Tenant.ID)
+	if err := follows.catchUp(ctx); err != nil {
+		return created, err
+	}
 	w, text := draft.Webhook(s.now()), secret.NewWebhookSecret()
 	w.Secret.Sealed = s.seal(c.Tenant.ID, w.ID, text)
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "createWebhook", Location: "/webhooks/" + w.ID.String(), ID: rolecall.AnyID(w.ID), Value: w,
+		Operation: policiesFor(c).creation, Location: Path(c) + "/" + w.ID.String(), ID: rolecall.AnyID(w.ID), Value: recorded(c.Tenant.ID, &w),
 		Event: s.access.Event(c, rolecall.EventWebhookCreated, audit.AboutWebhook(w.ID)),
 		Insert: func(tx *store.Tx) error {
-			if _, err := tx.NumberEvents(s.now()); err != nil { // so that earlier events are not sent
-				return err
-			}
-			last, stored, err := tx.LockFeed()
+			last, stored, err := follows.begin(tx)
 			if err == nil && stored >= rolecall.WebhooksMax {
 				err = rolecall.ErrTooManyWebhooks
 			}
@@ -150,15 +179,18 @@ func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempo
 }
 
 // checkURL adds a field error if the URL cannot be the address of an endpoint.
-func checkURL(faults *rolecall.FieldErrors, url string) {
-	if err := outbound.CheckURL(url); err != nil {
+func (s *Service) checkURL(c access.Caller, faults *rolecall.FieldErrors, url string) {
+	if err := s.sourceOf(c.Tenant.ID).checkURL(url); err != nil {
 		faults.Add("/url", "url", err.Error())
 	}
 }
 
 // authorizeAccount checks whether the policy allows the caller to configure a webhook with the service
-// account. It returns ErrNotFound if the account does not exist.
+// account. It returns ErrNotFound if the account does not exist. Webhooks of operators have no account.
 func (s *Service) authorizeAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) error {
+	if c.Tenant.ID == rolecall.OperatorsTenant {
+		return policy.Authorize(c.Principal)
+	}
 	if _, err := tx.ServiceAccountByID(id); err != nil {
 		return err
 	}
@@ -183,12 +215,12 @@ func unknownAccount(err error) error {
 // to the new version. UpdateWebhook can fail with ErrPermissionDenied, ErrSessionRequired,
 // ErrBeyondOwnPermissions, ErrValidation, ErrNotFound or ErrPreconditionFailed.
 func (s *Service) UpdateWebhook(ctx context.Context, c access.Caller, id rolecall.WebhookID, patch rolecall.WebhookPatch, match access.Match[rolecall.Webhook]) (rolecall.Webhook, error) {
-	if err := authz.UpdateWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).update.Authorize(c.Principal); err != nil {
 		return rolecall.Webhook{}, err
 	}
 	faults := patch.Check()
 	if patch.URL.Set {
-		checkURL(&faults, patch.URL.Value)
+		s.checkURL(c, &faults, patch.URL.Value)
 	}
 	if err := faults.Err(); err != nil {
 		return rolecall.Webhook{}, err
@@ -196,7 +228,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, c access.Caller, id rolecal
 	return s.change(ctx, c, id, match, func(tx *store.Tx, old rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error) {
 		changed, members := patch.Apply(old, s.now())
 		if changed.Enabled || changed.ServiceAccountID != old.ServiceAccountID {
-			if err := s.authorizeAccount(tx, c, authz.UpdateWebhook, changed.ServiceAccountID); err != nil {
+			if err := s.authorizeAccount(tx, c, policiesFor(c).update, changed.ServiceAccountID); err != nil {
 				return old, nil, unknownAccount(err)
 			}
 		}
@@ -215,7 +247,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, c access.Caller, id rolecal
 // with ErrPermissionDenied, ErrSessionRequired, ErrBeyondOwnPermissions, ErrNotFound or
 // ErrPreconditionFailed.
 func (s *Service) RotateSecret(ctx context.Context, c access.Caller, id rolecall.WebhookID, match access.Match[rolecall.Webhook]) (Webhook, error) {
-	if err := authz.UpdateWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).update.Authorize(c.Principal); err != nil {
 		return Webhook{}, err
 	}
 	text := secret.NewWebhookSecret()
@@ -238,7 +270,7 @@ func (s *Service) change(ctx context.Context, c access.Caller, id rolecall.Webho
 			if err != nil {
 				return nil, err
 			}
-			if _, err := access.Found(s.authorizeAccount(tx, c, authz.UpdateWebhook, old.ServiceAccountID)); err != nil {
+			if _, err := access.Found(s.authorizeAccount(tx, c, policiesFor(c).update, old.ServiceAccountID)); err != nil {
 				return nil, err
 			}
 			if err := match.Check(&old); err != nil {
@@ -263,7 +295,7 @@ func (s *Service) change(ctx context.Context, c access.Caller, id rolecall.Webho
 // DeleteWebhook deletes the webhook with its deliveries. It can fail with ErrPermissionDenied,
 // ErrNotFound or ErrPreconditionFailed.
 func (s *Service) DeleteWebhook(ctx context.Context, c access.Caller, id rolecall.WebhookID, match access.Match[rolecall.Webhook]) error {
-	if err := authz.DeleteWebhook.Authorize(c.Principal); err != nil {
+	if err := policiesFor(c).delete.Authorize(c.Principal); err != nil {
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -291,16 +323,28 @@ func (s *Service) DeleteWebhook(ctx context.Context, c access.Caller, id rolecal
 // event returns an event about the webhook. The argument changed is nil if it was deleted.
 func (s *Service) event(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Webhook) (*rolecall.Event, error) {
 	event := s.access.Event(c, kind, audit.AboutWebhook(old.ID))
-	values, err := valuesOf(old, changed)
+	values, err := valuesOf(c.Tenant.ID, old, changed)
 	event.Values = values
 	return event, err
 }
 
-func valuesOf(old, changed *rolecall.Webhook) (*rolecall.EventValues, error) {
-	before, err := json.Marshal(old)
+// recorded returns the webhook as events and idempotency keys store it: those of operators without the
+// service account.
+func recorded(tenant rolecall.TenantID, w *rolecall.Webhook) any {
+	if tenant != rolecall.OperatorsTenant {
+		return w
+	}
+	return struct {
+		*rolecall.Webhook
+		ServiceAccountID *rolecall.ServiceAccountID `json:"serviceAccountId,omitempty"`
+	}{w, nil}
+}
+
+func valuesOf(tenant rolecall.TenantID, old, changed *rolecall.Webhook) (*rolecall.EventValues, error) {
+	before, err := json.Marshal(recorded(tenant, old))
 	if err != nil || changed == nil {
 		return &rolecall.EventValues{Before: before}, err
 	}
-	after, err := json.Marshal(changed)
+	after, err := json.Marshal(recorded(tenant, changed))
 	return &rolecall.EventValues{Before: before, After: after}, err
 }

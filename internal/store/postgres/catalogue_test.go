@@ -63,12 +63,12 @@ var catalogueRules = []struct{ rule, offenders, breach string }{
 		"no table has a second policy, which would allow more rows, except users, whose rows with the address in the setting can be selected",
 		`select name from tables where exists (select from pg_policy where polrelid = tables.oid and polname <> 'tenant_isolation' and not (
 			tables.name = 'users' and polname = 'address_search' and polcmd = 'r' and polroles = '{0}'
-			and pg_get_expr(polqual, polrelid) = '(email_key = current_setting(''rolecall.address''::text, true))'))`,
+			and pg_get_expr(polqual, polrelid) = '(email_key = NULLIF(current_setting(''rolecall.address''::text, true), ''''::text))'))`,
 		`create policy convenience on users using (true)`,
 	}, {
 		"the policy for the search of addresses shows only those with the address in the setting",
 		`select name from tables where exists (select from pg_policy where polrelid = tables.oid and polname = 'address_search'
-			and pg_get_expr(polqual, polrelid) <> '(email_key = current_setting(''rolecall.address''::text, true))')`,
+			and pg_get_expr(polqual, polrelid) <> '(email_key = NULLIF(current_setting(''rolecall.address''::text, true), ''''::text))')`,
 		`alter policy address_search on users using (true)`,
 	}, {
 		"each unique index begins with tenant_id, because a violation would reveal rows of another tenant",

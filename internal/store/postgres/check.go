@@ -65,7 +65,7 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it with `alter table … enable row level security, force row level security`, and drop policies that Rolecall has not created", strings.Join(open, ", "))
+		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it with `alter table … enable row level security, force row level security`, drop policies that Rolecall has not created, and restore those of its migrations", strings.Join(open, ", "))
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 func (v versions) check() error {
 	switch {
 	case v.stored == 0:
-		return fmt.Errorf("postgres: the database has no Rolecall schema: %w", store.ErrOldSchema)
+		return fmt.Errorf("postgres: %w", store.ErrNoSchema)
 	case v.stored < newestMigration:
 		return fmt.Errorf("postgres: the schema has version %d, but this program requires %d: %w", v.stored, newestMigration, store.ErrOldSchema)
 	case v.oldest > newestMigration:

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // oldestCitus is the oldest major release of the Citus extension that this program
@@ -74,9 +73,9 @@ func Distribute(ctx context.Context, url string) (locked time.Duration, err erro
 // distributed, it moves no tables, because all of them would be locked while their rows
 // are copied.
 func distribute(ctx context.Context, url string, must bool) (locked time.Duration, err error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parseURL(url)
 	if err != nil {
-		return 0, fmt.Errorf("postgres: %w", err)
+		return 0, err
 	}
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -21,7 +20,7 @@ var migrations embed.FS
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in the folder migrations.
-const newestMigration = 16
+const newestMigration = 17
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300
@@ -103,9 +102,9 @@ func Grant(ctx context.Context, url, role string) (err error) {
 // openDirect opens the database at url for migrations. The url may contain settings that
 // only a pool of connections understands.
 func openDirect(url string) (*sql.DB, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, err
 	}
 	return stdlib.OpenDB(*config.ConnConfig), nil
 }

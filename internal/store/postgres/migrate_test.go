@@ -229,7 +229,7 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 		}
 	})
 	write(t, s, rolecall.TenantID{}, func(tx *store.Tx) {
-		if n, err := tx.GivePlaces(); n != 1 || err != nil {
+		if n, err := tx.GivePlaces(now); n != 1 || err != nil {
 			t.Errorf("the granted role gave places to %d batches: %v", n, err)
 		}
 	})

@@ -30,6 +30,9 @@ func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something
 // AnnounceChanges fails the test, like Announce.
 func (p *planner) AnnounceChanges(rolecall.TenantID) { p.Error("a list announces changes") }
 
+// Enter does nothing: no statement that is tested follows it.
+func (p *planner) Enter(rolecall.TenantID) {}
+
 // ShowAddress sets the setting as a view does.
 func (p *planner) ShowAddress(emailKey string) {
 	if _, err := p.tx.Exec(p.Context(), "select set_config('rolecall.address', $1, true)", emailKey); err != nil {
@@ -212,6 +215,36 @@ func TestSummariesAreDrivenByIndexes(t *testing.T) {
 	for _, plan := range p.plans {
 		if strings.Contains(plan, "Seq Scan on assignments") || strings.Contains(plan, "Seq Scan on users") || pgtest.LookedAt(plan) > rolecall.MaxScan+1 {
 			t.Error(plan)
+		}
+	}
+}
+
+// A purge of places reads no more of them than it may delete, although a disabled webhook needs old ones.
+func TestAPurgeOfPlacesReadsFewPlaces(t *testing.T) {
+	url := pgtest.Migrated(t)
+	open(t, url, postgres.Options{})
+	admin := connect(t, pgtest.Admin(t, url))
+	old, fresh := rolecall.FirstID[any](now.Add(-2*rolecall.PlacesKept)), rolecall.FirstID[any](now)
+	run(t, admin, fmt.Sprintf(`insert into feed_places (place, tenant, first_number, last_number, mark)
+			select n, '%s', n, n, case when n <= 4000 then '%s'::uuid else '%s' end from generate_series(1, 5000) n`, rolecall.OperatorsTenant, old, fresh),
+		"insert into feed_of_tenants (id, last, begin_place, begin_number) values (1, 5000, 10, 10)",
+		fmt.Sprintf(`insert into webhook_cursors (webhook_id, part, tenant, queue, state, changed, due_at, number, until_number, from_time, to_time, lease, attempts, failing_since, blocked, slot)
+			values ('%s', 0, '%s', 0, 3, 0, 0, 2 * 16777216, 0, 0, 0, 0, 0, 0, 0, 0)`, rolecall.NewID[rolecall.Webhook](now), rolecall.OperatorsTenant),
+		"analyze feed_places, feed_of_tenants, webhook_cursors")
+	const limit = 100
+	for _, begin := range []int{10, 5000} {
+		run(t, admin, fmt.Sprintf("update feed_of_tenants set begin_place = %d", begin))
+		p := plannerOf(t, url, rolecall.TenantID{})
+		if _, err := store.NewTx(p, rolecall.TenantID{}).PurgePlaces(now, limit); err != nil {
+			t.Fatal(err)
+		}
+		for _, plan := range p.plans {
+			if strings.Contains(plan, "Seq Scan on feed_places") || pgtest.LookedAt(plan) > limit {
+				t.Errorf("with the beginning %d: %s", begin, plan)
+			}
+		}
+		if err := p.tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -82,12 +83,31 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	return d, nil
 }
 
-// parse parses the URL. For settings that the URL does not contain, it uses name as the
-// name of the connections, and connectLimit as the connect timeout.
-func parse(url, name string, options Options) (*pgxpool.Config, error) {
+// parseURL parses the URL. It refuses a URL in which the password has an unencoded character that ends it,
+// because errors and logs would then contain the rest of the password as the host or the database.
+func parseURL(url string) (*pgxpool.Config, error) {
+	if _, rest, isURL := strings.Cut(url, "://"); isURL {
+		authority := rest
+		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+			authority = rest[:end]
+		}
+		if strings.Count(authority, "@") > 1 || strings.Contains(rest[len(authority):], "@") {
+			return nil, errors.New("postgres: the URL can have only one @, between the password and the host: percent-encode @, /, ?, # and % everywhere else, so p@ss is p%40ss")
+		}
+	}
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return config, nil
+}
+
+// parse parses the URL. For settings that the URL does not contain, it uses name as the
+// name of the connections, and connectLimit as the connect timeout.
+func parse(url, name string, options Options) (*pgxpool.Config, error) {
+	config, err := parseURL(url)
+	if err != nil {
+		return nil, err
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = name

@@ -27,6 +27,9 @@ func (p *writingPlanner) Exec(query string, args ...any) {
 // AnnounceChanges does nothing.
 func (p *writingPlanner) AnnounceChanges(rolecall.TenantID) {}
 
+// Enter does nothing: no statement that is tested follows it.
+func (p *writingPlanner) Enter(rolecall.TenantID) {}
+
 func (p *writingPlanner) ShowAddress(string) {}
 
 // needed are the beginnings of the statements whose rows later statements depend on.
@@ -116,7 +119,7 @@ func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	for _, err := range []error{
 		errorOf(purge.PurgeExpired(0, 0, limit)), errorOf(purge.PurgeAttempts(0, limit)), errorOf(purge.PurgeRequests(0, limit)), errorOf(purge.ExpiredMail(0, limit)),
 		errorOf(purge.PurgeExpired(now, now, limit)), errorOf(purge.PurgeAttempts(now, limit)), errorOf(purge.PurgeRequests(now, limit)), errorOf(purge.ExpiredMail(now, limit)),
-		erase(busy), erase(rolecall.NewID[rolecall.User](now)), errorOf(purge.PurgeTenant(limit)),
+		erase(busy), erase(rolecall.NewID[rolecall.User](now)), errorOf(purge.PurgeTenant(now, limit)),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -73,7 +73,7 @@ func TestTheSearchForAnAddressShowsOnlyUsersWithIt(t *testing.T) {
 	for _, name := range []string{"acme", "other"} {
 		tenant := newTenant(t, s, name)
 		write(t, s, tenant, func(tx *store.Tx) {
-			tx.InsertUsers([]rolecall.User{aUser("ada@example.com"), aUser("eve@example.com")})
+			tx.InsertUsers([]rolecall.User{aUser("ada@example.com"), aUser("eve@example.com"), aUser("")})
 		})
 	}
 	conn := connect(t, url)

@@ -70,6 +70,9 @@ func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 // AnnounceChanges fails, like Exec.
 func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
 
+// Enter fails, like Exec.
+func (v *view) Enter(rolecall.TenantID) { v.err = errWriteInView }
+
 // ShowAddress sets rolecall.address in the transactions of the following statements.
 func (v *view) ShowAddress(emailKey string) { v.shown = emailKey }
 
@@ -86,14 +89,15 @@ type update struct {
 }
 
 type statement struct {
-	query string
-	args  []any
+	query  string
+	args   []any
+	tenant rolecall.TenantID // to enter in place of a query, if it is not zero
 }
 
 // Exec queues a write.
 func (u *update) Exec(query string, args ...any) {
 	u.wrote = true
-	u.queued = append(u.queued, statement{query, args})
+	u.queued = append(u.queued, statement{query: query, args: args})
 }
 
 // Announce queues a notification. PostgreSQL sends the notification when the transaction
@@ -105,6 +109,11 @@ func (u *update) Announce(id rolecall.AnyID) {
 // AnnounceChanges queues a notification, like Announce.
 func (u *update) AnnounceChanges(tenant rolecall.TenantID) {
 	u.Exec("select pg_notify($1, $2)", changesChannel, tenant.String())
+}
+
+// Enter queues the change of the tenant.
+func (u *update) Enter(tenant rolecall.TenantID) {
+	u.queued = append(u.queued, statement{tenant: tenant})
 }
 
 // ShowAddress fails, because only a View can read rows of several tenants.
@@ -181,7 +190,12 @@ func (u *update) acquire() error {
 
 func (u *update) moveQueued(batch *pgx.Batch) {
 	for _, s := range u.queued {
-		batch.Queue(s.query, s.args...)
+		switch {
+		case s.tenant.IsZero():
+			batch.Queue(s.query, s.args...)
+		case u.conn != nil:
+			queueTenant(batch, u.conn.Conn(), s.tenant)
+		}
 	}
 	u.queued = nil
 }

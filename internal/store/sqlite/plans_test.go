@@ -423,6 +423,19 @@ func TestSummariesAreDrivenByIndexes(t *testing.T) {
 	}
 }
 
+// A purge of places reads only the oldest ones, also to find the first one that a webhook needs.
+func TestAPurgeOfPlacesReadsOldPlacesOnly(t *testing.T) {
+	s := openNew(t)
+	plans := plansOf(t, s, rolecall.TenantID{}, func(tx *store.Tx) error {
+		_, err := tx.PurgePlaces(now, 100)
+		return err
+	})
+	const old = "SEARCH feed_places USING PRIMARY KEY (place<?)"
+	if all := strings.Join(plans, "\n"); strings.Count(all, old) != 2 || strings.Count(all, "\tSEARCH feed_places") != 3 || strings.Contains(all, "SCAN feed_places") {
+		t.Errorf("other places than the oldest are read: %s", all)
+	}
+}
+
 // TestEveryIndexHasFigures fails if a migration adds an index without statistics in the
 // table sqlite_stat1.
 func TestEveryIndexHasFigures(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 16
+const schemaVersion = 17
 
 // SQLite has no lock for all migrations together. So a migration can fail because another
 // process migrates the same file. It is then tried again up to migrateTries times, with a
@@ -82,6 +82,8 @@ func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 // how to fix this.
 func (v versions) check() error {
 	switch {
+	case v.stored == 0:
+		return store.ErrNoSchema
 	case v.stored < schemaVersion:
 		return fmt.Errorf("the database schema has version %d, but this program requires %d: %w", v.stored, schemaVersion, store.ErrOldSchema)
 	case v.oldest > schemaVersion:

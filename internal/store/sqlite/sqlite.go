@@ -261,6 +261,9 @@ func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
 func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
 
+// Enter does nothing, because SQLite has no row security.
+func (v *view) Enter(rolecall.TenantID) {}
+
 // ShowAddress does nothing, because SQLite has no row security.
 func (v *view) ShowAddress(string) {}
 

@@ -288,6 +288,9 @@ func (u *update) Announce(rolecall.AnyID) {}
 // AnnounceChanges does nothing, like Announce.
 func (u *update) AnnounceChanges(rolecall.TenantID) {}
 
+// Enter does nothing, because SQLite has no row security.
+func (u *update) Enter(rolecall.TenantID) {}
+
 // ShowAddress does nothing, because SQLite has no row security.
 func (u *update) ShowAddress(string) {}
 

@@ -113,6 +113,7 @@ var connectionCases = []testCase{
 			return read(f, func(tx *store.Tx) (bool, error) { return tx.ConnectionInUse(c.ID) })
 		}
 		same(f, inUse(gone), true)
+		same(f, read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountIdentities(gone.ID) }), rolecall.Total{Count: 2, Exact: true})
 		stale := gone
 		stale.Version = 7
 		f.is(f.tryUpdate(func(tx *store.Tx) error {

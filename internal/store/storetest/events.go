@@ -329,6 +329,17 @@ var changeCases = []testCase{
 		same(f, f.number(), 0)
 		same(f, f.changes(rolecall.ChangeQuery{To: 10, Limit: 10}), numbered(1, id))
 	}},
+	{"The events of a transaction are numbered in the order of their ids", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		created, invited, other := anEvent(u.ID), anEvent(u.ID), anEvent(aUser("Grace Hopper").ID)
+		f.write(func(tx *store.Tx) {
+			for _, e := range []rolecall.Event{invited, other, created} {
+				tx.InsertEvent(e)
+			}
+		})
+		same(f, f.number(), 3)
+		same(f, f.changes(rolecall.ChangeQuery{To: 10, Limit: 10}), numbered(1, created.ID, invited.ID, other.ID))
+	}},
 	{"An update tells which tenant has events to number, and which has new changes", func(f *fixture) {
 		var told []store.Effects
 		s := store.New(f.database, func(e store.Effects) { told = append(told, e) })

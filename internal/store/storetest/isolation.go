@@ -187,6 +187,7 @@ func readsNoUserAtOnce(f *fixture, c contents) {
 	f.is(err, rolecall.ErrNotFound)
 	same(f, len(f.connections())+len(f.identities(c.users[0])), 0)
 	same(f, read(f, func(tx *store.Tx) (bool, error) { return tx.ConnectionInUse(c.connection.ID) }), false)
+	same(f, read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountIdentities(c.connection.ID) }), rolecall.Total{Exact: true})
 	same(f, len(read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Webhook], error) { return tx.Webhooks(nil, 10) }).Items), 0)
 	same(f, len(read(f, func(tx *store.Tx) (rolecall.Page[rolecall.WebhookDelivery], error) {
 		return tx.WebhookDeliveries(rolecall.WebhookDeliveryQuery{Webhook: c.webhook.ID, Limit: 10})

@@ -161,7 +161,7 @@ var jobCases = []testCase{
 			tx.InsertJobResults(j.ID, []rolecall.JobResult{{UserID: rolecall.NewID[rolecall.User](start)}}, start)
 		})
 		f.deleteTenant(f.tenantByName("acme"))
-		for !change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(10) }) {
+		for !change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(start, 10) }) {
 		}
 		same(f, len(f.jobIDs(rolecall.JobQuery{Limit: 10})), 0)
 		same(f, len(f.jobResults(rolecall.JobResultQuery{Job: j.ID, Limit: 10})), 0)

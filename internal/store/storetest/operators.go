@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -239,7 +240,7 @@ var tenantsChangeCases = []testCase{
 		same(f, f.hasNews(), false)
 		f.number()
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
-			_, err := tx.GivePlaces()
+			_, err := tx.GivePlaces(start)
 			return errors.Join(err, errRefused)
 		}), errRefused)
 		same(f, f.givePlaces(), 1)
@@ -281,7 +282,7 @@ var tenantsChangeCases = []testCase{
 		same(f, f.in(rolecall.TenantID{15: 1}).purge(start, start+second, 10), 1)
 		same(f, f.feedOfTenants().Begin, rolecall.TenantsMark{Place: 3, Number: 4})
 		purged := func(limit int) int {
-			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgePlaces(limit) })
+			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgePlaces(start, limit) })
 		}
 		same(f, []int{purged(1), purged(10), purged(10)}, []int{1, 1, 0})
 		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{3, f.tenant, 4, 5}, {4, other.tenant, 2, 2}})
@@ -300,7 +301,7 @@ var tenantsChangeCases = []testCase{
 			q.Exec("update tenants set status = 'deleted' where id = $1", gone.tenant)
 			return nil
 		}), nil)
-		for !change(gone, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(1) }) {
+		for !change(gone, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(start, 1) }) {
 			same(f, f.feedOfTenants(), rolecall.FeedOfTenants{Last: 3, Begin: rolecall.TenantsMark{Place: 3, Number: 3}})
 		}
 		gone.grow(1)
@@ -308,6 +309,125 @@ var tenantsChangeCases = []testCase{
 		f.grow(1)
 		same(f, f.givePlaces(), 1)
 		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{1, f.tenant, 1, 2}, {2, gone.tenant, 1, 2}, {3, gone.tenant, 3, 3}, {4, f.tenant, 3, 3}})
+	}},
+	{"A place has a limited number of numbers", func(f *fixture) {
+		const most = rolecall.PlaceNumbersMax
+		news := func(first, last int64) {
+			f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {
+				q.Exec("insert into feed_news (tenant, first_number, last_number) values ($1, $2, $3)", f.tenant, first, last)
+				return nil
+			}), nil)
+		}
+		news(1, 5)
+		news(6, 2*most+2)
+		news(2*most+3, 2*most+4)
+		same(f, f.givePlaces(), 3)
+		places := f.feedPlaces(0, 10)
+		same(f, stretches(places), []stretch{{1, f.tenant, 1, most}, {2, f.tenant, most + 1, 2 * most}, {3, f.tenant, 2*most + 1, 2*most + 4}})
+		same(f, []int64{rolecall.PositionBefore(1), places[0].PositionOf(1), places[0].PositionOf(most), rolecall.PositionBefore(2), places[1].PositionOf(most + 1)},
+			[]int64{1 << 24, 1<<24 + 1, 1<<24 + most, 2 << 24, 2<<24 + 1})
+		place, passed := rolecall.PlaceAt(places[0].PositionOf(most))
+		same(f, []int64{place, passed}, []int64{1, most})
+		same(f, change(f, func(tx *store.Tx) (int64, error) { return tx.LockPlaces() }), 4<<24)
+	}},
+	{"New places wake the webhooks of operators, and no others", func(f *fixture) {
+		operators := f.in(rolecall.OperatorsTenant)
+		followed := func() bool { return read(f, func(tx *store.Tx) (bool, error) { return tx.IsFollowed() }) }
+		same(f, followed(), false)
+		of, w := f.newWebhook(start), operators.newWebhook(start)
+		same(f, followed(), true)
+		f.number()
+		for _, c := range f.claimWebhooks(rolecall.QueueNew, start, 50) {
+			same(f, f.settleWebhook(c, rolecall.WebhookIdle, start+minute), true)
+		}
+		woken := func() (ids []rolecall.WebhookID) {
+			for _, c := range f.claimWebhooks(rolecall.QueueNew, start, 50) {
+				ids = append(ids, c.WebhookID)
+				same(f, f.settleWebhook(c, rolecall.WebhookIdle, start+minute), true)
+			}
+			return ids
+		}
+		same(f, len(woken()), 0)
+		f.in(f.newTenant("other")).grow(1) // its feed has no webhooks
+		same(f, len(woken()), 0)
+		same(f, f.givePlaces(), 1)
+		same(f, woken(), slices.Repeat([]rolecall.WebhookID{w.ID}, rolecall.WebhookPartitions))
+		same(f, f.givePlaces(), 0)
+		same(f, len(woken()), 0)
+		f.grow(1)
+		same(f, woken(), slices.Repeat([]rolecall.WebhookID{of.ID}, rolecall.WebhookPartitions))
+		off := w
+		off.Enabled, off.Version = false, 2
+		same(f, operators.updateWebhook(w, off), true)
+		same(f, followed(), false)
+		same(f, f.givePlaces(), 1)
+		same(f, len(woken()), 0)
+	}},
+	{"A purge keeps the places that webhooks of operators have not read", func(f *fixture) {
+		operators := f.in(rolecall.OperatorsTenant)
+		w := operators.newWebhook(start)
+		f.growPlaces(6)
+		same(f, f.purge(start, start+second, 5), 5)
+		same(f, f.feedOfTenants().Begin, rolecall.TenantsMark{Place: 5, Number: 5})
+		purged := func(now rolecall.Time) int {
+			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgePlaces(now, 10) })
+		}
+		same(f, purged(start), 0)
+		parts := f.claimWebhooks(rolecall.QueueNew, start, 50)
+		for i, c := range parts {
+			c.Number = rolecall.PositionBefore(3)
+			if i == 2 {
+				c.Number--
+			}
+			same(f, f.settleWebhook(c, rolecall.WebhookIdle, start+minute), true)
+		}
+		same(f, purged(start), 1)
+		operators.write(func(tx *store.Tx) { tx.SkipAll(w.ID, rolecall.PositionBefore(4), start) })
+		operators.write(func(tx *store.Tx) {
+			tx.ReplayWebhook(&w, rolecall.PositionBefore(3), rolecall.PositionBefore(7), start, start+1, start)
+			tx.TestWebhook(w.ID, rolecall.NewID[rolecall.Event](start), start)
+		})
+		same(f, purged(start), 1) // the replay needs the third
+		operators.write(func(tx *store.Tx) { tx.SkipAll(w.ID, rolecall.PositionBefore(4), start) })
+		same(f, purged(start), 1)
+		off := w
+		off.Enabled, off.Version = false, 2
+		same(f, operators.updateWebhook(w, off), true)
+		same(f, purged(start.Add(rolecall.PlacesKept)), 0)
+		same(f, purged(start.Add(100*365*24*time.Hour)), 1) // the times of marks can be later than those of the tests
+		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{5, f.tenant, 5, 5}, {6, f.tenant, 6, 6}})
+	}},
+	{"A purge keeps the places of a replay that continues when its webhook is enabled", func(f *fixture) {
+		operators := f.in(rolecall.OperatorsTenant)
+		w := operators.newWebhook(start)
+		f.growPlaces(9)
+		same(f, f.purge(start, start+second, 8), 8)
+		purged := func() int {
+			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgePlaces(start, 10) })
+		}
+		off := w
+		off.Enabled, off.Version = false, 2
+		operators.write(func(tx *store.Tx) {
+			tx.SkipAll(w.ID, rolecall.PositionBefore(10), start)
+			tx.ReplayWebhook(&w, rolecall.PositionBefore(2), rolecall.PositionBefore(6), start, start+1, start)
+		})
+		same(f, operators.updateWebhook(w, off), true)
+		same(f, []int{purged(), purged()}, []int{1, 0})
+		operators.write(func(tx *store.Tx) {
+			tx.ReplayWebhook(&off, rolecall.PositionBefore(4), rolecall.PositionBefore(6), start, start+1, start)
+		})
+		same(f, []int{purged(), purged()}, []int{2, 0})
+		on := off
+		on.Enabled, on.Version = true, 3
+		same(f, operators.updateWebhook(off, on), true)
+		for _, c := range f.claimWebhooks(rolecall.QueueNew, start, 50) {
+			if c.Part >= rolecall.WebhookReplayPart { // the end of the replay
+				c.Number = c.Until
+				same(f, f.settleWebhook(c, rolecall.WebhookParked, rolecall.Never), true)
+			}
+		}
+		same(f, []int{purged(), purged()}, []int{4, 0})
+		same(f, stretches(f.feedPlaces(0, 10)), []stretch{{8, f.tenant, 8, 8}, {9, f.tenant, 9, 9}})
 	}},
 	{"Each number of each tenant has one place while many number and give places", placesOfManyWriters},
 }
@@ -336,6 +456,15 @@ func (f *fixture) grow(n int) {
 	f.number()
 }
 
+// growPlaces gives the tenant n numbers, each with its own place in the feed of all tenants.
+func (f *fixture) growPlaces(n int) {
+	f.Helper()
+	for range n {
+		f.grow(1)
+		f.givePlaces()
+	}
+}
+
 // olderNumbers changes the stored state as if an older program had given all numbers after published.
 func (f *fixture) olderNumbers(published int64) {
 	f.Helper()
@@ -348,7 +477,7 @@ func (f *fixture) olderNumbers(published int64) {
 
 func (f *fixture) givePlaces() int {
 	f.Helper()
-	return change(f, func(tx *store.Tx) (int, error) { return tx.GivePlaces() })
+	return change(f, func(tx *store.Tx) (int, error) { return tx.GivePlaces(start) })
 }
 
 func (f *fixture) hasNews() bool {
@@ -397,7 +526,7 @@ func placesOfManyWriters(f *fixture) {
 					ended = true // and once more
 				default:
 				}
-				if err := f.tryUpdate(func(tx *store.Tx) error { _, err := tx.GivePlaces(); return err }); err != nil {
+				if err := f.tryUpdate(func(tx *store.Tx) error { _, err := tx.GivePlaces(start); return err }); err != nil {
 					f.Error(err)
 				}
 				if i == 0 {

@@ -130,7 +130,7 @@ var outboxCases = []testCase{
 		f.mail(start)
 		stays := other.mail(start + 1)
 		f.deleteTenant(f.tenantByName("acme"))
-		for !change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(10) }) {
+		for !change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(start, 10) }) {
 		}
 		same(f, other.claim(start+1, start+minute).ID, stays.ID)
 		f.is(f.tryClaim(start+1), rolecall.ErrNotFound)

@@ -207,7 +207,7 @@ var tenantCases = []testCase{
 					if purged, err = tx.BeginPurge(rolecall.Never); !purged {
 						return err
 					}
-					_, err = tx.PurgeTenant(1)
+					_, err = tx.PurgeTenant(start, 1)
 					return err
 				})
 			}) {
@@ -320,7 +320,7 @@ func purgeRemovesAll(f *fixture) {
 
 	steps := 0
 	for done := false; !done; steps++ {
-		done = change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(10) })
+		done = change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(start, 10) })
 		if steps > 1000 {
 			f.Fatal("the purge does not end")
 		}
