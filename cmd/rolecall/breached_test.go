@@ -13,7 +13,7 @@ import (
 func breachedRun(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
 	var out bytes.Buffer
-	code = runCommand(t.Context(), append([]string{"breached-passwords", "build"}, arguments...), func(string) string { return "" }, os.Stdin, &out, &out)
+	code = runCommand(t.Context(), append([]string{"breached-passwords", "build"}, arguments...), nil, os.Stdin, &out, &out)
 	return out.String(), code
 }
 

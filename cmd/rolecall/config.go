@@ -2,9 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +29,7 @@ type commandLine struct {
 	Migrate     migrateCommand      `cmd:"" help:"Create or update the database schema."`
 	Tenant      tenantCommands      `cmd:"" help:"Create, list, suspend, resume, delete and restore tenants, and add owners."`
 	User        userCommands        `cmd:"" help:"Set a user's password or email address, for users who cannot sign in."`
-	Events      eventCommands       `cmd:"" help:"Verify the audit log of a tenant."`
+	Events      eventCommands       `cmd:"" help:"Verify the audit log of a tenant, or that of the operators."`
 	OperatorKey operatorKeyCommands `cmd:"" help:"Create, list and revoke keys for programs that manage tenants."`
 	Config      configCommands      `cmd:"" help:"Check the settings of serve."`
 	Mail        mailCommands        `cmd:"" help:"Preview the mail that users receive."`
@@ -63,14 +63,15 @@ type serveCommand struct {
 	TLSCert          string        `group:"Addresses and TLS:" name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this PEM certificate chain. A changed file is reloaded. Default: plain http"`
 	TLSKey           string        `group:"Addresses and TLS:" name:"tls-key" placeholder:"FILE" help:"PEM private key of --tls-cert. A changed file is reloaded."`
 	TrustedProxies   []string      `group:"Addresses and TLS:" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For and X-Request-Id are accepted, such as 10.0.0.0/8,192.0.2.1. Default: none"`
-	OperatorListen   string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Accept operator keys and serve /operator on this address only, such as 10.0.0.5:8081. Default: --listen"`
+	OperatorListen   string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Accept operator keys and serve /operator on this address only, such as 10.0.0.5:8085. Default: --listen"`
 	MetricsListen    string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Serve Prometheus metrics on this address, such as 127.0.0.1:9090. Default: no metrics"`
+	OperatorNetworks []string      `group:"Addresses and TLS:" name:"operator-webhook-networks" placeholder:"CIDR" help:"Private networks that the webhooks of /operator/webhooks may reach, such as 10.1.2.0/24. Less secure. Default: only the internet"`
 	AllowOrigin      []string      `group:"Browsers:" placeholder:"ORIGIN" help:"Web origin whose pages may call the API, such as https://app.example.com. Repeatable. Default: only the origin of --public-url"`
 	CookieDomain     string        `group:"Browsers:" placeholder:"DOMAIN" help:"Send the session cookie to all hosts under this parent domain of the public host. Less secure. Default: only the public host"`
 	HostPrefix       bool          `group:"Browsers:" name:"host-cookie-prefix" help:"Name the session cookie __Host-session, so that no other host can set it. Requires an https --public-url and excludes --cookie-domain. All users must sign in again."`
 	PasskeyDomain    string        `group:"Browsers:" placeholder:"DOMAIN" help:"Domain of passkeys: the host of --public-url or of an --allow-origin, or a parent domain of one. If you change it, all passkeys stop working. Default: the public host"`
 	OIDCNetworks     []string      `group:"Browsers:" name:"oidc-networks" placeholder:"CIDR" help:"Private networks in which identity providers of tenants may be, such as 10.1.2.0/24. Less secure. Default: only the internet"`
-	ReturnURLs       []string      `group:"Browsers:" name:"oidc-return-urls" placeholder:"URL" help:"Addresses of your pages or apps to which a sign-in with an identity provider may return, such as https://{tenant}.example.com/signed-in,com.example.app:/signed-in. Default: only the console"`
+	ReturnURLs       []string      `group:"Browsers:" name:"oidc-return-urls" placeholder:"URL" help:"Addresses of your pages or apps to which a sign-in with an identity provider may return, such as https://{tenant}.example.com/signed-in,com.example.app:/signed-in. Default: none"`
 	SecurityURI      string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
 	SMTP             string        `group:"Mail:" name:"smtp" secret:"" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
 	MailFrom         string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
@@ -82,58 +83,74 @@ type serveCommand struct {
 	InvitationURL    string        `group:"Mail:" name:"invitation-url" placeholder:"URL" help:"Your own page for invitations, such as https://{tenant}.example.com/welcome#{token}. The token must be after the #. Default: the page of the console"`
 	PasswordResetURL string        `group:"Mail:" name:"password-reset-url" placeholder:"URL" help:"Your own page for new passwords, in the same form. Default: the page of the console"`
 	EmailChangeURL   string        `group:"Mail:" name:"email-change-url" placeholder:"URL" help:"Your own page that confirms a new email address, in the same form. Default: the page of the console"`
-	MailLimit        mailLimit     `group:"Mail:" default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant can mail to other people per hour. Default: ${default}"`
+	MailLimit        limit         `group:"Mail:" default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant can mail to other people per hour. Default: ${default}"`
 	Attempts         attemptFlags  `embed:"" group:"Limits:" prefix:"attempts-per-"`
 	Resets           resetFlags    `embed:"" group:"Limits:" prefix:"resets-per-"`
+	KeepEvents       keepEvents    `group:"Limits:" name:"events-kept-at-least" placeholder:"DURATION" help:"Minimum of the setting eventsKeptSeconds of all tenants, such as 400d. Tenants with a lower value keep their events this long. Give every node the same value. Default: 1d"`
 	NoMigrate        bool          `group:"Operation:" help:"Do not update the schema at the start. Fail if it is too old."`
-	Drain            time.Duration `group:"Operation:" default:"0s" placeholder:"DURATION" help:"How long to keep serving after SIGTERM while /readyz answers 503, such as 10s. Default: ${default}"`
+	Drain            drainDuration `group:"Operation:" default:"0s" placeholder:"DURATION" help:"How long to keep serving after SIGTERM while /readyz answers 503, such as 10s. Default: ${default}"`
 	LogFormat        string        `group:"Operation:" default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
 	Demo             bool          `group:"Operation:" help:"Serve a tenant with sample data, on a loopback address only."`
 }
 
 // attemptFlags limit failed sign-ins.
 type attemptFlags struct {
-	AccountAndSource int `default:"10" placeholder:"N" help:"Failed sign-ins to one account from one client address per 15 minutes. Default: ${default}"`
-	Account          int `default:"100" placeholder:"N" help:"Failed sign-ins to one account from all addresses per hour. Default: ${default}"`
-	Source           int `default:"100" placeholder:"N" help:"Failed sign-ins from one client address to all accounts per 10 minutes. Default: ${default}"`
-}
-
-// Validate returns an error if a limit is less than 1. Such a limit would block all sign-ins, and
-// zero could be mistaken for unlimited.
-func (f *attemptFlags) Validate() error {
-	return errors.Join(atLeastOne("attempts-per-account-and-source", f.AccountAndSource),
-		atLeastOne("attempts-per-account", f.Account), atLeastOne("attempts-per-source", f.Source))
+	AccountAndSource limit `default:"10" placeholder:"N" help:"Failed sign-ins to one account from one client address per 15 minutes. Default: ${default}"`
+	Account          limit `default:"100" placeholder:"N" help:"Failed sign-ins to one account from all addresses per hour. Default: ${default}"`
+	Source           limit `default:"100" placeholder:"N" help:"Failed sign-ins from one client address to all accounts per 10 minutes. Default: ${default}"`
 }
 
 // resetFlags limit the requests for password resets.
 type resetFlags struct {
-	Account int `default:"3" placeholder:"N" help:"Password reset mails to one account per hour. Default: ${default}"`
-	Source  int `default:"30" placeholder:"N" help:"Requests for password resets from one client address per 10 minutes. Default: ${default}"`
+	Account limit `default:"3" placeholder:"N" help:"Password reset mails to one account per hour. Default: ${default}"`
+	Source  limit `default:"30" placeholder:"N" help:"Requests for password resets from one client address per 10 minutes. Default: ${default}"`
 }
 
-// Validate returns an error if a limit is less than 1, because it would block all password resets.
-func (f *resetFlags) Validate() error {
-	return errors.Join(atLeastOne("resets-per-account", f.Account), atLeastOne("resets-per-source", f.Source))
+// limit is a number that must be at least 1. Zero would block all sign-ins, password resets or invitations,
+// and could be mistaken for unlimited.
+type limit int
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *limit) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 {
+		return errors.New("must be a number, at least 1")
+	}
+	*l = limit(n)
+	return nil
 }
 
-// mailLimit is the maximum number of invitations, password links and address changes that a tenant
-// can mail to other people per hour.
-type mailLimit int
+// drainDuration is how long a node serves after a signal.
+type drainDuration time.Duration
 
-// Validate returns an error if the limit is less than 1, because it would block all invitations.
-func (l mailLimit) Validate() error { return atLeastOne("mail-limit", int(l)) }
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *drainDuration) UnmarshalText(text []byte) error {
+	read, err := time.ParseDuration(string(text))
+	if err != nil || read < 0 {
+		return errors.New("must be a duration such as 5s or 1m")
+	}
+	*d = drainDuration(read)
+	return nil
+}
 
-func atLeastOne(flag string, value int) error {
-	if value < 1 {
-		return fmt.Errorf("--%s must be at least 1", flag)
+// keepEvents is how long events of every tenant are kept at least. Zero means that it is not set.
+type keepEvents days
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *keepEvents) UnmarshalText(text []byte) error {
+	if err := (*days)(k).UnmarshalText(text); err != nil {
+		return err
+	}
+	if time.Duration(*k) < 24*time.Hour || time.Duration(*k) > 3660*24*time.Hour { // the bounds of the setting
+		return errors.New("must be from 1d to 3660d")
 	}
 	return nil
 }
 
 func (c *serveCommand) limits() ratelimit.Limits {
 	return ratelimit.Limits{
-		AccountAndSource: c.Attempts.AccountAndSource, Account: c.Attempts.Account, Source: c.Attempts.Source,
-		AccountResets: c.Resets.Account, SourceResets: c.Resets.Source, TenantMails: int(c.MailLimit),
+		AccountAndSource: int(c.Attempts.AccountAndSource), Account: int(c.Attempts.Account), Source: int(c.Attempts.Source),
+		AccountResets: int(c.Resets.Account), SourceResets: int(c.Resets.Source), TenantMails: int(c.MailLimit),
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -51,9 +54,9 @@ func (c *configCheckCommand) Run(ctx context.Context, p *program) error {
 	if err == nil {
 		c.checkFiles(&s, &report)
 	}
-	for flag, address := range map[string]string{"--listen": c.Listen, "--metrics-listen": c.MetricsListen, "--operator-listen": c.OperatorListen} {
-		report.add(checkAddress(flag, address))
-	}
+	report.add(checkAddress("--listen", c.Listen))
+	report.add(checkAddress("--metrics-listen", c.MetricsListen))
+	report.add(checkAddress("--operator-listen", c.OperatorListen))
 	var options access.Options
 	if closeFiles, err := p.readPasswordRules(&options); err != nil {
 		report.add(err)
@@ -91,9 +94,35 @@ func (c *configCheckCommand) checkFiles(s *settings, report *configReport) {
 		_, err := s.mailWebhook(nil)
 		report.add(err)
 	}
+	if s.Mailbox != "" {
+		report.add(checkFolder("--mailbox", s.Mailbox))
+	}
 	if c.MailWebhook == "" && c.SMTP == "" && s.Mailbox == "" {
 		report.Warnings = append(report.Warnings, noMailer)
 	}
+}
+
+// checkFolder returns an error if serve can neither use nor create the folder: the folder, or the nearest
+// parent that exists, is a file or is read-only.
+func checkFolder(flag, folder string) error {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	info, err := os.Stat(path)
+	for errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+		info, err = os.Stat(path)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", flag, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s %s: %s is not a folder", flag, folder, path)
+	case !canWrite(path):
+		return fmt.Errorf("%s %s: no permission to write to %s", flag, folder, path)
+	}
+	return nil
 }
 
 // checkAddress returns an error if the program cannot listen on the address, because it is malformed or

@@ -16,12 +16,13 @@ import (
 )
 
 type eventCommands struct {
-	Verify eventsVerify `cmd:"" help:"Verify that no event of a tenant was changed, removed or inserted. Exit code 3: the log does not verify."`
+	Verify eventsVerify `cmd:"" help:"Verify that no event of a tenant, or of the operators' log, was changed, removed or inserted. Exit code 3: the log does not verify."`
 }
 
 type eventsVerify struct {
-	Tenant     string `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Checkpoint string `placeholder:"FILE" help:"Also verify that the log begins with the events of this checkpoint, from GET /events/checkpoint."`
+	Tenant     string `xor:"log" required:"" placeholder:"NAME" help:"Name of the tenant."`
+	Operators  bool   `xor:"log" required:"" help:"Verify the operators' log: operator keys created and revoked, and tenants created and deleted."`
+	Checkpoint string `placeholder:"FILE" help:"Also verify that the log begins with the events of this checkpoint, from GET /events/checkpoint or GET /operator/events/checkpoint."`
 }
 
 // errTampered is the error of a command whose report says that the audit log does not verify.
@@ -63,14 +64,17 @@ func (c *eventsVerify) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	return p.operate(ctx, func(n *node.Node) error {
-		var tenant rolecall.Tenant
-		if err := n.Access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-			tenant, err = tx.TenantByName(c.Tenant)
-			return err
-		}); errors.Is(err, rolecall.ErrNotFound) {
-			return fmt.Errorf("there is no tenant %s", c.Tenant)
-		} else if err != nil {
-			return err
+		var tenant rolecall.Tenant // zero: the operators' log
+		if !c.Operators {
+			err := n.Access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+				tenant, err = tx.TenantByName(c.Tenant)
+				return err
+			})
+			if errors.Is(err, rolecall.ErrNotFound) {
+				return fmt.Errorf("there is no tenant %s", c.Tenant)
+			} else if err != nil {
+				return err
+			}
 		}
 		report, err := n.Access.AuditLog.Verify(ctx, auditlog.Verification{Tenant: tenant, Note: note})
 		if err != nil {
@@ -99,10 +103,10 @@ func (c *eventsVerify) note() ([]byte, error) {
 		}
 		content = []byte(response.Note)
 	}
-	if len(content) == 0 {
+	if content = bytes.TrimRight(content, "\n"); len(content) == 0 {
 		return nil, fmt.Errorf("--checkpoint: %s is empty", c.Checkpoint)
 	}
-	return content, nil
+	return append(content, '\n'), nil // jq and editors add empty lines
 }
 
 func (c *eventsVerify) print(p *program, report *auditlog.Report, since bool) error {
@@ -115,12 +119,15 @@ func (c *eventsVerify) print(p *program, report *auditlog.Report, since bool) er
 		found := logProblem(problem)
 		result.Problems, lines = append(result.Problems, found), append(lines, found.line())
 	}
-	about := fmt.Sprintf("The audit log of tenant %s has %d events.", c.Tenant, log.Size)
+	about := fmt.Sprintf("Events in the audit log of tenant %s: %d.", c.Tenant, log.Size)
+	if c.Operators {
+		about = fmt.Sprintf("Events in the log of the operators: %d.", log.Size)
+	}
 	if log.Removed > 0 {
 		about += fmt.Sprintf(" Events 1 to %d were deleted because of their age.", log.Removed)
 	}
 	if report.Pending > 0 {
-		about += fmt.Sprintf(" %d recent events are not in the log yet.", report.Pending)
+		about += fmt.Sprintf(" Not in the log yet, and not compared: %d.", report.Pending)
 	}
 	lines = append(lines, about)
 	switch {

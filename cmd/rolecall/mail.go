@@ -57,6 +57,8 @@ func (s *settings) readMailWebhook() error {
 	switch {
 	case s.SMTP != "" || s.Mailbox != "":
 		return errors.New("--mail-webhook cannot be used with --smtp, --mailbox or --demo")
+	case s.publicURL == nil && s.MailWebhookKey == "":
+		return errors.New("--mail-webhook requires --public-url, the base URL of the links in mail, and --mail-webhook-key-file")
 	case s.publicURL == nil:
 		return errors.New("--mail-webhook requires --public-url, the base URL of the links in mail")
 	case s.MailWebhookKey == "":

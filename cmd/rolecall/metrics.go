@@ -166,7 +166,7 @@ func registerPasswords(registry prometheus.Registerer, p *secret.Passwords) {
 	}, func() float64 { return float64(p.Hashed()) }))
 }
 
-// waitingLimit is the maximum time that a scrape waits for the database to count the waiting mail.
+// waitingLimit is the maximum time that a scrape waits for an answer of the database.
 const waitingLimit = time.Second
 
 // registerMail adds the metrics of sent, failed, dropped, given-up and waiting mail.

@@ -18,6 +18,7 @@ import (
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -39,6 +40,10 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	case c.Distribute:
 		return errors.New("--distribute requires a postgres:// database: set --database")
 	}
+	state := "is up to date"
+	if p.hasNoSchema(ctx) {
+		state = "was created"
+	}
 	s, err := p.open(ctx, true)
 	if err != nil {
 		return err
@@ -50,7 +55,7 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	if err := errors.Join(err, s.close()); err != nil {
 		return err
 	}
-	lines := []string{fmt.Sprintf("The schema of %s is up to date.", p.databaseName())}
+	lines := []string{fmt.Sprintf("The schema of %s %s.", p.databaseName(), state)}
 	if c.GrantTo != "" {
 		if err := postgres.Grant(ctx, p.direct(), c.GrantTo); err != nil {
 			return err
@@ -66,6 +71,19 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 			append(lines, fmt.Sprintf("The tables are distributed. They were locked for %v.", locked.Round(time.Millisecond)))...)
 	}
 	return p.print(done{"migrated"}, lines...)
+}
+
+// hasNoSchema reports whether the database is new. It returns false if it cannot open the database: the
+// migration then reports why.
+func (g *globals) hasNoSchema(ctx context.Context) bool {
+	if !isPostgres(g.Database) && !exists(g.sqliteFile()) {
+		return true
+	}
+	db, err := g.open(ctx, false)
+	if err == nil {
+		err = db.close()
+	}
+	return errors.Is(err, store.ErrNoSchema)
 }
 
 // distributed is the JSON output of migrate --distribute.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -131,10 +132,18 @@ type days time.Duration
 func (d *days) UnmarshalText(text []byte) error {
 	if whole, ok := strings.CutSuffix(string(text), "d"); ok {
 		n, err := strconv.ParseUint(whole, 10, 16)
+		if err != nil {
+			return errNotDays
+		}
 		*d = days(time.Duration(n) * 24 * time.Hour)
-		return err
+		return nil
 	}
 	read, err := time.ParseDuration(string(text))
+	if err != nil {
+		return errNotDays
+	}
 	*d = days(read)
-	return err
+	return nil
 }
+
+var errNotDays = errors.New("must be a duration such as 400d or 12h")

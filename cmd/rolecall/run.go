@@ -31,12 +31,18 @@ type program struct {
 }
 
 // runCommand runs the command in args and returns the exit code. Settings that are not in args come
-// from the ROLECALL_… environment variables, or from the file of --config. If ctx ends, the command
-// stops in an orderly way.
-func runCommand(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+// from the ROLECALL_… environment variables in environ, or from the file of --config. If ctx ends, the
+// command stops in an orderly way.
+func runCommand(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	var helped bool
-	settings := &sources{getenv: getenv}
+	variables := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	getenv := func(name string) string { return variables[name] }
+	settings := &sources{variables: variables}
 	parser, err := kong.New(&line,
 		kong.Name("rolecall"),
 		kong.Description("Users, roles and sessions of many tenants, over HTTP. Try it with rolecall serve --demo."),
@@ -62,7 +68,8 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	case helped:
 		return 0
 	case err != nil:
-		return report(stderr, line.JSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
+		asJSON := line.JSON || slices.Contains(args, "--json") || variables[variable("json")] == "true"
+		return report(stderr, asJSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
 	}
 	line.configWarnings = settings.warnings
 	switch err := command.Run(&program{line.globals, getenv, stdin, stdout, stderr}); {

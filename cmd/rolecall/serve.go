@@ -22,6 +22,7 @@ import (
 	"github.com/rolecall/rolecall/internal/httpserver"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/oidc"
+	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/tracing"
@@ -82,7 +83,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, tracer.Stop(ctx)) }()
+	defer tracer.Stop(ctx)
 	db = tracer.Database(db, p.databaseSystem())
 	options, closeFiles, err := p.options(ctx, db, logger)
 	if err != nil {
@@ -90,7 +91,8 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	defer func() { err = errors.Join(err, closeFiles()) }()
 	options.Passkeys, options.Limits = settings.passkeys, settings.limits()
-	options.OIDC = oidc.New(oidc.Options{Networks: settings.oidcNetworks})
+	options.KeepEvents = time.Duration(settings.KeepEvents)
+	options.OIDC, options.OperatorOutbound = oidc.New(oidc.Options{Networks: settings.oidcNetworks}), outbound.New(outbound.Options{Allowed: settings.hookNetworks})
 	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
 	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), api)
 	registerNode(registry, n)
-	servers := newServers(site, handler, listener, operators, settings.Drain, logger)
+	servers := newServers(site, handler, listener, operators, time.Duration(settings.Drain), logger)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
 		if err != nil {
@@ -204,6 +206,9 @@ func logWarnings(logger *slog.Logger, warnings []string) {
 	}
 	if secret.CheapHashes {
 		logger.Warn("this program was built for tests with the tag cheap_hashes: its password hashes are easy to crack; do not use it in production")
+	}
+	if outbound.LoopbackEndpoints {
+		logger.Warn("this program was built for tests with the tag loopback_endpoints: all requests to addresses that users choose, such as those of webhooks and to identity providers, can reach this machine; do not use it in production")
 	}
 }
 

@@ -435,6 +435,9 @@ func TestMetricsOfANode(t *testing.T) {
 		}
 	}
 	expiry := regexp.MustCompile(`(?m)^rolecall_operator_key_next_expiry_timestamp_seconds (\S+)$`).FindStringSubmatch(metrics)
+	if expiry == nil {
+		t.Fatal("no metric has the expiry of the next operator key")
+	}
 	at, err := strconv.ParseFloat(expiry[1], 64)
 	if days := time.Until(time.Unix(int64(at), 0)).Hours() / 24; err != nil || days < 29 || days > 30 {
 		t.Errorf("the next key expires in %.1f days, want 30: %v", days, err)

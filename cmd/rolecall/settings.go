@@ -26,6 +26,7 @@ type settings struct {
 	templates      *mail.Templates
 	mailLinks      rolecall.MailLinks // the pages of an application; empty: the pages of the console
 	oidcNetworks   []netip.Prefix     // private networks of identity providers
+	hookNetworks   []netip.Prefix     // private networks that webhooks of operators may reach
 	mailNetworks   []netip.Prefix     // private networks that --mail-webhook may reach
 	smtp           *mail.SMTP         // nil: no mail server
 	warnings       []string           // messages about settings that are less secure than they could be
@@ -34,7 +35,7 @@ type settings struct {
 // settings parses and checks the flags.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c, warnings: slices.Clone(g.configWarnings)}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readOIDCNetworks, s.readMail, s.readMailLinks, s.readReturnURLs} {
+	for _, read := range []func() error{s.readDemo, s.readAddresses, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readOIDCNetworks, s.readOperatorNetworks, s.readMail, s.readMailLinks, s.readReturnURLs} {
 		if err := read(); err != nil {
 			return s, err
 		}
@@ -83,6 +84,40 @@ func (s *settings) readDemo() error {
 	s.insecureCookie = true
 	s.warn("--demo: the session cookie is not marked Secure")
 	return nil
+}
+
+// readAddresses returns an error if two listeners have the same address.
+func (s *settings) readAddresses() error {
+	addresses := []struct{ flag, address string }{
+		{"--listen", s.Listen}, {"--operator-listen", s.OperatorListen}, {"--metrics-listen", s.MetricsListen},
+	}
+	for i, a := range addresses {
+		for _, b := range addresses[:i] {
+			if isSameListener(a.address, b.address) {
+				return fmt.Errorf("%s %s and %s %s are the same address: use different ports", b.flag, b.address, a.flag, a.address)
+			}
+		}
+	}
+	return nil
+}
+
+// isSameListener reports whether the program cannot listen on both addresses. An address without a host
+// is that of all interfaces. The same is true for 0.0.0.0, because package net listens on it for IPv6 too.
+func isSameListener(a, b string) bool {
+	if strings.HasPrefix(a, "fd:") || strings.HasPrefix(b, "fd:") {
+		return a == b
+	}
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	return strings.EqualFold(hostA, hostB) || isAnyHost(hostA) || isAnyHost(hostB)
+}
+
+func isAnyHost(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
 }
 
 // basePath matches the path of a public URL. It accepts only characters that clients, proxies and
@@ -306,6 +341,14 @@ func (s *settings) readOIDCNetworks() (err error) {
 	return err
 }
 
+// readOperatorNetworks reads the private networks of the webhooks of operators.
+func (s *settings) readOperatorNetworks() (err error) {
+	if s.hookNetworks, err = readNetworks("--operator-webhook-networks", s.OperatorNetworks); err == nil && s.hookNetworks != nil {
+		s.warn("--operator-webhook-networks lets every operator key of the scope all make this node send requests to these private networks: " + strings.Join(s.OperatorNetworks, ", "))
+	}
+	return err
+}
+
 // readSecurityContact returns an error unless the contact is empty or an https:, mailto: or tel:
 // URI. These are the schemes that RFC 9116 (2.5.3) shows for security.txt.
 func (s *settings) readSecurityContact() error {
@@ -337,6 +380,9 @@ func (s *settings) readReturnURLs() error {
 	for _, address := range s.ReturnURLs {
 		if err := checkReturnURL(address); err != nil {
 			return fmt.Errorf("--oidc-return-urls: %s %w", address, err)
+		}
+		if s.PublicURL != "" && strings.HasPrefix(address, strings.TrimRight(s.PublicURL, "/")+"/console/") {
+			return fmt.Errorf("--oidc-return-urls: %s must not be a page of the console, which needs no registration", address)
 		}
 		if strings.HasPrefix(address, "http:") {
 			s.warn("--oidc-return-urls has " + address + ": with plain http, the network can read the codes of sign-ins; use an https URL")

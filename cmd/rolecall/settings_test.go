@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall/internal/secret"
 )
@@ -96,6 +99,28 @@ func TestTheHostPrefixNeedsHTTPSAndOneHost(t *testing.T) {
 		_, err := test.command.settings(&globals{})
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%+v: %v", test.command, err)
+		}
+	}
+}
+
+func TestReturnAddressesAreURLsOfPagesAndApps(t *testing.T) {
+	for address, says := range map[string]string{
+		"https://app.example.com/signed-in":                      "",
+		"https://{tenant}.example.com/signed-in?from=rolecall":   "",
+		"http://127.0.0.1:3000/signed-in":                        "",
+		"com.example.app:/signed-in":                             "",
+		"https://id.example.com/people/consoles/signed-in":       "",
+		"myapp:/signed-in":                                       "must be an https URL",
+		"javascript:alert(1)":                                    "must be an https URL",
+		"https:///signed-in":                                     "must be an https URL",
+		"https://ada@app.example.com/":                           "must be an https URL",
+		"https://app.example.com/#signed-in":                     "must not have a fragment",
+		"https://app.example.com/{user}":                         "only the placeholder {tenant}",
+		"https://id.example.com/people/console/{tenant}/sign-in": "must not be a page of the console",
+	} {
+		_, err := (&serveCommand{PublicURL: "https://id.example.com/people", ReturnURLs: []string{address}}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }
@@ -235,6 +260,16 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
+func TestTheNetworksOfOperatorsAreTheirs(t *testing.T) {
+	s, err := (&serveCommand{OperatorNetworks: []string{"10.1.2.3/8"}}).settings(&globals{SecretKeyFile: "keys"})
+	if got := fmt.Sprint(s.hookNetworks, s.oidcNetworks, s.mailNetworks); err != nil || got != "[10.0.0.0/8] [] []" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := (&serveCommand{OperatorNetworks: []string{"ten"}}).settings(&globals{SecretKeyFile: "keys"}); err == nil || !strings.Contains(err.Error(), "--operator-webhook-networks") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestWeakerSettingsAreReported(t *testing.T) {
 	for _, test := range []struct {
 		command serveCommand
@@ -245,12 +280,22 @@ func TestWeakerSettingsAreReported(t *testing.T) {
 		{serveCommand{AllowOrigin: []string{"http://app.example.com"}}, "--allow-origin http://app.example.com uses plain http"},
 		{serveCommand{TrustedProxies: []string{"0.0.0.0/0"}}, "trusts every client"},
 		{serveCommand{TrustedProxies: []string{"::/0"}}, "trusts every client"},
+		{serveCommand{OperatorNetworks: []string{"10.1.2.0/24", "fd00::1"}}, "--operator-webhook-networks lets every operator key of the scope all make this node send requests to these private networks: 10.1.2.0/24, fd00::1"},
 		{serveCommand{TLSCert: "c", TLSKey: "k"}, "no Strict-Transport-Security"},
 		{serveCommand{TLSCert: "c", TLSKey: "k", PublicURL: "https://id.example.com"}, ""},
 	} {
 		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
 		if got := strings.Join(s.warnings, "\n"); err != nil || (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
 			t.Errorf("%+v: %v, warned %q, want %q", test.command, err, got, test.warning)
+		}
+	}
+}
+
+func TestTheMinimumForEventsIsAValueOfTheSetting(t *testing.T) {
+	for text, want := range map[string]time.Duration{"1d": 24 * time.Hour, "3660d": 3660 * 24 * time.Hour, "36h": 36 * time.Hour, "23h": 0, "0d": 0, "3661d": 0, "-1h": 0, "long": 0} {
+		var kept keepEvents
+		if err := kept.UnmarshalText([]byte(text)); (err == nil) != (want > 0) || err == nil && time.Duration(kept) != want {
+			t.Errorf("%s: %v, %v", text, time.Duration(kept), err)
 		}
 	}
 }
@@ -273,6 +318,40 @@ func TestPlainHTTPToOtherMachinesIsReported(t *testing.T) {
 		if err != nil || strings.Contains(strings.Join(s.warnings, "\n"), "plain http to other machines") != test.reported {
 			t.Errorf("%+v: %v, warned %q", test.command, err, s.warnings)
 		}
+	}
+}
+
+func TestAddressesThatExcludeEachOtherAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		a, b string // hosts
+		same bool
+	}{
+		{"127.0.0.1", "127.0.0.1", true},
+		{"", "127.0.0.1", true},
+		{"", "[::1]", true},
+		{"0.0.0.0", "127.0.0.1", true},
+		{"0.0.0.0", "[::1]", true}, // a listener on 0.0.0.0 is one on [::]
+		{"0.0.0.0", "[::]", true},
+		{"127.0.0.1", "[::]", true},
+		{"127.0.0.1", "[::1]", false},
+		{"127.0.0.1", "127.0.0.2", false},
+	} {
+		if isSameListener(test.a+":8080", test.b+":8080") != test.same || isSameListener(test.b+":8080", test.a+":8080") != test.same {
+			t.Errorf("%s and %s are the same address: %v, want %v", test.a, test.b, !test.same, test.same)
+		}
+		if !test.same || runtime.GOOS != "linux" { // other systems prefer the listener of one interface to that of all
+			continue
+		}
+		first, err := net.Listen("tcp", test.a+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := net.Listen("tcp", fmt.Sprintf("%s:%d", test.b, first.Addr().(*net.TCPAddr).Port))
+		if err == nil {
+			t.Errorf("the program can listen on %s and %s", test.a, test.b)
+			_ = second.Close()
+		}
+		_ = first.Close()
 	}
 }
 

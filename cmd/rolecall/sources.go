@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -15,9 +19,9 @@ import (
 // sources are the sources of settings that are not on the command line: the environment and the file
 // of --config. The environment has precedence.
 type sources struct {
-	getenv   func(string) string
-	isAdded  bool
-	warnings []string // messages about the file of --config
+	variables map[string]string // the environment
+	isAdded   bool
+	warnings  []string // messages about the environment and the file of --config
 }
 
 // add adds the sources to the command line. kong calls add before it resolves the flags, once for each
@@ -27,7 +31,8 @@ func (s *sources) add(line *kong.Context) error {
 		return nil
 	}
 	s.isAdded = true
-	path := s.getenv(variable("config"))
+	s.findMisspelled(line.Model)
+	path := s.variables[variable("config")]
 	for _, flag := range line.Flags() {
 		if given, ok := line.FlagValue(flag).(string); ok && flag.Name == "config" && given != "" {
 			path = given
@@ -44,36 +49,97 @@ func (s *sources) add(line *kong.Context) error {
 		if !isSetting(flag) {
 			return nil, nil
 		}
-		if value, err := s.variable(flag); value != "" || err != nil {
-			return value, err
+		if value, name, err := s.variable(flag); err != nil {
+			return nil, err
+		} else if value != "" {
+			return value, checkVariable(flag, value, name)
 		}
 		return values[flag.Name], nil
 	}))
 	return nil
 }
 
-// variable returns the value that the environment has for the flag, or "". A secret can also be in a
-// file, whose path is in the variable with the suffix _FILE.
-func (s *sources) variable(flag *kong.Flag) (string, error) {
-	name := variable(flag.Name)
-	value, file := s.getenv(name), ""
-	if isSecret(flag) {
-		file = s.getenv(name + secretFile)
+// checkVariable returns an error with the name of the variable if the flag does not accept its value. kong
+// adds the name of the flag.
+func checkVariable(flag *kong.Flag, value, name string) error {
+	if err := accepts(flag, value); err != nil {
+		return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "--"+flag.Name+": "))
 	}
-	switch {
-	case file == "":
-		return value, nil
-	case value != "":
-		return "", fmt.Errorf("%s and %s are both set: remove one of them", name, name+secretFile)
+	return nil
+}
+
+// accepts returns an error if the flag does not accept the value.
+func accepts(flag *kong.Flag, value any) error {
+	return flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
+}
+
+// variable returns the value that the environment has for the flag, or "", and the name of the variable.
+// A secret can also be in a file, whose path is in the variable with the suffix _FILE.
+func (s *sources) variable(flag *kong.Flag) (value, name string, err error) {
+	name = variable(flag.Name)
+	value = s.variables[name]
+	if !isSecret(flag) || s.variables[name+secretFile] == "" {
+		return value, name, nil
 	}
+	if value != "" {
+		return "", "", fmt.Errorf("%s and %s are both set: remove one of them", name, name+secretFile)
+	}
+	name += secretFile
+	file := s.variables[name]
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", name+secretFile, err)
+		return "", "", fmt.Errorf("%s: %w", name, err)
 	}
 	if value = strings.TrimSpace(string(content)); value == "" {
-		return "", fmt.Errorf("%s: %s is empty", name+secretFile, file)
+		return "", "", fmt.Errorf("%s: %s is empty", name, file)
 	}
-	return value, nil
+	return value, name, nil
+}
+
+// findMisspelled adds a warning for each variable whose name is almost the name of a setting.
+func (s *sources) findMisspelled(app *kong.Application) {
+	flags, known := map[string]*kong.Flag{}, map[string]bool{variable("config"): true}
+	collectSettings(app.Node, flags)
+	for _, flag := range flags {
+		known[variable(flag.Name)] = true
+		if isSecret(flag) {
+			known[variable(flag.Name)+secretFile] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(known))
+	for _, name := range slices.Sorted(maps.Keys(s.variables)) {
+		if !strings.HasPrefix(name, "ROLECALL_") || known[name] || s.variables[name] == "" {
+			continue
+		}
+		if i := slices.IndexFunc(names, func(setting string) bool { return distance(name, setting) <= maxMisspelled }); i >= 0 {
+			s.warnings = append(s.warnings, fmt.Sprintf("the variable %s is not a setting and has no effect: did you mean %s?", name, names[i]))
+		}
+	}
+}
+
+// maxMisspelled is the maximum distance of a variable from the setting that was meant. Two swapped
+// characters have a distance of two.
+const maxMisspelled = 2
+
+// distance returns how many characters must be inserted, removed or replaced to change a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // secretFile is the suffix of a variable that has the path of a file with the value.
@@ -89,13 +155,18 @@ func (s *sources) readFile(app *kong.Application, path string) (map[string]any, 
 	if err != nil {
 		return nil, errors.Unwrap(err) // without the path, which the caller adds
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
+	values := map[string]any{}
+	var document, second yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(content))
+	if err := documents.Decode(&document); errors.Is(err, io.EOF) {
+		return values, nil
+	} else if err != nil {
 		return nil, err
 	}
-	values := map[string]any{}
-	if document.Content == nil {
-		return values, nil
+	if err := documents.Decode(&second); err == nil {
+		return nil, fmt.Errorf("line %d: write all settings in one YAML document, without ---", second.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	settings := document.Content[0]
 	if settings.Kind != yaml.MappingNode {
@@ -155,10 +226,7 @@ func valueOf(flag *kong.Flag, node *yaml.Node) (any, error) {
 	case node.Kind != yaml.ScalarNode:
 		return nil, fmt.Errorf("%s must be a value or a list", flag.Name)
 	}
-	if err := flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem()); err != nil {
-		return nil, err
-	}
-	return value, nil
+	return value, accepts(flag, value)
 }
 
 func urlHasPassword(text string) bool {

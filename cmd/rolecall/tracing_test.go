@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,6 +80,13 @@ func TestSpansHaveTheRightParents(t *testing.T) {
 		}
 		answer.Body.Close()
 	}
+	for _, probe := range []string{"/livez", "/readyz"} {
+		answer, err := http.Get("http://" + s.address + probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+	}
 	if err := s.stop(syscall.SIGTERM); err != nil { // sends the last spans
 		t.Error(err)
 	}
@@ -90,6 +98,9 @@ func TestSpansHaveTheRightParents(t *testing.T) {
 	var requests, ofClient, children int
 	servers := map[string]*otlp.Span{}
 	for _, span := range sink.spans {
+		if strings.HasSuffix(span.Name, "livez") || strings.HasSuffix(span.Name, "readyz") {
+			t.Errorf("a probe has the span %s", span.Name)
+		}
 		if span.Name == sessionRoute {
 			requests++
 			servers[string(span.SpanId)] = span
@@ -113,14 +124,36 @@ func TestSpansHaveTheRightParents(t *testing.T) {
 	}
 }
 
-func TestOtherProtocolsOfTracesAreRefused(t *testing.T) {
+func TestAReceiverOfSpansThatDoesNotAnswerDoesNotFailTheStop(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
+	s := startServer(t, newTenant(t))
+	answer, err := http.Get("http://" + s.address + "/auths/session")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if err := s.stop(syscall.SIGTERM); err != nil {
+		t.Errorf("the process ends with %v", err)
+	}
+}
+
+func TestSettingsOfTracesAreChecked(t *testing.T) {
 	for _, test := range []struct{ name, value, says string }{
 		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf"},
 		{"OTEL_TRACES_EXPORTER", "zipkin", "only the exporters otlp and none"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL"},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "127.0.0.1", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT must be an http or https URL"},
+		{"OTEL_TRACES_SAMPLER", "nonsense", "OTEL_TRACES_SAMPLER must be one of always_off"},
+		{"OTEL_TRACES_SAMPLER_ARG", "2", "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1"},
 	} {
-		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", test.name: test.value}
+		environ := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=traceidratio", test.name + "=" + test.value}
 		var stdout, stderr bytes.Buffer
-		code := runCommand(t.Context(), []string{"config", "check", "--database", t.TempDir() + "/new.db"}, func(name string) string { return env[name] }, nil, &stdout, &stderr)
+		code := runCommand(t.Context(), []string{"config", "check", "--database", t.TempDir() + "/new.db"}, environ, nil, &stdout, &stderr)
 		if code != exitFailure || !strings.Contains(stdout.String(), test.says) {
 			t.Errorf("%s=%s: exit code %d, %s%s", test.name, test.value, code, stdout.Bytes(), stderr.Bytes())
 		}

@@ -3,14 +3,20 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -28,10 +34,12 @@ import (
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
+	logger   *slog.Logger
 }
 
 // IsEnabled reports whether the standard variables enable traces: a receiver is named, or the exporter
-// is otlp. It returns an error if the variables name an exporter or protocol that Rolecall does not have.
+// is otlp. It returns an error if the variables name an exporter or protocol that Rolecall does not have, or
+// have a value that OpenTelemetry would ignore.
 func IsEnabled(getenv func(string) string) (bool, error) {
 	exporter := getenv("OTEL_TRACES_EXPORTER")
 	isNamed := getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
@@ -47,7 +55,42 @@ func IsEnabled(getenv func(string) string) (bool, error) {
 	case protocol != "" && protocol != "http/protobuf":
 		return false, fmt.Errorf("the protocol for OTLP is %q, but Rolecall has only http/protobuf: set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf, and the port for HTTP, which is usually 4318", protocol)
 	}
-	return true, nil
+	return true, cmp.Or(checkEndpoint(getenv, "OTEL_EXPORTER_OTLP_ENDPOINT"), checkEndpoint(getenv, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), checkSampler(getenv))
+}
+
+// checkEndpoint returns an error unless the variable is empty or has the URL of a receiver.
+func checkEndpoint(getenv func(string) string, name string) error {
+	value := getenv(name)
+	if value == "" {
+		return nil
+	}
+	if u, err := url.Parse(value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf("%s must be an http or https URL, such as http://127.0.0.1:4318", name)
+	}
+	return nil
+}
+
+// samplers are the values of OTEL_TRACES_SAMPLER. The value is true if the sampler uses
+// OTEL_TRACES_SAMPLER_ARG.
+var samplers = map[string]bool{
+	"always_on": false, "always_off": false, "traceidratio": true,
+	"parentbased_always_on": false, "parentbased_always_off": false, "parentbased_traceidratio": true,
+}
+
+// checkSampler returns an error unless the sampler exists and its argument is valid.
+func checkSampler(getenv func(string) string) error {
+	name, argument := strings.ToLower(strings.TrimSpace(getenv("OTEL_TRACES_SAMPLER"))), strings.TrimSpace(getenv("OTEL_TRACES_SAMPLER_ARG"))
+	if name == "" {
+		return nil
+	}
+	hasRatio, isKnown := samplers[name]
+	if !isKnown {
+		return fmt.Errorf("OTEL_TRACES_SAMPLER must be one of %s", strings.Join(slices.Sorted(maps.Keys(samplers)), ", "))
+	}
+	if ratio, err := strconv.ParseFloat(argument, 64); hasRatio && argument != "" && (err != nil || !(ratio >= 0 && ratio <= 1)) {
+		return errors.New("OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, such as 0.1")
+	}
+	return nil
 }
 
 // New returns a Tracer that sends spans in batches, as the standard variables say, or nil if IsEnabled
@@ -58,6 +101,9 @@ func New(ctx context.Context, getenv func(string) string, version string, logger
 	if err != nil || !enabled {
 		return nil, err
 	}
+	// The SDK reports its problems to these, and otherwise to standard error as text.
+	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("cannot send spans", "error", err) }))
 	self, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "rolecall"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv()) // later options take precedence
@@ -68,22 +114,23 @@ func New(ctx context.Context, getenv func(string) string, version string, logger
 	if err != nil {
 		return nil, fmt.Errorf("set up the OTLP exporter: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("cannot send spans", "error", err) }))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(self))
-	return &Tracer{provider, provider.Tracer("github.com/rolecall/rolecall")}, nil
+	return &Tracer{provider, provider.Tracer("github.com/rolecall/rolecall"), logger}, nil
 }
 
 // stopTime is the maximum time to send the last spans.
 const stopTime = 5 * time.Second
 
-// Stop sends the spans that wait. It does nothing if the Tracer is nil.
-func (t *Tracer) Stop(ctx context.Context) error {
+// Stop sends the spans that wait, and logs a warning if it cannot. It does nothing if the Tracer is nil.
+func (t *Tracer) Stop(ctx context.Context) {
 	if t == nil {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	return t.provider.Shutdown(ctx)
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.logger.Warn("cannot send the last spans", "error", err)
+	}
 }
 
 // Request is the span of one request.
