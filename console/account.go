@@ -2,7 +2,9 @@ package console
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,6 +20,12 @@ import (
 func (c *console) accountPages() []page {
 	return []page{
 		{path: "/{tenant}/account", operation: "AuthsController_getFactors", show: c.showAccount},
+		{path: "/{tenant}/users/{id}/identities", operation: "UsersController_listIdentities", show: c.showIdentities},
+		{path: "/{tenant}/users/{id}/identities/{identityId}/delete", operation: "UsersController_deleteIdentity", show: c.askIdentityDeletion, act: c.deleteIdentity},
+		{path: "/{tenant}/account/identities/add", operation: "AuthsController_linkOidc", show: c.askIdentity, act: c.leaveToLink},
+		{path: "/{tenant}/account/identities/link", operation: "AuthsController_linkOidc", show: c.askIdentity, act: c.linkIdentity},
+		{path: "/{tenant}/account/confirm", operation: "AuthsController_confirm", show: c.askConfirm, act: c.leaveToConfirm},
+		{path: "/{tenant}/account/confirm/done", operation: "AuthsController_confirm", show: c.confirmed, act: c.confirm},
 		{path: "/{tenant}/account/password", operation: "AuthsController_changePassword", show: c.showPassword, act: c.changePassword},
 	}
 }
@@ -32,6 +40,7 @@ type accountView struct {
 	passkeys bool // the caller can add passkeys
 	sessions rolecall.Page[rolecall.Session]
 	tokens   []rolecall.APIToken // newest first
+	identities
 }
 
 func (c *console) showAccount(v *pageContext) error {
@@ -48,9 +57,13 @@ func (c *console) showAccount(v *pageContext) error {
 		return err
 	}
 	slices.Reverse(tokens.Items)
+	own, err := c.identities(v, v.call.User.ID)
+	if err != nil {
+		return err
+	}
 	return c.show(v, msg("nav.your-account"), accountSection, func(f frame) templ.Component {
 		passkeys := c.passkeyOptions(v) != "" && len(factors.Passkeys) < rolecall.PasskeysMax
-		return accountPage(accountView{f, factors, passkeys, sessions, tokens.Items})
+		return accountPage(accountView{f, factors, passkeys, sessions, tokens.Items, own})
 	})
 }
 
@@ -97,8 +110,9 @@ func (c *console) sessionPages() []page {
 type sessionsView struct {
 	frame
 	pageLinks
-	user rolecall.User
-	page rolecall.Page[rolecall.Session]
+	user        rolecall.User
+	page        rolecall.Page[rolecall.Session]
+	connections []rolecall.Connection // of the tenant, if a session on the page began with one
 }
 
 func (c *console) showSessions(v *pageContext) error {
@@ -110,6 +124,11 @@ func (c *console) showSessions(v *pageContext) error {
 	if v.faults == nil {
 		after, limit := v.after, v.limit
 		if list.page, err = c.signin.UserSessions(v.ctx, v.call, v.userID, after, limit); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(list.page.Items, func(s rolecall.Session) bool { return !s.Connection.IsZero() }) {
+		if list.connections, err = c.connections.Offered(v.ctx, v.call.Tenant.ID); err != nil {
 			return err
 		}
 	}
@@ -146,6 +165,12 @@ func (c *console) endSession(v *pageContext) error {
 		return signedOut(v, "signed-out")
 	}
 	return v.redirect(userAddress(v, v.userID, "/sessions") + "?done=session-ended")
+}
+
+// connectionName returns the name of the connection with which the session began. It is empty for other sessions,
+// and if the connection was deleted while the page was loaded.
+func (l sessionsView) connectionName(s *rolecall.Session) string {
+	return connectionName(l.connections, s.Connection)
 }
 
 // mayEnd reports whether the caller probably may end sessions of the user. The service decides.
@@ -374,4 +399,198 @@ func qrPath(text string) (path string, side int) {
 		}
 	}
 	return b.String(), code.Size + 2*quiet
+}
+
+// identities are the identities of a user, and the connections of the tenant.
+type identities struct {
+	list        []rolecall.Identity
+	connections []rolecall.Connection
+}
+
+func (c *console) identities(v *pageContext, user rolecall.UserID) (i identities, err error) {
+	if i.list, err = c.connections.Identities(v.ctx, v.call, user); err != nil {
+		return i, err
+	}
+	i.connections, err = c.connections.Offered(v.ctx, v.call.Tenant.ID)
+	return i, err
+}
+
+// connectionName returns the name of the connection of the identity.
+func (i identities) connectionName(identity *rolecall.Identity) string {
+	return orWords(connectionName(i.connections, identity.ConnectionID), identity.Issuer)
+}
+
+// connectionNames returns the names of the connections of the identities.
+func (i identities) connectionNames() (names []string) {
+	for at := range i.list {
+		if name := i.connectionName(&i.list[at]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// identitiesView is the data of the pages about identities.
+type identitiesView struct {
+	frame
+	identities
+	user rolecall.User
+}
+
+func (c *console) identitiesView(v *pageContext) (view identitiesView, err error) {
+	if view.user, err = c.directory.User(v.ctx, v.call, v.userID); err == nil {
+		view.identities, err = c.identities(v, v.userID)
+	}
+	return view, err
+}
+
+func (c *console) showIdentities(v *pageContext) error {
+	view, err := c.identitiesView(v)
+	if err != nil {
+		return err
+	}
+	title, here := msg("identities.of", "Name", nameOf(v, &view.user)), usersSection
+	if v.call.IsSelf(v.userID) {
+		title, here = msg("identities.own"), accountSection
+	}
+	return c.show(v, title, here, func(f frame) templ.Component {
+		view.frame = f
+		return identitiesPage(view)
+	})
+}
+
+// mayRemove reports whether the caller probably may remove identities of the user. The service decides.
+func (l identitiesView) mayRemove() bool {
+	return l.call.IsSelf(l.user.ID) || l.call.Reach(rolecall.IdentitiesDelete).Includes(l.user.Department)
+}
+
+func (c *console) askIdentityDeletion(v *pageContext) error {
+	view, err := c.identitiesView(v)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(view.list, func(i rolecall.Identity) bool { return i.ID == v.identityID })
+	if at < 0 {
+		return rolecall.ErrNotFound
+	}
+	return c.show(v, msg("identities.remove"), usersSection, func(f frame) templ.Component {
+		return confirmForm(f, question{
+			title: say("identities.remove-title", "Connection", bdi(view.connectionName(&view.list[at])), "Name", bdi(nameOf(v, &view.user))), label: msg("form.remove"), destructive: true,
+			detail: msg("identities.remove-effect"), back: userAddress(v, v.userID, "/identities"),
+		})
+	})
+}
+
+func (c *console) deleteIdentity(v *pageContext) error {
+	if err := c.connections.DeleteIdentity(v.ctx, v.call, v.userID, v.identityID); err != nil {
+		return err
+	}
+	if v.call.Session.Identity == v.identityID {
+		return signedOut(v, "signed-out")
+	}
+	return v.redirect(userAddress(v, v.userID, "/identities") + "?done=identity-removed")
+}
+
+// askIdentity asks with which connection the caller wants to sign in. When the browser has returned from the
+// identity provider, it asks whether to add the identity.
+func (c *console) askIdentity(v *pageContext) error {
+	offered := c.offered(v)
+	return c.show(v, msg("identities.add"), accountSection, func(f frame) templ.Component {
+		if f.returnedCode() != "" {
+			return linkPage(f)
+		}
+		return linkStartPage(f, offered)
+	})
+}
+
+// fieldConnectionCode is the name of the field with the code with which the browser has returned from an identity
+// provider.
+const fieldConnectionCode = "connectionCode"
+
+// returnedCode returns the code with which the browser has returned from an identity provider.
+func (v *pageContext) returnedCode() string {
+	if code := v.form.Get(fieldConnectionCode); code != "" {
+		return code
+	}
+	return v.request.URL.Query().Get(fieldCode)
+}
+
+func (c *console) leaveToLink(v *pageContext) error {
+	id, err := v.chosenConnection()
+	if err != nil {
+		return err
+	}
+	return c.leave(v, signin.ConnectionStart{Connection: id, Purpose: signin.PurposeLink}, "/account/identities/link")
+}
+
+func (c *console) linkIdentity(v *pageContext) error {
+	if _, err := c.signin.LinkIdentity(v.ctx, v.call, secret.Token(v.returnedCode()), ""); err != nil {
+		return err
+	}
+	return v.redirect(v.path("/account") + "?done=identity-added")
+}
+
+// askConfirm offers the connections with which the caller can confirm their identity.
+func (c *console) askConfirm(v *pageContext) error {
+	own, err := c.identities(v, v.call.User.ID)
+	if err != nil {
+		return err
+	}
+	return c.show(v, msg("step-up.title"), accountSection, func(f frame) templ.Component { return confirmPage(f, own) })
+}
+
+func (c *console) leaveToConfirm(v *pageContext) error {
+	id, err := v.chosenConnection()
+	if err != nil {
+		return err
+	}
+	return c.leave(v, signin.ConnectionStart{Connection: id, Purpose: signin.PurposeConfirm}, "/account/confirm/done")
+}
+
+// confirmed answers the return from the identity provider: it confirms the identity, and leads back to the page
+// of the form.
+func (c *console) confirmed(v *pageContext) error {
+	if v.problem == nil {
+		err := c.confirm(v)
+		if known, ok := errors.AsType[*rolecall.Error](err); ok && known.Kind != rolecall.Unavailable {
+			return v.redirect(v.path("/account/confirm") + "?" + url.Values{fieldError: {rolecall.ErrCodeInvalid.Code}, fieldReturn: {v.returnTail()}}.Encode())
+		}
+		return err
+	}
+	asked, err := c.signin.FactorChallenge(v.ctx, v.call)
+	if err != nil {
+		return err
+	}
+	if asked == nil || slices.ContainsFunc(v.problem.FieldErrors, func(f rolecall.FieldError) bool { return f.Pointer == "/"+fieldConnectionCode }) {
+		return c.askConfirm(v)
+	}
+	return c.showConfirmFactor(v, asked)
+}
+
+// confirm re-authenticates the caller with the code of the identity provider and the second factor in the form.
+// If a second factor is missing, it shows a form for it.
+func (c *console) confirm(v *pageContext) error {
+	if v.returnedCode() == "" {
+		return c.askConfirm(v)
+	}
+	in, err := c.signin.ReauthenticateByCode(v.ctx, v.call, v.sessions, secret.Token(v.returnedCode()), "", v.proof(fieldsOwn))
+	if known, ok := errors.AsType[*rolecall.Error](err); ok && v.form != nil && v.proof(fieldsOwn).Code+v.proof(fieldsOwn).RecoveryCode != "" {
+		return atOwnFields(known)
+	}
+	if err != nil {
+		return err
+	}
+	if in.Challenge != nil {
+		return c.showConfirmFactor(v, in.Challenge)
+	}
+	if err := v.setSession(&in); err != nil {
+		return err
+	}
+	return v.redirect(returnAddress(v, v.returnTail()))
+}
+
+func (c *console) showConfirmFactor(v *pageContext, asked *signin.Challenge) error {
+	return c.show(v, msg("step-up.title"), accountSection, func(f frame) templ.Component {
+		return confirmFactorPage(f, challengeOf(asked))
+	})
 }

@@ -51,6 +51,7 @@ var startedActions = []struct {
 	{section{name: "roles.new", path: "/roles/create", policies: []*authz.Policy{authz.CreateRole}}, false},
 	{section{name: "service-accounts.new", path: "/service-accounts/create", policies: []*authz.Policy{authz.CreateServiceAccount}}, true},
 	{section{name: "webhooks.new", path: "/webhooks/create", policies: []*authz.Policy{authz.CreateWebhook}}, true},
+	{section{name: "connections.new", path: "/connections/create", policies: []*authz.Policy{authz.CreateConnection}}, false},
 	{section{name: "settings.edit", path: "/settings/edit", policies: []*authz.Policy{authz.UpdateTenant, authz.ReadTenant}}, false},
 	{section{name: "account.change-password", path: "/account/password"}, true},
 }
@@ -208,7 +209,7 @@ func foundPages(v *pageContext, text string) (results []foundResult) {
 			results = append(results, foundResult{address: v.path(s.path), name: name, note: s.keys, icon: s.icon, isDialog: isDialog})
 		}
 	}
-	for _, s := range slices.Concat(sections, userLists[1:], developerLists[1:]) {
+	for _, s := range slices.Concat(sections, userLists[1:], developerLists[1:], settingsLists[1:]) {
 		add(s, false)
 	}
 	add(section{name: "nav.your-account", path: "/account", keys: "g a"}, false)

@@ -220,7 +220,7 @@ func document(f frame, class string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if class == "app" || f.asked("done") == "signed-out" {
+		if class == "app" || f.forgets() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<script src=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -336,7 +336,7 @@ func document(f frame, class string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if f.asked("done") == "signed-out" {
+		if f.forgets() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, " data-forget")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -23,11 +23,12 @@ const productName = "Rolecall"
 // silent has texts in the source that people do not read, or that are the same in all
 // languages.
 var silent = map[string]bool{
-	"Location": true, "Content-Type": true, "Referrer-Policy": true, "Origin": true,
+	"Location": true, "Refresh": true, "Content-Type": true, "Referrer-Policy": true, "Origin": true,
 	"Session": true, "Session, Bearer": true, // schemes of authentication
 	productName:         true,
 	"Count":             true, // a placeholder
 	"username webauthn": true, // for the browser
+	requestedScopes:     true,
 }
 
 // isForPeople reports whether a text in a Go file is for people. call is the function that

@@ -16,6 +16,7 @@ import (
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // messageForms returns the forms of each message of the catalog, by its key.
@@ -91,7 +92,7 @@ func families() map[string][]string {
 		signedOutPrefix: {"signed-out", "password-reset", "email-changed", "reset-requested", "second-factor-required"},
 		statusPrefix:    {"pending", "active", "suspended", "deleted"},
 		viaPrefix:       {"token", "command", "mail"},
-		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "second-factor-enrolment-required", "second-factor-unusable"},
+		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "no-identity", "second-factor-enrolment-required", "second-factor-unusable"},
 		donePrefix: {
 			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "roles-copied", "restored",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked", jobStarted, "logo-set", "logo-removed",
@@ -117,7 +118,20 @@ func families() map[string][]string {
 		}
 	}
 	all[donePrefix] = append(all[donePrefix], "webhook-replayed")
-	all["webhooks.error-"] = []string{"redirect", "timeout", "address-refused", "name-unresolved", "tls", "connection", "permission-denied", "service-account-suspended", "secret-unreadable"}
+	all[donePrefix] = append(all[donePrefix], "connection-created", "connection-deleted", "identity-removed", "identity-added")
+	all[failurePrefix] = []string{signin.CodeRefused, signin.CodeIdentityUnknown, rolecall.ErrConnectionUnavailable.Code, rolecall.ErrCodeInvalid.Code, rolecall.ErrUserSuspended.Code, rolecall.ErrTooManyAttempts.Code}
+	all["connections.linking-"] = []string{string(rolecall.LinkInvited), string(rolecall.LinkVerifiedEmail)}
+	all["connections.factor-"] = []string{string(rolecall.FactorRequire), string(rolecall.FactorTrust)}
+	all["settings.passwords-"] = []string{string(rolecall.PasswordsOfAll), string(rolecall.PasswordsOfOwners)}
+	for _, provider := range providers {
+		all[provider+"."] = []string{"name", "where", "redirect", "issuer"}
+		for _, optional := range []string{"signed-out", "note"} {
+			if hasMessage(provider + "." + optional) {
+				all[provider+"."] = append(all[provider+"."], optional)
+			}
+		}
+	}
+	all["webhooks.error-"] = []string{"redirect", "timeout", "address-refused", "name-unresolved", "tls", "connection", "permission-denied", "service-account-suspended", "service-account-deleted", "secret-unreadable"}
 	all["webhooks.reason-"] = []string{rolecall.WebhookGone, rolecall.WebhookFailing, rolecall.WebhookUnattended}
 	for i := range bulkActions {
 		all[bulkActions[i].key+"."] = []string{"label", "title", "detail", "outcome"}
@@ -126,6 +140,9 @@ func families() map[string][]string {
 		}
 	}
 	for _, d := range rolecall.EventDescriptions() {
+		if d.Subjects[0] == rolecall.SubjectOperatorKey {
+			continue // only in the operators' log, which the console does not show
+		}
 		all[eventPrefix] = append(all[eventPrefix], string(d.Type))
 		all[sentencePrefix] = append(all[sentencePrefix], string(d.Type))
 		for _, suffix := range []string{ownSuffix, unknownSuffix} {

@@ -24,6 +24,15 @@ type frame struct {
 	now       rolecall.Time
 	told      templ.Component   // the message about the last action, or nil
 	challenge *signin.Challenge // second-factor challenge for the re-authentication form; nil if the password is enough
+
+	confirmable  bool // the caller can confirm their identity with a connection
+	passwordless bool // the caller can confirm their identity only with a connection
+}
+
+// confirmAddress is the address of the page that confirms the caller's identity with a connection, and then
+// leads back to this page.
+func (f frame) confirmAddress() string {
+	return f.path("/account/confirm?" + url.Values{fieldReturn: {f.tail()}}.Encode())
 }
 
 // fragments maps the id of an element to the template fragments with which the server
@@ -46,6 +55,16 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 		var err error
 		if f.challenge, err = c.signin.FactorChallenge(v.ctx, v.call); err != nil {
 			return err
+		}
+		own, err := c.connections.Identities(v.ctx, v.call, v.call.User.ID)
+		if f.confirmable = len(own) > 0; err != nil {
+			return err
+		}
+		if f.confirmable {
+			has, err := c.signin.HasPassword(v.ctx, v.call)
+			if f.passwordless = !has; err != nil {
+				return err
+			}
 		}
 	}
 	return v.write(func(w io.Writer) error {
@@ -118,14 +137,7 @@ func signInAddress(v *pageContext, why string) string {
 	if why != rolecall.ErrUnauthenticated.Code {
 		query.Set("why", why)
 	}
-	page := v.request.URL
-	if current, err := url.Parse(v.currentURL()); v.fragment() != "" && err == nil {
-		page = current // the address of a fragment is not the address of a page
-	}
-	if tail, ok := strings.CutPrefix(page.EscapedPath(), v.path("")); ok && tail != "" && tail != "/" {
-		if page.RawQuery != "" {
-			tail += "?" + page.RawQuery
-		}
+	if tail := v.tail(); tail != "" {
 		query.Set("return", tail)
 	}
 	address := v.path("/sign-in")
@@ -133,6 +145,22 @@ func signInAddress(v *pageContext, why string) string {
 		address += "?" + query.Encode()
 	}
 	return address
+}
+
+// tail returns the part of the page's address within the tenant. It is empty for the first page.
+func (v *pageContext) tail() string {
+	page := v.request.URL
+	if current, err := url.Parse(v.currentURL()); v.fragment() != "" && err == nil {
+		page = current // the address of a fragment is not the address of a page
+	}
+	tail, ok := strings.CutPrefix(page.EscapedPath(), v.path(""))
+	if !ok || tail == "/" {
+		return ""
+	}
+	if tail != "" && page.RawQuery != "" {
+		tail += "?" + page.RawQuery
+	}
+	return tail
 }
 
 // returnAddress returns the address of the page that the text names, within the tenant. If
@@ -196,6 +224,7 @@ func (f frame) faultAt(field string) string {
 var placeOf = map[string]string{
 	rolecall.ErrEmailTaken.Code: "email", rolecall.ErrExternalIDTaken.Code: "externalId", rolecall.ErrOutsideReach.Code: "department",
 	rolecall.ErrRoleNameTaken.Code: "name", rolecall.ErrRoleKeyTaken.Code: "key",
+	rolecall.ErrConnectionNameTaken.Code: "name", rolecall.ErrIssuerTaken.Code: "issuer", rolecall.ErrDomainTaken.Code: "domains",
 }
 
 // faultsOf returns the field errors of the problem. If the problem has no field errors, its
@@ -272,11 +301,11 @@ func (f frame) may(permission rolecall.Permission) bool {
 
 // returnTail returns the page that the sign-in leads back to, from the request. The value
 // is not validated.
-func (f frame) returnTail() string {
-	if tail := f.form.Get("return"); tail != "" {
+func (v *pageContext) returnTail() string {
+	if tail := v.form.Get("return"); tail != "" {
 		return tail
 	}
-	return f.request.URL.Query().Get("return")
+	return v.request.URL.Query().Get("return")
 }
 
 // start returns the tenant's first page, or the page where users enter the name of their tenant.

@@ -28,7 +28,11 @@ type parameters struct {
 	jobID     rolecall.JobID
 	webhookID rolecall.WebhookID
 	eventID   rolecall.EventID
-	result    string
+
+	connectionID rolecall.ConnectionID
+	identityID   rolecall.IdentityID
+
+	result string
 
 	limit      int // of the query, like all further fields
 	cursor     string
@@ -70,6 +74,8 @@ func readersOf(path string) (readers []pathReader) {
 		{"/service-accounts/{id}", "id", func(p *parameters, text string) bool { return readID(&p.accountID, text) }},
 		{"/jobs/{id}", "id", func(p *parameters, text string) bool { return readID(&p.jobID, text) }},
 		{"/webhooks/{id}", "id", func(p *parameters, text string) bool { return readID(&p.webhookID, text) }},
+		{"/connections/{id}", "id", func(p *parameters, text string) bool { return readID(&p.connectionID, text) }},
+		{"/{identityId}", "identityId", func(p *parameters, text string) bool { return readID(&p.identityID, text) }},
 		{"/{eventId}", "eventId", func(p *parameters, text string) bool { return readID(&p.eventID, text) }},
 		{"/{roleId}", "roleId", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
 		{"/{tokenId}", "tokenId", func(p *parameters, text string) bool { return readID(&p.tokenID, text) }},

@@ -44,6 +44,8 @@ type pageContext struct {
 	jobs       map[string]*rolecall.Job // the jobs of the events on the page, by the id of the request that started them
 	undo       undo                     // reverses the last action
 	isAllowed  bool                     // the policy of the page allows the caller, except for step-up
+
+	hasSignedOut bool // this request has ended the session
 }
 
 // The names of the fields that every form has. The names of the fields for

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) settingsPages() []page {
@@ -27,6 +26,7 @@ func (c *console) settingsPages() []page {
 const (
 	fieldRequired      = "settings/secondFactor/required"
 	fieldRequiredRoles = "settings/secondFactor/roles"
+	fieldPasswords     = "settings/passwordSignIn"
 	fieldSender        = "settings/mailSenderName"
 	fieldBrandColor    = "settings/brandColor"
 )
@@ -169,6 +169,9 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 			}
 		}
 	}
+	if before.PasswordScope() == rolecall.PasswordsOfOwners && after.PasswordScope() == rolecall.PasswordsOfAll {
+		list = append(list, msg("settings.weaker-passwords"))
+	}
 	for _, n := range rolecall.NumberSettings {
 		w, value, old := settingTexts[n.Name], n.InForce(after), n.InForce(before)
 		switch {
@@ -207,7 +210,10 @@ func (c *console) warn(v *pageContext, view *settingsView, after rolecall.Tenant
 	if view.signsOut, err = c.signOuts(v, before, after); err != nil {
 		return err
 	}
-	accepted := slices.Concat(view.weakens, view.adjusts)
+	if view.locksOut, err = c.lockOuts(v, before, after); err != nil {
+		return err
+	}
+	accepted := slices.Concat(view.weakens, view.adjusts, view.locksOut)
 	if view.signsOut != nil { // without the number of users, because the number can change before the form is sent
 		accepted = append(accepted, string(after.SecondFactor.Scope()))
 		for _, id := range after.SecondFactor.Roles {
@@ -242,6 +248,23 @@ func (c *console) signOuts(v *pageContext, before, after rolecall.TenantSettings
 	return append(effects, msg("settings.stops-tokens")), nil
 }
 
+// lockOuts describes the effects of a change after which only owners can sign in with a password. It returns
+// nil for other changes.
+func (c *console) lockOuts(v *pageContext, before, after rolecall.TenantSettings) ([]string, error) {
+	if before.PasswordScope() == after.PasswordScope() || after.PasswordScope() != rolecall.PasswordsOfOwners {
+		return nil, nil
+	}
+	effects := []string{msg("settings.locks-out"), msg("settings.locks-out-links"), msg("settings.locks-out-sessions")}
+	if authz.ReadConnections.Authorize(v.call.Principal) != nil {
+		return effects, nil
+	}
+	list, err := c.connections.Connections(v.ctx, v.call)
+	if len(list) == 0 {
+		effects = append(effects, msg("connections.no-way"))
+	}
+	return effects, err
+}
+
 // isSignedOutBy reports whether the settings require a second factor and the caller has
 // signed in without one.
 func (c *console) isSignedOutBy(v *pageContext, s rolecall.TenantSettings) bool {
@@ -251,29 +274,22 @@ func (c *console) isSignedOutBy(v *pageContext, s rolecall.TenantSettings) bool 
 // settingsView is the data of the pages of settings.
 type settingsView struct {
 	frame
+	roleChoices
 	tenant   rolecall.Tenant
-	roles    []rolecall.Role  // the first page of roles, sorted by name; empty if the caller may not read roles
-	more     bool             // the tenant has more roles than these
 	weakens  []string         // warnings about settings that are less secure after the change
 	adjusts  []string         // settings whose value changes because their default does
 	inForce  map[string]int64 // the values of these settings after the change
 	signsOut []string         // the effects of requiring a second factor from more users
-	accepted string           // identifies the warnings in weakens and signsOut; the form sends it back if the user accepts them
+	locksOut []string         // the effects of allowing passwords only for owners
+	accepted string           // identifies the warnings; the form sends it back if the user accepts them
 	history  *history         // nil if the caller may not read events
 }
 
 func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
-	if view.tenant, err = c.directory.CurrentTenant(v.ctx, v.call); err != nil {
-		return view, err
+	if view.tenant, err = c.directory.CurrentTenant(v.ctx, v.call); err == nil {
+		view.roleChoices, err = c.readRoleChoices(v)
 	}
-	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
-		page, err := c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
-		if err != nil {
-			return view, err
-		}
-		view.roles, view.more = page.Items, page.Next != nil
-	}
-	return view, nil
+	return view, err
 }
 
 func (c *console) showSettings(v *pageContext) error {
@@ -364,6 +380,9 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	if roles, changed := typedSet(v, fieldRequiredRoles); changed && v.form.Get(fieldRequired) == string(rolecall.SecondFactorOfRoles) {
 		patch.Settings.SecondFactor.Roles = rolecall.Some(roles)
 	}
+	if scope, changed := typed(v, fieldPasswords); changed {
+		patch.Settings.Passwords = rolecall.Some(&scope)
+	}
 	if sender, changed := typed(v, fieldSender); changed {
 		patch.Settings.MailSender = rolecall.Some(orNil(sender))
 	}
@@ -412,16 +431,6 @@ func (s settingsView) valueOf(n rolecall.NumberSetting) int64 {
 	return n.InForce(s.tenant.Settings)
 }
 
-// roleName returns the name of the role. It returns the id if the role is not in s.roles.
-func (s settingsView) roleName(id rolecall.RoleID) string {
-	for i := range s.roles {
-		if s.roles[i].ID == id {
-			return s.roles[i].Name
-		}
-	}
-	return id.String()
-}
-
 // requiredRoles returns the ids of the roles that require a second factor.
 func (s settingsView) requiredRoles() (ids []string) {
 	for _, id := range s.tenant.Settings.SecondFactor.Roles {
@@ -430,29 +439,12 @@ func (s settingsView) requiredRoles() (ids []string) {
 	return ids
 }
 
-// named returns the form field with the names of the roles instead of their ids, in the
-// lists of added and removed values.
-func (s settingsView) named(change setChange) setChange {
-	named := func(ids []string) (names []string) {
-		for _, text := range ids {
-			id, err := rolecall.ParseID[rolecall.Role](text)
-			if err == nil {
-				names = append(names, s.roleName(id))
-			}
-		}
-		return names
-	}
-	return setChange{shown: change.shown, added: named(change.added), taken: named(change.taken)}
-}
-
-// unlisted returns the ids of those roles for which the form has no checkbox.
-func (s settingsView) unlisted(ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		return slices.ContainsFunc(s.roles, func(r rolecall.Role) bool { return r.ID.String() == id })
-	})
-}
-
 // scopeWords describes which users need a second factor.
 func scopeWords(scope rolecall.SecondFactorScope) string {
 	return msg("settings.scope-" + string(scope))
+}
+
+// passwordWords describes which users can sign in with a password.
+func passwordWords(scope rolecall.PasswordScope) string {
+	return msg("settings.passwords-" + string(scope))
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -22,11 +23,12 @@ func (c *console) signInPages() []page {
 		{path: "/{tenant}/sign-in/enrolment", operation: "AuthsController_completeLogin", show: c.showEnrolment, act: c.completeSignIn},
 		{path: "/{tenant}/sign-in/passkey", operation: "AuthsController_signInByPasskey", show: c.showSignIn, act: c.signInByPasskey},
 		{path: "/{tenant}/sign-out", operation: "AuthsController_logout", show: c.showSignOut, act: c.signOut},
+		{path: signedOutPath, operation: "AuthsController_signOutOidc", show: c.showSignedOut},
 	}
 }
 
 func (c *console) showSignIn(v *pageContext) error {
-	return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
+	return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v), c.offered(v)) })
 }
 
 // passkeyOptions returns the options for navigator.credentials.get, or an empty text if passkeys
@@ -51,6 +53,9 @@ func (c *console) signIn(v *pageContext) error {
 	if err != nil {
 		return err
 	}
+	if v.form.Get("password") == "" {
+		return c.signInByDomain(v, attempt)
+	}
 	signIn, err := c.signin.Login(v.ctx, attempt, v.form.Get("email"), v.form.Get("password"))
 	return c.signedIn(v, signIn, err)
 }
@@ -68,7 +73,7 @@ func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) erro
 	if err := v.setSession(&signIn); err != nil {
 		return err
 	}
-	next := returnAddress(v, v.form.Get("return"))
+	next := returnAddress(v, v.returnTail())
 	if signIn.RecoveryCodes == nil {
 		return v.redirect(next)
 	}
@@ -109,7 +114,7 @@ func (c *console) showChallenge(v *pageContext, asked *signin.Challenge) error {
 func (c *console) showSecondFactor(v *pageContext) error {
 	q := challenge{v.form.Get("challenge"), v.form.Get("methods"), v.form.Get("public-key")}
 	if p := v.problem; q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
-		return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
+		return c.showSignIn(v)
 	}
 	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return secondFactorPage(f, q) })
 }
@@ -167,7 +172,7 @@ func (c *console) askEnrolment(v *pageContext, challenge string) error {
 func (c *console) showEnrolment(v *pageContext) error {
 	e := enrolment{v.form.Get("challenge"), v.form.Get("secret"), v.form.Get("uri"), v.form.Get("public-key")}
 	if p := v.problem; e.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
-		return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
+		return c.showSignIn(v)
 	}
 	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
@@ -185,6 +190,10 @@ func (c *console) showSignOut(v *pageContext) error {
 	return c.showEntry(v, msg("sign-in.sign-out"), signOutPage)
 }
 
+// signedOutPath is the page to which an identity provider returns the browser after the sign-out.
+const signedOutPath = "/{tenant}/signed-out"
+
+// signOut ends the session. If it began with an identity provider, the browser signs out there too.
 func (c *console) signOut(v *pageContext) error {
 	tenant, err := c.directory.Tenant(v.ctx, v.tenant)
 	if err != nil {
@@ -196,11 +205,34 @@ func (c *console) signOut(v *pageContext) error {
 	} else if !errors.Is(err, rolecall.ErrUnauthenticated) { // if a session of this tenant remained, the user would still be signed in
 		v.sessions, v.isShared = append(v.sessions, shared...), true
 	}
-	if err := v.logout(tenant, v.sessions); err != nil {
+	address, err := c.signin.LogoutAtProvider(v.ctx, v.anonymousOf(tenant, v.sessions), v.signedOutURI(), v.web.Leave)
+	if err != nil {
 		return err
 	}
-	return signedOut(v, "signed-out")
+	if address == "" {
+		return signedOut(v, "signed-out")
+	}
+	v.forgetSession()
+	v.hasSignedOut = true
+	v.response.Header()["Refresh"] = []string{"0; url=" + address}
+	return c.showEntry(v, msg("sign-in.sign-out"), func(f frame) templ.Component {
+		return leavingPage(msg("sign-in.sign-out"), msg("sign-in.signing-out"), address)
+	})
 }
+
+// showSignedOut answers the return from an identity provider.
+func (c *console) showSignedOut(v *pageContext) error {
+	return v.redirect(v.path("/sign-in") + "?done=signed-out")
+}
+
+// signedOutURI returns the address that is registered at the identity provider of the tenant, as the one to
+// which the browser returns after the sign-out.
+func (v *pageContext) signedOutURI() string {
+	return v.console.site.Address(v.request) + Path + strings.Replace(signedOutPath, "{tenant}", v.tenant, 1)
+}
+
+// forgets reports whether the page removes the saved input of the user who has signed out.
+func (f frame) forgets() bool { return f.hasSignedOut || f.asked("done") == "signed-out" }
 
 // signedOutPrefix and the value of the query parameter "done" form the key of a message on the
 // sign-in page.
@@ -215,7 +247,7 @@ func whySignIn(why string) string {
 	case rolecall.ErrTenantSuspended.Code:
 		return rolecall.ErrTenantSuspended.Detail
 	}
-	return ""
+	return failureWords(why)
 }
 
 // signInAction returns the address to which the sign-in form is sent. The page where users
@@ -250,7 +282,7 @@ func followed(v *pageContext, invalid *rolecall.Error) (access.Anonymous, secret
 }
 
 func (c *console) showInvitation(v *pageContext) error {
-	return c.showEntry(v, msg("link.welcome"), invitationPage)
+	return c.showEntry(v, msg("link.welcome"), func(f frame) templ.Component { return invitationPage(f, c.offered(v)) })
 }
 
 func (c *console) acceptInvitation(v *pageContext) error {
@@ -301,4 +333,165 @@ func (c *console) changeEmail(v *pageContext) error {
 		return err
 	}
 	return v.redirect(v.path("/sign-in") + "?done=email-changed")
+}
+
+// The query parameters with which an identity provider's sign-in returns to the console.
+const (
+	fieldCode   = "code"
+	fieldError  = "error"
+	fieldReturn = "return"
+)
+
+// connectionSignInPages returns the pages of a sign-in with an identity provider. The form of the first page
+// starts it, and the browser returns to the second one. An invitation can be accepted in the same way.
+func (c *console) connectionSignInPages() []page {
+	return []page{
+		{path: "/{tenant}/sign-in/connection", operation: "AuthsController_startOidc", show: c.showSignIn, act: c.signInByConnection},
+		{path: "/{tenant}/sign-in/connected", operation: "AuthsController_exchangeOidc", show: c.connected},
+		{path: "/{tenant}/invitation/connection", isShared: true, operation: "AuthsController_startOidc", show: c.showInvitation, act: c.acceptByConnection},
+		{path: "/{tenant}/invitation/connected", isShared: true, operation: "AuthsController_exchangeOidc", show: c.connected},
+	}
+}
+
+// offered returns the connections of the tenant for the sign-in page. It returns none if they cannot be read,
+// because the page also works without them.
+func (c *console) offered(v *pageContext) []rolecall.Connection {
+	if v.tenant == "" {
+		return nil
+	}
+	tenant, err := c.directory.Tenant(v.ctx, v.tenant)
+	if err != nil {
+		return nil
+	}
+	list, err := c.connections.Offered(v.ctx, tenant.ID)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// passwordsOff reports whether only owners of the tenant in the address can sign in with a password.
+func (f frame) passwordsOff() bool {
+	tenant, err := f.console.directory.Tenant(f.ctx, f.tenant)
+	return err == nil && tenant.Settings.PasswordScope() == rolecall.PasswordsOfOwners
+}
+
+func (c *console) signInByConnection(v *pageContext) error {
+	id, err := v.chosenConnection()
+	if err != nil {
+		return err
+	}
+	return c.leaveToSignIn(v, signin.ConnectionStart{Connection: id}, "/sign-in/connected")
+}
+
+// signInByDomain starts a sign-in with the connection that has the domain of the typed address. If no connection
+// has the domain, it returns an error of the field for the password.
+func (c *console) signInByDomain(v *pageContext, a access.Anonymous) error {
+	email := v.form.Get("email")
+	found, err := c.connections.Find(v.ctx, a.Tenant.ID, email)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return rolecall.FieldErrors{{Pointer: "/password", Code: "required", Detail: msg("sign-in.enter-password")}}.Err()
+	}
+	return c.leaveToSignIn(v, signin.ConnectionStart{Connection: found.ID, LoginHint: email}, "/sign-in/connected")
+}
+
+func (c *console) acceptByConnection(v *pageContext) error {
+	id, err := v.chosenConnection()
+	if err != nil {
+		return err
+	}
+	token, ok := secret.ParseToken(v.form.Get("token"))
+	if !ok {
+		return rolecall.ErrInvitationInvalid
+	}
+	return c.leaveToSignIn(v, signin.ConnectionStart{Connection: id, Invitation: token}, "/invitation/connected")
+}
+
+// chosenConnection returns the id of the connection in the form.
+func (v *pageContext) chosenConnection() (rolecall.ConnectionID, error) {
+	id, err := rolecall.ParseID[rolecall.Connection](v.form.Get("connection"))
+	if err != nil {
+		return id, rolecall.ErrNotFound
+	}
+	return id, nil
+}
+
+// leaveToSignIn starts a sign-in. The code of its result works only in this browser, because the verifier
+// is in a cookie.
+func (c *console) leaveToSignIn(v *pageContext, start signin.ConnectionStart, back string) error {
+	verifier := c.site.Verifier(v.request)
+	if verifier == "" {
+		verifier = secret.NewToken()
+	}
+	c.site.SetVerifier(v.response, verifier, signin.AttemptLifetime)
+	start.Purpose, start.CodeChallenge = signin.PurposeSignIn, signin.CodeChallenge(verifier)
+	return c.leave(v, start, back)
+}
+
+// leave shows a page that leads to the identity provider. It is not a redirect, because the
+// Content-Security-Policy allows forms to lead to the own origin only.
+func (c *console) leave(v *pageContext, start signin.ConnectionStart, back string) error {
+	a, err := v.anonymous()
+	if err != nil {
+		return err
+	}
+	start.ReturnTo = c.site.Address(v.request) + Path + "/" + v.tenant + back
+	if tail := v.returnTail(); tail != "" {
+		start.ReturnTo += "?" + url.Values{fieldReturn: {tail}}.Encode()
+	}
+	ticket, err := c.signin.StartConnection(v.ctx, a, start, v.web.Leave)
+	if err != nil {
+		return err
+	}
+	address := c.site.Base + "/auths/oidc/begin?ticket=" + url.QueryEscape(ticket)
+	v.response.Header()["Refresh"] = []string{"0; url=" + address}
+	return c.showEntry(v, msg("sign-in.leaving-title"), func(f frame) templ.Component {
+		return leavingPage(msg("sign-in.leaving-title"), msg("sign-in.leaving"), address)
+	})
+}
+
+// connected signs in with the code with which the browser has returned. Without a code, it explains on the
+// sign-in page why the sign-in failed.
+func (c *console) connected(v *pageContext) error {
+	query := v.request.URL.Query()
+	code, ok := secret.ParseToken(query.Get(fieldCode))
+	if !ok {
+		return v.signInFailed(query.Get(fieldError))
+	}
+	a, err := v.anonymous()
+	if err != nil {
+		return err
+	}
+	in, err := c.signin.ExchangeCode(v.ctx, a, code, string(c.site.Verifier(v.request)))
+	if known, ok := errors.AsType[*rolecall.Error](err); ok && known.Kind != rolecall.Unavailable {
+		return v.signInFailed(known.Code)
+	}
+	return c.signedIn(v, in, err)
+}
+
+// signInFailed leads to the sign-in page, which explains the code of the failure.
+func (v *pageContext) signInFailed(code string) error {
+	query := url.Values{"why": {code}}
+	if failureWords(code) == "" {
+		query.Set("why", signin.CodeRefused)
+	}
+	if tail := v.returnTail(); tail != "" {
+		query.Set(fieldReturn, tail)
+	}
+	return v.redirect(v.path("/sign-in") + "?" + query.Encode())
+}
+
+// failurePrefix and the code of a failed sign-in with an identity provider form the key of a message.
+const failurePrefix = "failed-sign-in."
+
+// failureWords explains why a sign-in with an identity provider failed. It returns an empty text for other
+// codes.
+func failureWords(code string) string {
+	if key := failurePrefix + code; hasMessage(key) {
+		return msg(key)
+	}
+	return ""
 }

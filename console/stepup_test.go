@@ -42,6 +42,8 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 	role := f.makeRole("Helper", "users:read")
 	account := f.makeAccount("Import", role)
 	hook := f.makeWebhook(account)
+	connection := f.makeConnection("https://login.acme.example")
+	identity := f.identify(eve, connection, "eve-1")
 	cookie := f.signIn("acme", ownerEmail)
 	const passkeys = "/console/acme/account/passkeys"
 	made := passkeytest.New("https://example.com").Create(t, []byte(fieldOf(t, f.get(passkeys+"/add", cookie).body, "passkey", "data-passkey")))
@@ -62,7 +64,8 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 			user = f.owner.ID
 		}
 		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(), "/webhooks/{id}", "/webhooks/"+hook.ID.String(),
-			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey).Replace(page.path)
+			"/connections/{id}", "/connections/"+connection.ID.String(),
+			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey, "{identityId}", identity.ID.String()).Replace(page.path)
 		if strings.HasSuffix(path, "/roles/copy") {
 			path += "?with=" + f.owner.ID.String()
 		}

@@ -74,19 +74,27 @@ func (v *pageContext) endOldest() error {
 
 // logout ends those sessions of the tenant that the tokens belong to.
 func (v *pageContext) logout(tenant rolecall.Tenant, tokens []secret.Token) error {
-	return v.console.signin.Logout(v.ctx, access.Anonymous{
-		Tenant: tenant, TenantName: tenant.Name, Presented: tokens, RequestID: v.web.ID, Source: v.web.Source,
-	})
+	return v.console.signin.Logout(v.ctx, v.anonymousOf(tenant, tokens))
+}
+
+// anonymousOf returns the data of a request that presents the tokens of sessions of the tenant.
+func (v *pageContext) anonymousOf(tenant rolecall.Tenant, tokens []secret.Token) access.Anonymous {
+	return access.Anonymous{Tenant: tenant, TenantName: tenant.Name, Presented: tokens, RequestID: v.web.ID, Source: v.web.Source}
 }
 
 // signedOut redirects a caller whose own session has ended to the sign-in page, and removes
 // the session cookie. word selects the message on the sign-in page.
 func signedOut(v *pageContext, word string) error {
+	v.forgetSession()
+	return v.redirect(v.path("/sign-in") + "?done=" + word)
+}
+
+// forgetSession removes the session cookie.
+func (v *pageContext) forgetSession() {
 	v.console.site.SetConsoleSession(v.response, v.tenant, "", 0)
 	if v.isShared {
 		v.console.site.ClearSession(v.response)
 	}
-	return v.redirect(v.path("/sign-in") + "?done=" + word)
 }
 
 // tenantName returns the display name of the tenant in the address. If the tenant does not

@@ -1073,7 +1073,7 @@ func madeTokenPage(t tokensView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = shownSecret(string(token.Secret)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = shownSecret(string(token.Secret), msg("tokens.copy")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -24,6 +24,8 @@ type userView struct {
 	directory.Overview
 	sight rolecall.UserMembers
 	names names // names of the users in the newest events, and of the user who sent the invitation
+	identities
+	identitiesReadable bool
 }
 
 func (c *console) showUser(v *pageContext) error {
@@ -39,6 +41,15 @@ func (c *console) showUser(v *pageContext) error {
 	view := userView{Overview: overview, sight: v.call.ReadableMembers(&overview.User)}
 	if view.names, err = c.namesIn(v, overview.RecentEvents, rolecall.AnyID(overview.Invitation.CreatedBy)); err != nil {
 		return err
+	}
+	if view.identitiesReadable = authz.ReadIdentities.AuthorizeFor(v.call.Principal, v.userID) == nil; view.identitiesReadable {
+		view.identities, err = c.identities(v, v.userID)
+		if rolecall.KindOf(err) == rolecall.Forbidden || errors.Is(err, rolecall.ErrNotFound) { // outside of the caller's departments
+			view.identitiesReadable, err = false, nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 	undoSuspended(v, "suspended", overview.AllowedActions, homeOf(v, "/users"))
 	c.undoTaken(v, userHolder(v, &overview.User))
@@ -123,6 +134,16 @@ func (u userView) obstacle(r *directory.SignInReason) string {
 		return msg("user.limited-codes")
 	}
 	return msg(obstaclePrefix + r.Code)
+}
+
+// onlyByConnection describes the connections with which the user signs in, if the user cannot sign in with a
+// password. It is empty for other users.
+func (u userView) onlyByConnection() string {
+	names := u.connectionNames()
+	if !u.ownersOnly() || !u.AssignmentsReadable || len(names) == 0 || authz.IsOwner(u.Assignments, u.now) {
+		return ""
+	}
+	return msg("user.only-by-connection", "Connections", listed(names))
 }
 
 // isLimited reports whether the user cannot sign in from some sources or browsers, or with

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +24,8 @@ func (c *console) webhookPages() []page {
 		{path: "/{tenant}/webhooks/create", operation: "WebhooksController_createWebhook", needsKey: true, show: c.showNewWebhook, act: c.createWebhook},
 		{path: one, operation: "WebhooksController_getWebhook", show: c.showWebhook},
 		{path: one + "/edit", operation: "WebhooksController_updateWebhook", show: c.showWebhookEdit, act: c.editWebhook},
+		{path: one + "/preview", operation: "WebhooksController_getWebhook", show: c.showPreview},
+		{path: one + "/preview/{eventId}", operation: "WebhooksController_getWebhook", show: c.showPreview},
 		{path: one + "/deliveries", operation: "WebhooksController_listDeliveries", query: deliveriesQuery, show: c.showDeliveries},
 		{path: one + "/rotate-secret", operation: "WebhooksController_rotateSecret", show: c.askWebhookAction(rotateSecret), act: c.rotateSecret},
 		{path: one + "/replay", operation: "WebhooksController_replayWebhook", show: c.showReplay, act: c.replayWebhook},
@@ -116,6 +121,7 @@ type webhooksView struct {
 	pageLinks
 	page  rolecall.Page[rolecall.Webhook]
 	names names // names of the service accounts
+	feed  feedLag
 }
 
 func (c *console) showWebhooks(v *pageContext) (err error) {
@@ -126,6 +132,9 @@ func (c *console) showWebhooks(v *pageContext) (err error) {
 		}
 	}
 	if list.names, err = c.namesOf(v, accountsOf(list.page.Items)); err != nil {
+		return err
+	}
+	if list.feed.oldest, err = c.webhooks.FeedLag(v.ctx, v.call); err != nil {
 		return err
 	}
 	return c.show(v, msg("nav.webhooks"), serviceAccountsSection, func(f frame) templ.Component {
@@ -152,6 +161,20 @@ type webhookView struct {
 	accounts []rolecall.ServiceAccount               // the service accounts that the form offers
 	made     idempotency.Created[webhooks.Webhook]
 	history  *history // nil if the caller may not read events
+	lag      webhooks.Lag
+	feed     feedLag
+	preview  webhooks.Preview
+}
+
+// feedLag is when the oldest change occurred that is not in the change feed yet. It is zero if all are.
+type feedLag struct{ oldest rolecall.Time }
+
+// feedPatience is how long a change usually waits at most for its place in the feed.
+const feedPatience = 5 * time.Second
+
+// isDelayed reports whether changes wait longer than usual.
+func (l feedLag) isDelayed(now rolecall.Time) bool {
+	return l.oldest != 0 && now.Sub(l.oldest) > feedPatience
 }
 
 // webhookShown is the number of attempts on the page of a webhook.
@@ -173,10 +196,29 @@ func (c *console) showWebhook(v *pageContext) error {
 	if err == nil {
 		view.history, err = c.historyOf(v, rolecall.AnyID(v.webhookID), "")
 	}
+	if err == nil {
+		view.lag, err = c.webhooks.Lag(v.ctx, v.call, v.webhookID)
+	}
+	if err == nil {
+		view.feed.oldest, err = c.webhooks.FeedLag(v.ctx, v.call)
+	}
 	if err != nil {
 		return err
 	}
 	return c.showOne(v, view, host(view.webhook.URL), webhookPage)
+}
+
+// showPreview shows the request that the webhook would send now, for the event in the path or for the newest
+// one.
+func (c *console) showPreview(v *pageContext) error {
+	view, err := c.webhookView(v)
+	if err == nil {
+		view.preview, err = c.webhooks.Preview(v.ctx, v.call, v.webhookID, v.eventID)
+	}
+	if err != nil {
+		return err
+	}
+	return c.showOne(v, view, msg("webhooks.preview"), previewPage)
 }
 
 // showOne writes a page of a webhook.
@@ -240,7 +282,7 @@ func (c *console) rotateSecret(v *pageContext) error {
 		return err
 	}
 	made := idempotency.Created[webhooks.Webhook]{Value: rotated}
-	return c.showOne(v, webhookView{webhook: rotated.Webhook, made: made}, msg("webhooks.secret"), webhookSecretPage)
+	return c.showOne(v, webhookView{webhook: rotated.Webhook, made: made}, msg("webhooks.secret"), rotatedSecretPage)
 }
 
 func (c *console) showWebhookEdit(v *pageContext) error {
@@ -392,6 +434,29 @@ func (w webhookView) mayUpdate() bool { return authz.UpdateWebhook.Authorize(w.c
 // mayOperate reports whether the caller may test the webhook and send items again.
 func (w webhookView) mayOperate() bool {
 	return authz.OperateWebhook.Authorize(w.call.Principal) == nil
+}
+
+// mayPreview reports whether the caller may read what the webhook would send.
+func (w webhookView) mayPreview() bool { return authz.ReadChanges.Authorize(w.call.Principal) == nil }
+
+// previewHeader returns the request line and the headers of the preview.
+func (w webhookView) previewHeader() string {
+	var b strings.Builder
+	b.WriteString("POST " + w.webhook.URL + "\n")
+	for _, name := range slices.Sorted(maps.Keys(w.preview.Header)) {
+		b.WriteString(strings.ToLower(name) + ": " + w.preview.Header.Get(name) + "\n")
+	}
+	b.WriteString("webhook-signature: " + msg("webhooks.preview-signature"))
+	return b.String()
+}
+
+// previewBody returns the body of the preview with indentation.
+func (w webhookView) previewBody() string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, w.preview.Body, "", "  "); err != nil {
+		return string(w.preview.Body)
+	}
+	return b.String()
 }
 
 // field returns the value of a field of the form: the submitted one, or the one of the webhook.

@@ -1,12 +1,16 @@
 package console
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
@@ -64,9 +68,11 @@ func TestWebhooksInTheConsole(t *testing.T) {
 	if w, err = f.node.Webhooks.Webhook(t.Context(), f.asOwner(), w.ID); err != nil || w.URL != "https://hooks.example.com/other" || len(w.Types) != 1 || len(w.IgnoreActors) != 0 {
 		t.Errorf("%+v %v", w, err)
 	}
-	rotated := f.send(http.MethodPost, path+"/rotate-secret", cookie, url.Values{})
-	if strings.Count(rotated.body, "whsec_") != 1 || !strings.Contains(rotated.body, "also signed with the old secret") {
-		t.Errorf("%d %s", rotated.StatusCode, rotated.body)
+	for _, headers := range [][]string{nil, {"Hx-Request", "true", "Hx-Target", "confirm"}} { // without and with JavaScript
+		rotated := f.send(http.MethodPost, path+"/rotate-secret", cookie, url.Values{}, headers...)
+		if strings.Count(rotated.body, "whsec_") != 1 || !strings.Contains(rotated.body, "also signed with the old secret") {
+			t.Errorf("%q: %d %s", headers, rotated.StatusCode, rotated.body)
+		}
 	}
 	for _, below := range []string{"/disable", "/enable", "/test", "/skip"} {
 		if a := f.send(http.MethodPost, path+below, cookie, url.Values{}); a.StatusCode != http.StatusSeeOther {
@@ -110,4 +116,87 @@ func TestTheFormOfAWebhookShowsItsErrors(t *testing.T) {
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Select a service account.") || !strings.Contains(a.body, "is not an ID") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
+}
+
+// number gives numbers to the events of the tenant.
+func (f *fixture) number() {
+	f.t.Helper()
+	if _, err := f.node.Directory.Changes(f.t.Context(), f.asOwner(), feed.Query{Limit: 1}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestThePreviewOfAWebhook(t *testing.T) {
+	f := newFixture(t)
+	account := f.makeAccount("Import", f.makeRole("Follower", "changes:read", "users:read"))
+	w := f.makeWebhook(account)
+	f.hire("grace@example.com", "Grace Hopper", nil)
+	f.number()
+	cookie, path := f.signIn("acme", ownerEmail), "/console/acme/webhooks/"+w.ID.String()
+	page := f.get(path+"/preview", cookie)
+	text := html.UnescapeString(page.body)
+	for _, part := range []string{
+		"POST https://hooks.example.com/rolecall\ncontent-type: application/cloudevents+json\n", "\nwebhook-id: ", "webhook-signature: (made with the secret)",
+		`"specversion": "1.0"`, `"tenant": "acme"`,
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the preview does not show %q: %s", part, text)
+		}
+	}
+	for _, part := range []string{"whsec_", "v1,"} {
+		if strings.Contains(text, part) {
+			t.Errorf("the preview shows %q", part)
+		}
+	}
+	if a := f.get(path+"/preview/"+w.ID.String(), cookie); a.StatusCode != http.StatusNotFound {
+		t.Errorf("the preview of an unknown event answers %d", a.StatusCode)
+	}
+
+	viewer := f.hire("viewer@example.com", "Vera Viewer", []string{"webhooks:read", "users.status:read"})
+	follower := f.hire("follower@example.com", "Fred Follower", []string{"webhooks:read", "changes:read", "users.status:read"})
+	f.number()
+	if a := f.get(path+"/preview", f.signIn("acme", viewer.Email)); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "changes:read") {
+		t.Errorf("without changes:read, the preview answers %d", a.StatusCode)
+	}
+	if a := f.get(path, f.signIn("acme", viewer.Email)); a.StatusCode != http.StatusOK || strings.Contains(a.body, "/preview") {
+		t.Errorf("without changes:read, the page links to the preview: %d %s", a.StatusCode, a.body)
+	}
+	events, err := f.node.Directory.UserEvents(t.Context(), f.asOwner(), viewer.ID, directory.EventListing{Type: string(rolecall.EventUserCreated), Limit: 1})
+	if err != nil || len(events.Items) != 1 {
+		t.Fatalf("%v %v", events, err)
+	}
+	created := events.Items[0].ID
+	if a := f.get(path+"/preview/"+created.String(), f.signIn("acme", follower.Email)); a.StatusCode != http.StatusOK ||
+		!strings.Contains(a.body, "also receives values of this event that you may not read") || strings.Contains(html.UnescapeString(a.body), `"name"`) {
+		t.Errorf("the preview shows values that the viewer may not read: %d %s", a.StatusCode, a.body)
+	}
+	if _, err := f.node.Directory.SuspendServiceAccount(t.Context(), f.asOwner(), account.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if a := f.get(path+"/preview/"+created.String(), cookie); !strings.Contains(a.body, "Nothing would be sent.") || !strings.Contains(a.body, "The service account is suspended") {
+		t.Errorf("the preview does not say why nothing would be sent: %s", a.body)
+	}
+}
+
+func TestTheLagOfAWebhookIsShown(t *testing.T) {
+	f := newFixture(t)
+	w := f.makeWebhook(f.makeAccount("Import", f.makeRole("Follower", "changes:read")))
+	f.number()
+	cookie, path := f.signIn("acme", ownerEmail), "/console/acme/webhooks/"+w.ID.String()
+	f.number()
+	shows := func(path string, parts ...string) {
+		t.Helper()
+		a := f.get(path, cookie)
+		for _, part := range parts {
+			if !strings.Contains(strings.Join(strings.Fields(a.body), " "), part) {
+				t.Errorf("%s does not show %q: %s", path, part, a.body)
+			}
+		}
+	}
+	shows(path, " events</dd>", "The oldest", "Up to date")
+	shows("/console/acme/webhooks", "Change feed: Up to date")
+	f.hire("grace@example.com", "Grace Hopper", nil)
+	f.ahead.Store(int64(10 * time.Second))
+	shows(path, "Delayed. The oldest change:")
+	shows("/console/acme/webhooks", "Delayed. The oldest change:")
 }

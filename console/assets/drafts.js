@@ -1,7 +1,8 @@
 // Protects the input of forms. If a session has ended, the input of a form survives the new
 // sign-in. The user must confirm that a changed form is closed or left. When a form is sent,
-// its input is saved in sessionStorage. The next page outside the sign-in removes the saved
-// input. Passwords, codes and other secrets are never saved.
+// its input is saved in sessionStorage. It is also saved when the user leaves a form to confirm
+// their identity. The first page that belongs to neither removes the saved input. Passwords,
+// codes and other secrets are never saved.
 
 const dialog = document.getElementById("dialog");
 const discard = document.getElementById("discard");
@@ -60,10 +61,14 @@ function stored() {
   }
 }
 
-function keep(form) {
+// Saves the input of the form. The user comes back to the page around the form. If onItsPage is
+// true, the user comes back to the page of the form alone, also if it is in a dialog now.
+function keep(form, onItsPage = false) {
   const input = inputOf(form);
   if (!user || !input.some((entry) => entry.type !== "hidden")) return;
-  store({ user, page: location.pathname, dialog: dialog.contains(form) ? opened : "", action: actionOf(form), input });
+  const here = dialog.contains(form) ? opened : "";
+  const page = onItsPage && here ? new URL(here, location.href).pathname : location.pathname;
+  store({ user, page, dialog: onItsPage ? "" : here, action: actionOf(form), input });
 }
 
 function set(field, value, checked) {
@@ -129,9 +134,10 @@ function fill(root, draft) {
 }
 
 // Fills in the saved draft if this page has its form. All pages remove the draft, except
-// the sign-in pages.
+// the sign-in pages and the pages that confirm the user's identity.
 function restore() {
   const draft = stored();
+  if (document.querySelector("section[data-keep-input]")) return;
   if (!draft || (!user && forget === undefined) || document.documentElement.hidden) return; // a hidden page is about to be reloaded
   store(null);
   const isDone = new URL(performance.getEntriesByType("navigation")[0]?.name ?? location.href).searchParams.has("done");
@@ -195,6 +201,13 @@ document.addEventListener("submit", (event) => {
   if (event.defaultPrevented || !isPost(event.target)) return;
   sent = event.target;
   keep(sent);
+});
+
+document.addEventListener("click", (event) => {
+  const form = event.target.closest("a[data-keep-input]")?.closest("form");
+  if (!form || event.ctrlKey || event.metaKey || event.shiftKey) return; // opens another tab
+  leaving = true;
+  keep(form, true);
 });
 
 addEventListener("beforeunload", (event) => {

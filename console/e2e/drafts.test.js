@@ -32,6 +32,8 @@ const forms = {
   "/service-accounts/{id}/edit": "/service-accounts/{account}/edit",
   "/service-accounts/{id}/suspend": "/service-accounts/{account}/suspend",
   "/service-accounts/{id}/resume": "/service-accounts/{suspended-account}/resume",
+  "/connections/create": "/connections/create",
+  "/connections/{id}/edit": "/connections/{connection}/edit",
   "/webhooks/create": "/webhooks/create",
   "/webhooks/{id}/edit": "/webhooks/{webhook}/edit",
   "/webhooks/{id}/replay": "/webhooks/{webhook}/replay",
@@ -62,6 +64,13 @@ const withoutInput = {
   "/users/{id}/sessions/{sessionId}/end": "/users/{self}/sessions/{session}/end",
   "/roles/{id}/delete": "/roles/{role}/delete",
   "/webhooks/{id}/rotate-secret": "/webhooks/{webhook}/rotate-secret",
+  "/account/identities/add": "/account/identities/add",
+  "/account/identities/link": "",
+  "/account/confirm": "/account/confirm",
+  "/account/confirm/done": "",
+  "/users/{id}/identities/{identityId}/delete": "",
+  "/connections/{id}/test": "/connections/{connection}/test",
+  "/connections/{id}/delete": "/connections/{connection}/delete",
   "/webhooks/{id}/test": "/webhooks/{webhook}/test",
   "/webhooks/{id}/enable": "/webhooks/{webhook}/enable",
   "/webhooks/{id}/disable": "/webhooks/{webhook}/disable",
@@ -104,8 +113,9 @@ async function things(page) {
   const { body: theirs } = await call(page, "POST", `/service-accounts/${account.id}/tokens`, token, { "idempotency-key": token.name.replace(" ", "-") });
   const deleted = await first(page, "/users?status=deleted&limit=1");
   const webhook = await create("/webhooks", { url: "https://hooks.example.com/draft", serviceAccountId: account.id, enabled: false });
+  const connection = await create("/connections", { name: "Draft SSO", issuer: "https://login.draft.example", clientId: "draft", clientSecret: "draft" });
   return {
-    active: active.id, pending: pending.id, suspended: suspended.id, account: account.id, "suspended-account": other.id, role: role.id,
+    connection: connection.id ?? (await first(page, "/connections")).id, active: active.id, pending: pending.id, suspended: suspended.id, account: account.id, "suspended-account": other.id, role: role.id,
     self: session.user.id, session: session.id ?? session.session?.id, token: own.id, "account-token": theirs.id, deleted: deleted.id, webhook: webhook.id,
   };
 }

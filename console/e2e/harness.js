@@ -27,10 +27,13 @@ export const owner = "ada.lovelace@demo.example";
 
 /**
  * world is the running program and the browser of one test file. The function launch starts the
- * browser. A test file for another browser replaces launch.
+ * browser. A test file for another browser replaces launch. A test file can also set the port, further
+ * flags and environment variables of the program, and elsewhere: the origins of other servers whose pages
+ * the browser may open.
  */
 export const world = {
   base: "", database: "", mailbox: "", password: "", browser: null,
+  port: 0, flags: [], environment: {}, elsewhere: [],
   launch: () => chromium.launch({ executablePath: process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium", args: ["--no-sandbox", "--no-proxy-server"] }),
 };
 
@@ -41,11 +44,12 @@ let log = "";
 before(async () => {
   await mkdir(results, { recursive: true });
   folder = await mkdtemp(join(tmpdir(), "rolecall-console-"));
-  const port = await freePort();
+  const port = world.port || await freePort();
   world.base = `http://localhost:${port}`;
   world.mailbox = join(folder, "mail");
   world.database = process.env.ROLECALL_TEST_POSTGRES ? await ownDatabase(process.env.ROLECALL_TEST_POSTGRES) : join(folder, "demo.db");
-  server = spawn(program, ["serve", "--demo", "--listen", `127.0.0.1:${port}`, "--public-url", world.base, "--database", world.database, "--mailbox", world.mailbox], { stdio: ["ignore", "pipe", "pipe"] });
+  const flags = ["--listen", `127.0.0.1:${port}`, "--public-url", world.base, "--database", world.database, "--mailbox", world.mailbox, ...world.flags];
+  server = spawn(program, ["serve", "--demo", ...flags], { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...world.environment } });
   server.stderr.on("data", (text) => (log += text));
   world.password = await new Promise((resolve, reject) => {
     let said = "";
@@ -129,27 +133,35 @@ export async function mailLink(email, kind) {
   });
 }
 
+/** isElsewhere reports whether the URL belongs to another server whose pages the browser may open. */
+const isElsewhere = (url) => world.elsewhere.some((origin) => url.startsWith(`${origin}/`));
+
 /**
  * scenario runs play as a test, with a page that shares no cookies with other tests. The test also
- * fails if the page violates its Content-Security-Policy, sends a request to another host, logs an
- * error or a warning, or gets a 5xx response. If the test fails, a screenshot is saved in results.
+ * fails if a page of the program violates its Content-Security-Policy, sends a request to another host,
+ * logs an error or a warning, or gets a 5xx response. If the test fails, a screenshot is saved in results.
  */
 export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   test(name, { timeout }, async () => {
     const context = await world.browser.newContext({ baseURL: world.base, reducedMotion: "reduce", timezoneId: "UTC", ...options });
     const faults = [];
-    context.on("weberror", (e) => faults.push(`script: ${e.error().message}`));
+    context.on("weberror", (e) => {
+      if (!isElsewhere(e.page().url())) faults.push(`script: ${e.error().message}`);
+    });
     context.on("console", (m) => {
+      if (isElsewhere(m.location().url)) return;
       const refused = /^Failed to load resource: the server responded with a status of 4\d\d/.test(m.text());
       if (["error", "warning"].includes(m.type()) && !refused) faults.push(`console: ${m.text()}`);
     });
     context.on("request", (r) => {
-      if (!r.url().startsWith(`${world.base}/`) && !r.url().startsWith("about:")) faults.push(`asked ${r.url()}`);
+      if (!r.url().startsWith(`${world.base}/`) && !r.url().startsWith("about:") && !isElsewhere(r.url())) faults.push(`asked ${r.url()}`);
     });
     context.on("response", (r) => {
       if (r.status() >= 500) faults.push(`${r.status()} ${r.url()}`);
     });
-    await context.exposeBinding("noteViolation", (_, what) => faults.push(`policy: ${what}`));
+    await context.exposeBinding("noteViolation", ({ frame }, what) => {
+      if (!isElsewhere(frame.url())) faults.push(`policy: ${what}`);
+    });
     await context.addInitScript(() => {
       addEventListener("securitypolicyviolation", (e) => window.noteViolation(`${e.violatedDirective} ${e.blockedURI}`));
     });

@@ -212,6 +212,24 @@ scenario("an administrator can view and revoke tokens of another user, but not c
   assert.equal((await ask(made.token, "/auths/session")).status, 401);
 });
 
+scenario("the new secret of a webhook is shown in the dialog that rotates it", async (page) => {
+  await signIn(page);
+  const account = await make(page, "Receiver", "viewer");
+  const { body: hook } = await call(page, "POST", "/webhooks", { url: "https://hooks.example.com/rotated", serviceAccountId: account.id }, { "idempotency-key": "rotated" });
+  await page.goto(`/console/demo/webhooks/${hook.id}`);
+  await page.getByText("More", { exact: true }).click();
+  await page.getByRole("link", { name: "Rotate secret" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Rotate secret" }).click();
+  const secret = await dialog.locator(".secret code").innerText();
+  assert.match(secret, /^whsec_/);
+  assert.notEqual(secret, hook.secret);
+  await dialog.getByRole("button", { name: "Copy secret" }).waitFor();
+  await checkAccess(page);
+  await dialog.getByRole("link", { name: "Show the webhook" }).click();
+  await page.getByText("You rotated the secret of a webhook").waitFor();
+});
+
 scenario("without JavaScript, a token is created once, and a reload doesn't show it again", async (page) => {
   await signIn(page);
   const { body: session } = await call(page, "GET", "/auths/session");
