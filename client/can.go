@@ -68,10 +68,11 @@ func Covers(held, asked string) bool {
 // shop/invoices:approve. Pass the department of the object of the action, not of the user.
 //
 // Of permissions that are limited to departments, only those of applications count. Check Rolecall's
-// own permissions, such as users:read, for a department with CheckPermissions.
+// own permissions, such as users:read, for a department with CheckPermissions. A nil caller has no
+// permission.
 func Can(caller *Principal, asked, department string) bool {
 	a, ok := readPermission(asked)
-	if !ok {
+	if !ok || caller == nil {
 		return false
 	}
 	for _, held := range caller.Permissions {

@@ -52,6 +52,12 @@ func TestCoversRefusesMalformedPermissions(t *testing.T) {
 	}
 }
 
+func TestANilCallerHasNoPermission(t *testing.T) {
+	if client.Can(nil, "shop/invoices:approve", "Sales") {
+		t.Error("a nil caller has a permission")
+	}
+}
+
 func TestCanInDepartments(t *testing.T) {
 	sales := principal(t, `{"permissions":["store/*:*"],"scopedPermissions":[{"permission":"shop/a:b","reach":{"departments":["Sales",""]}},{"permission":"users:read","reach":{"departments":["Sales"]}}]}`)
 	for asked, want := range map[[2]string]bool{

@@ -69,9 +69,13 @@ type ChangeFilter struct {
 // gap. Get a new cursor with ChangesNow, read the lists again, and follow from there.
 var ErrChangesExpired = errors.New("rolecall: the changes after the cursor have expired")
 
+// errNoCursor is the error of an answer that is not a page of changes, for example of a proxy.
+var errNoCursor = errors.New("rolecall: the answer to a request for changes has no nextCursor")
+
 const (
 	changesWait  = 20 * time.Second // of a request
 	changesSpare = 5 * time.Second  // from the end of the wait to the timeout of the HTTP client
+	changesPause = 1 * time.Second  // between requests that do not wait
 )
 
 func (f ChangeFilter) path() string {
@@ -100,8 +104,9 @@ func (c *Client) ChangesNow(ctx context.Context, filter ChangeFilter) (cursor st
 }
 
 // FollowChanges yields the changes after the cursor, page by page. When there are no more, it waits for
-// the next ones, and yields an empty page from time to time. An empty cursor begins with the oldest
-// changes that are kept. To stop, break the loop, or end ctx, which yields its error.
+// the next ones, and yields an empty page from time to time. If the timeout of the HTTP client is below
+// six seconds, it asks once a second instead. An empty cursor begins with the oldest changes that are kept.
+// To stop, break the loop, or end ctx, which yields its error.
 //
 // If the service is unreachable, too busy or restarting, FollowChanges tries again until ctx ends. It
 // waits as long as the response tells, or longer and longer, and for a random part of this time more.
@@ -118,8 +123,9 @@ func (c *Client) FollowChanges(ctx context.Context, cursor string, filter Change
 		if filter.Limit > 0 {
 			query.Set("limit", strconv.Itoa(filter.Limit))
 		}
-		if wait := c.changesWait(); wait > 0 {
-			query.Set("wait", strconv.Itoa(int(wait/time.Second)))
+		held := c.changesWait()
+		if held > 0 {
+			query.Set("wait", strconv.Itoa(int(held/time.Second)))
 		}
 		for failures := 0; ; {
 			if cursor != "" {
@@ -129,13 +135,21 @@ func (c *Client) FollowChanges(ctx context.Context, cursor string, filter Change
 			_, err := c.once(ctx, call{method: http.MethodGet, path: filter.path(), query: query, into: &page})
 			problem, refused := errors.AsType[*Problem](err)
 			_, lost := errors.AsType[*lostError](err)
+			if err == nil && page.Cursor == "" {
+				err = errNoCursor
+			}
 			switch {
 			case err == nil:
 				failures, cursor = 0, page.Cursor
 				if !yield(page, nil) {
 					return
 				}
-				continue
+				if held == 0 && page.UpToDate {
+					err = wait(ctx, changesPause)
+				}
+				if err == nil {
+					continue
+				}
 			case ctx.Err() != nil:
 				yield(ChangePage{}, ctx.Err())
 				return
@@ -155,10 +169,11 @@ func (c *Client) FollowChanges(ctx context.Context, cursor string, filter Change
 	}
 }
 
-// changesWait returns how long a request for changes can wait, so that the HTTP client does not end it.
+// changesWait returns how long a request for changes can wait, in whole seconds, so that the HTTP client
+// does not end it. Zero means that the timeout is too short for a wait.
 func (c *Client) changesWait() time.Duration {
 	if c.http.Timeout == 0 {
 		return changesWait
 	}
-	return min(changesWait, c.http.Timeout-changesSpare)
+	return max(0, min(changesWait, c.http.Timeout-changesSpare)).Truncate(time.Second)
 }

@@ -219,3 +219,18 @@ func TestAFollowerDoesNotWaitLongerThanItsClient(t *testing.T) {
 		}
 	}
 }
+
+func TestAFollowerWhoseRequestsDoNotWaitPausesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &answers{begun: time.Now(), left: []string{"200", "200", "200", "400"}}
+		c := client.NewWithToken("http://rolecall.example", "acme", "rc_x", &http.Client{Transport: a, Timeout: 2 * time.Second})
+		for _, err := range c.FollowChanges(t.Context(), "c", client.ChangeFilter{}) {
+			if err != nil && !is(err, "400") {
+				t.Error(err)
+			}
+		}
+		if want := []string{"0s after=c", "1s after=c3", "2s after=c2", "3s after=c1"}; !slices.Equal(a.asked, want) {
+			t.Errorf("asked %q, want %q", a.asked, want)
+		}
+	})
+}

@@ -31,6 +31,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -41,13 +42,20 @@ const maxAnswer = 16 << 20
 // Client sends the requests of one signed-in user of one tenant, or of one API token. It is
 // safe for concurrent use.
 type Client struct {
-	base    string
-	tenant  string
-	bearer  bool                   // whether sign-ins return a token instead of a cookie
-	token   atomic.Pointer[string] // an API token or the token of a session; nil for a session with a cookie
-	http    *http.Client
-	session atomic.Pointer[http.Cookie] // nil when signed out
-	device  atomic.Pointer[http.Cookie] // the known-device token; nil before a sign-in
+	// Header has further headers of each request, for example X-Forwarded-For and User-Agent of a browser
+	// whose request your server answers. The service accepts X-Forwarded-For only from an address in its
+	// --trusted-proxies. Set Header before the first request.
+	Header http.Header
+
+	base   string
+	tenant string
+	bearer bool                   // whether sign-ins return a token instead of a cookie
+	token  atomic.Pointer[string] // an API token or the token of a session; nil for a session with a cookie
+	http   *http.Client
+
+	mu      sync.Mutex
+	cookies map[string]*http.Cookie // of the session and the known device, by name
+	set     []*http.Cookie          // from the responses
 }
 
 // New returns a client for a tenant of the service at base, an http or https URL that can
@@ -57,15 +65,16 @@ func New(base, tenant string, h *http.Client) *Client {
 	if h == nil {
 		h = http.DefaultClient
 	}
-	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h}
+	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h, cookies: map[string]*http.Cookie{}}
 }
 
-// NewWithToken is like New, but the client sends an API token (rc_…) or an operator key (rco_…) with each
-// request. Such a client needs no sign-in and has no session. For the changes of all tenants, tenant can
-// be empty.
+// NewWithToken is like New, but the client sends a token with each request: an API token (rc_…), an operator
+// key (rco_…) or the token of a session (rs_…). If Rolecall replaces the token of a session, the client
+// sends the new one, which Token returns. For the changes of all tenants, tenant can be empty.
 func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	c := New(base, tenant, h)
 	c.token.Store(&token)
+	c.bearer = strings.HasPrefix(token, sessionToken)
 	return c
 }
 
@@ -76,6 +85,9 @@ func NewBearer(base, tenant string, h *http.Client) *Client {
 	c.bearer = true
 	return c
 }
+
+// sessionToken is the prefix of the token of a session.
+const sessionToken = "rs_"
 
 // Token returns the token that the client sends, or an empty string.
 func (c *Client) Token() string {
@@ -174,7 +186,9 @@ func (c *Client) once(ctx context.Context, call call) (http.Header, error) {
 	if err != nil {
 		return nil, &lostError{fmt.Errorf("rolecall: read the answer of %s %s: %w", call.method, call.path, err)}
 	}
-	c.keepCookies(answer)
+	if !c.bearer {
+		c.keepCookies(answer)
+	}
 	if answer.StatusCode >= http.StatusBadRequest {
 		return answer.Header, problem(answer, body)
 	}
@@ -215,6 +229,9 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	if c.tenant != "" {
 		request.Header.Set("X-Tenant-Schema", c.tenant)
 	}
+	for name, values := range c.Header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
 	request.Header.Set("Accept", "application/json, application/problem+json")
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -231,30 +248,8 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 		request.Header.Set("Authorization", "Bearer "+token)
 		return request, nil
 	}
-	for _, cookie := range []*http.Cookie{c.session.Load(), c.device.Load()} {
-		if cookie != nil {
-			request.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})
-		}
-	}
+	c.addCookies(request)
 	return request, nil
-}
-
-// keepCookies stores the session cookie and the known-device token from a response, and
-// removes a session cookie that the response clears. Without the known-device token, the
-// service would send the user a mail about each sign-in. The prefix __Host- of the cookie
-// names depends on the configuration of the service.
-func (c *Client) keepCookies(answer *http.Response) {
-	for _, cookie := range answer.Cookies() {
-		isCleared := cookie.Value == "" || cookie.MaxAge < 0
-		switch name := strings.TrimPrefix(cookie.Name, "__Host-"); {
-		case name == "session" && isCleared:
-			c.session.Store(nil)
-		case name == "session":
-			c.session.Store(cookie)
-		case name == "rolecall_device" && !isCleared:
-			c.device.Store(cookie)
-		}
-	}
 }
 
 // keepToken stores the token of the session from a response, and removes it after a sign-out.
@@ -264,7 +259,7 @@ func (c *Client) keepToken(path string, body []byte) {
 	}
 	if path == "/auths/logout" {
 		c.token.Store(nil)
-	} else if json.Unmarshal(body, &in) == nil && strings.HasPrefix(in.Token, "rs_") {
+	} else if json.Unmarshal(body, &in) == nil && strings.HasPrefix(in.Token, sessionToken) {
 		c.token.Store(&in.Token)
 	}
 }

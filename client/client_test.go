@@ -262,6 +262,23 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+// A client with the token of a session sends the token that replaces it.
+func TestTheTokenOfASessionIsReplaced(t *testing.T) {
+	d, ctx := newDemo(t), t.Context()
+	signedIn := client.NewBearer(d.Address, d.Tenant, nil)
+	if _, err := signedIn.Login(ctx, d.Email, d.Password); err != nil {
+		t.Fatal(err)
+	}
+	old := signedIn.Token()
+	c := client.NewWithToken(d.Address, d.Tenant, old, nil)
+	if _, err := c.Refresh(ctx); err != nil || c.Token() == old {
+		t.Fatalf("Refresh: %v, and the token is replaced: %v", err, c.Token() != old)
+	}
+	if _, err := c.Session(ctx); err != nil {
+		t.Errorf("Session after Refresh: %v", err)
+	}
+}
+
 func testSessions(t *testing.T, c *client.Client, d demo) {
 	ctx := t.Context()
 	if _, err := c.Login(ctx, d.Email, d.Password); err != nil {
@@ -317,6 +334,104 @@ func TestAProgramSendsItsTokenAndNoCookie(t *testing.T) {
 		}
 		if sent.Get("Authorization") != "Bearer rc_token" || sent.Get("Cookie") != "" || sent.Get("X-Tenant-Schema") != "acme" {
 			t.Errorf("sent %v", sent)
+		}
+	}
+}
+
+func TestABearerClientKeepsNoCookies(t *testing.T) {
+	var sent http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Clone()
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "somebody's"})
+		_, _ = io.WriteString(w, `{"token":"rs_token"}`) // if the write fails, the client has disconnected
+	}))
+	defer server.Close()
+	c := client.NewBearer(server.URL, "acme", nil)
+	_, err := c.Login(t.Context(), "ada@example.com", "password")
+	if _, read := c.Session(t.Context()); err != nil || read != nil || sent.Get("Authorization") != "Bearer rs_token" {
+		t.Fatal(err, read, sent)
+	}
+	if err := c.Logout(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Session(t.Context()); err != nil || sent.Get("Cookie") != "" {
+		t.Errorf("sent %v: %v", sent, err)
+	}
+}
+
+func TestAClientForABrowserSendsAndReturnsItsCookies(t *testing.T) {
+	var sent http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header
+		w.Header().Add("Set-Cookie", "other=1; Path=/")
+		if r.URL.Path == "/auths/login" {
+			w.Header().Add("Set-Cookie", "__Host-rolecall_device=known; Path=/; Max-Age=60; Secure; HttpOnly; SameSite=Lax")
+			w.Header().Add("Set-Cookie", "__Host-session=token; Path=/; Secure; HttpOnly; SameSite=Lax")
+		} else {
+			w.Header().Add("Set-Cookie", "__Host-session=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax")
+		}
+		_, _ = io.WriteString(w, "{}") // the client reports an incomplete response
+	}))
+	defer server.Close()
+	browser := []*http.Cookie{{Name: "theme", Value: "dark"}, {Name: "__Host-session", Value: "before"}, {Name: "rolecall_device", Value: "d"}}
+	c := client.NewWithCookies(server.URL, "acme", browser, nil)
+	c.Header = http.Header{"X-Forwarded-For": {"192.0.2.1"}, "User-Agent": {"Browser/1"}}
+	if _, err := c.Login(t.Context(), "ada@example.com", "password"); err != nil {
+		t.Fatal(err)
+	}
+	if got := sent.Get("Cookie") + ", " + sent.Get("X-Forwarded-For") + ", " + sent.Get("User-Agent"); got != "__Host-session=before; rolecall_device=d, 192.0.2.1, Browser/1" {
+		t.Errorf("sent %s", got)
+	}
+	lines := func() (lines []string) {
+		for _, cookie := range c.Cookies() {
+			lines = append(lines, cookie.String())
+		}
+		return lines
+	}
+	const device = "__Host-rolecall_device=known; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Lax"
+	if got, want := lines(), []string{device, "__Host-session=token; Path=/; HttpOnly; Secure; SameSite=Lax"}; !slices.Equal(got, want) {
+		t.Errorf("after the sign-in: %q, want %q", got, want)
+	}
+	if err := c.Logout(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := lines(), []string{device, "__Host-session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"}; !slices.Equal(got, want) {
+		t.Errorf("after the sign-out: %q, want %q", got, want)
+	}
+}
+
+// Another program of the host, or a neighbouring host, can have set a cookie with a name that Rolecall uses with
+// another configuration.
+func TestAClientForABrowserSendsCookiesWithAndWithoutThePrefix(t *testing.T) {
+	for prefix, want := range map[string][]string{
+		"__Host-": {"__Host-session=a; session=b; __Host-rolecall_device=c; rolecall_device=d", "__Host-session=new; session=b; __Host-rolecall_device=c; rolecall_device=d", "session=b; __Host-rolecall_device=c; rolecall_device=d"},
+		"":        {"__Host-session=a; session=b; __Host-rolecall_device=c; rolecall_device=d", "__Host-session=a; session=new; __Host-rolecall_device=c; rolecall_device=d", "__Host-session=a; __Host-rolecall_device=c; rolecall_device=d"},
+	} {
+		var sent []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sent = append(sent, r.Header.Get("Cookie"))
+			value := "new"
+			if r.URL.Path == "/auths/logout" {
+				value = "; Max-Age=0"
+			}
+			w.Header().Set("Set-Cookie", prefix+"session="+value)
+			_, _ = io.WriteString(w, "{}") // the client reports an incomplete response
+		}))
+		defer server.Close()
+		browser := []*http.Cookie{{Name: "__Host-session", Value: "a"}, {Name: "session", Value: "b"}, {Name: "__Host-rolecall_device", Value: "c"}, {Name: "rolecall_device", Value: "d"}}
+		for range 2 { // in both orders
+			c := client.NewWithCookies(server.URL, "acme", browser, nil)
+			_, err := c.Refresh(t.Context())
+			if again := c.Logout(t.Context()); err != nil || again != nil {
+				t.Fatal(err, again)
+			}
+			if _, err := c.Session(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			slices.Reverse(browser)
+		}
+		if all := slices.Concat(want, want); !slices.Equal(sent, all) {
+			t.Errorf("sent %q, want %q", sent, all)
 		}
 	}
 }

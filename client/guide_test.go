@@ -3,6 +3,9 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net"
 	"os"
 	"os/exec"
@@ -13,7 +16,8 @@ import (
 	"time"
 )
 
-// TestTheGuideRunsAsItIsWritten builds the program of docs/guides/go.md, and runs its commands.
+// TestTheGuideRunsAsItIsWritten builds both versions of the program in docs/guides/go.md, and runs the commands
+// of the guide.
 func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	guide, err := os.ReadFile("../docs/guides/go.md")
 	if err != nil {
@@ -24,33 +28,76 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer listener.Close()
 	application := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
 	here := strings.NewReplacer("127.0.0.1:8080", strings.TrimPrefix(d.Address, "http://"), "127.0.0.1:8090", application, "5EQW54C-VOG2KQE-JJXKSBE-IVDAI", d.Password)
-	blocks := func(language string) string {
-		text := ""
+	blocks := func(language string) (texts []string) {
 		for _, block := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(guide), -1) {
-			text += here.Replace(block[1])
+			texts = append(texts, here.Replace(block[1]))
 		}
-		return text
+		return texts
+	}
+	programs := blocks("go")
+	if len(programs) != 2 {
+		t.Fatalf("the guide has %d programs", len(programs))
 	}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(blocks("go")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "shop"), filepath.Join(folder, "main.go")) // in this module, for the client
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	for name, text := range map[string]string{"shop": programs[0], "shop-with-cookie": replaceFunctions(t, programs[0], programs[1])} {
+		file := filepath.Join(folder, name+".go")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, name), file) // in this module, for the client
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	script := "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n" + blocks("bash") // the guide can have ended the program
+	script := "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n" + strings.Join(blocks("bash"), "") // the guide can have ended the program
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	var output bytes.Buffer
+	if err := listener.Close(); err != nil { // after the build, so that no other program takes the port
+		t.Fatal(err)
+	}
 	command.Dir, command.Stdout, command.Stderr, command.WaitDelay = folder, &output, &output, time.Second
 	if err := command.Run(); err != nil {
 		t.Errorf("%v after:\n%s", err, output.String())
 	}
+}
+
+// replaceFunctions returns the program with the functions of replacements, instead of those with the same
+// names.
+func replaceFunctions(t *testing.T, program, replacements string) string {
+	t.Helper()
+	const header = "package main\n"
+	news := functions(t, header+replacements)
+	if len(news) == 0 {
+		t.Fatal("the guide replaces no function")
+	}
+	olds := functions(t, program)
+	for name, text := range news {
+		if olds[name] == "" {
+			t.Fatalf("the program has no function %s", name)
+		}
+		program = strings.Replace(program, olds[name], text, 1)
+	}
+	return program
+}
+
+// functions returns the text of each function of the program by its name.
+func functions(t *testing.T, program string) map[string]string {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, "main.go", program, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, declaration := range file.Decls {
+		if function, ok := declaration.(*ast.FuncDecl); ok {
+			texts[function.Name.Name] = program[set.Position(function.Pos()).Offset:set.Position(function.End()).Offset]
+		}
+	}
+	return texts
 }

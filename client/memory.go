@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// trust is how long an entry is trusted without a feed, and how old the last read of a feed without
-	// further changes may be. It is less than a second, to leave time for the request that follows.
+	// trust is how old the last read of a feed without further changes may be. It is less than a second, to
+	// leave time for the request that follows.
 	trust = 800 * time.Millisecond
 
 	// nodeLag is the time by which the answer of a node of Rolecall can be late.
@@ -64,7 +64,8 @@ func (m *memory) reset() {
 	m.entries, m.used, m.byID, m.evicted = map[memoryKey]*list.Element{}, list.New(), map[string]map[memoryKey]bool{}, map[string]time.Time{}
 }
 
-// get returns the principal of a credential if it can be trusted, or nil.
+// get returns the principal of a credential, or nil if it may have changed. Its age alone proves nothing:
+// the node that answered can be a second behind.
 func (m *memory) get(key memoryKey) *Principal {
 	now := time.Now()
 	m.mu.Lock()
@@ -79,7 +80,7 @@ func (m *memory) get(key memoryKey) *Principal {
 		m.remove(key)
 		return nil
 	}
-	if age >= trust && now.Sub(m.confirmed) >= trust {
+	if now.Sub(m.confirmed) >= trust {
 		return nil
 	}
 	m.used.MoveToFront(element)

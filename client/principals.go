@@ -26,31 +26,38 @@ const (
 type PrincipalsConfig struct {
 	Base      string // URL of Rolecall
 	Tenant    string
-	FeedToken string            // API token of a service account with changes:read in the whole tenant; empty: no feed
+	FeedToken string            // API token of a service account with changes:read in the whole tenant; empty: no memory
 	Capacity  int               // maximum number of principals in memory; zero: 10,000
 	Transport http.RoundTripper // nil: http.DefaultTransport
+
+	// OnError is called with the first error after a successful read of the changes, such as a Problem
+	// because FeedToken has expired. While the changes cannot be read, nothing is answered from memory. Nil
+	// ignores the errors.
+	OnError func(error)
 }
 
 // Principals returns the callers of requests to your application, for one tenant of Rolecall. Most
 // answers come from memory. It is safe for concurrent use.
 //
 // It follows the changes of the tenant, and removes the principals that have changed. A revoked session,
-// role or permission then has an effect within a second. Without a feed, a principal is trusted for less
-// than a second.
+// role or permission then has an effect within a second. If the changes cannot be read, or without a
+// FeedToken, each call of Get is a request to Rolecall.
 type Principals struct {
-	loads  *Client
-	memory *memory
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
+	loads   *Client
+	memory  *memory
+	onError func(error)
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
 }
 
 // NewPrincipals returns Principals. Call Close to stop following the changes.
 func NewPrincipals(config PrincipalsConfig) *Principals {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Principals{
-		loads:  New(config.Base, config.Tenant, &http.Client{Transport: config.Transport, Timeout: loadTimeout}),
-		memory: newMemory(cmp.Or(config.Capacity, defaultCapacity)),
-		cancel: cancel,
+		loads:   New(config.Base, config.Tenant, &http.Client{Transport: config.Transport, Timeout: loadTimeout}),
+		memory:  newMemory(cmp.Or(config.Capacity, defaultCapacity)),
+		onError: config.OnError,
+		cancel:  cancel,
 	}
 	if config.FeedToken != "" {
 		feed := NewWithToken(config.Base, config.Tenant, config.FeedToken, &http.Client{Transport: config.Transport, Timeout: feedTimeout})
@@ -100,7 +107,7 @@ func credential(header http.Header) (authorization, cookie string) {
 	for _, line := range header["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
 			pair = strings.TrimSpace(pair)
-			if name, _, _ := strings.Cut(pair, "="); strings.TrimPrefix(name, "__Host-") != "session" {
+			if name, _, _ := strings.Cut(pair, "="); strings.TrimPrefix(name, hostPrefix) != sessionCookie {
 				continue
 			}
 			if cookie != "" {
@@ -116,33 +123,47 @@ func credential(header http.Header) (authorization, cookie string) {
 func (p *Principals) follow(ctx context.Context, feed *Client) {
 	cursor := ""
 	for failures := 0; ctx.Err() == nil; {
-		query := url.Values{"at": {"now"}}
-		if cursor != "" {
-			query = url.Values{"after": {cursor}, "limit": {"200"}}
-		}
 		began := time.Now()
-		var page ChangePage
-		_, err := feed.once(ctx, call{method: http.MethodGet, path: "/changes", query: query, into: &page})
-		problem, refused := errors.AsType[*Problem](err)
-		switch {
-		case err == nil:
+		page, err := feed.changesAfter(ctx, cursor)
+		if err == nil {
 			if cursor == "" {
 				p.memory.clear() // changes before the cursor are unknown
 			}
 			failures, cursor = 0, page.Cursor
 			p.memory.apply(page.Items)
-			if !page.UpToDate {
-				continue
+			if page.UpToDate {
+				p.memory.confirm(began)
+				_ = wait(ctx, poll) // if ctx ends, so does the loop
 			}
-			p.memory.confirm(began)
-			_ = wait(ctx, poll) // if ctx ends, so does the loop
-		case refused && problem.Status == http.StatusGone:
-			cursor = ""
-		case refused:
-			_ = wait(ctx, pauseAfter(failures, problem.RetryAfter))
-			failures++
-		default: // a lost connection
-			_ = wait(ctx, poll)
+			continue
 		}
+		problem, refused := errors.AsType[*Problem](err)
+		if refused && problem.Status == http.StatusGone {
+			cursor = ""
+			continue
+		}
+		if failures == 0 && p.onError != nil && ctx.Err() == nil {
+			p.onError(err)
+		}
+		pause := poll // after a lost connection
+		if refused {
+			pause = pauseAfter(failures, problem.RetryAfter)
+		}
+		_ = wait(ctx, pause)
+		failures++
 	}
+}
+
+// changesAfter returns the changes after the cursor without waiting for them. Without a cursor, it returns
+// the cursor of this moment.
+func (c *Client) changesAfter(ctx context.Context, cursor string) (page ChangePage, err error) {
+	query := url.Values{"at": {"now"}}
+	if cursor != "" {
+		query = url.Values{"after": {cursor}, "limit": {"200"}}
+	}
+	_, err = c.once(ctx, call{method: http.MethodGet, path: "/changes", query: query, into: &page})
+	if err == nil && page.Cursor == "" {
+		err = errNoCursor
+	}
+	return page, err
 }
