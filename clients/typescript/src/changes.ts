@@ -31,7 +31,7 @@ export interface FollowOptions {
 }
 
 /** Seconds that a request waits for a change. */
-const wait = 20;
+const longestWait = 20;
 const shortestPause = 500;
 const longestPause = 30_000;
 
@@ -46,6 +46,8 @@ export async function follow(rolecall: Rolecall, options: FollowOptions): Promis
   const path = options.allTenants ? "/operator/changes" : "/changes";
   const get = async (query: { at?: "now"; after?: string; wait?: number; limit?: number }) =>
     (await rolecall.GET(path, { params: { query: { ...query, ...(type === undefined ? {} : { type }) } }, signal })).data as Schemas["Changes"];
+  // The response must arrive before the timeout of the client.
+  const wait = Math.min(longestWait, Math.floor(rolecall.timeout / 2000));
   let cursor = options.cursor;
   for (let failures = 0; !signal.aborted; ) {
     let page: Schemas["Changes"];
@@ -66,6 +68,7 @@ export async function follow(rolecall: Rolecall, options: FollowOptions): Promis
     if (cursor === undefined) await walk(page.nextCursor);
     else await handle(page.items, page.nextCursor);
     cursor = page.nextCursor;
+    if (wait === 0 && page.upToDate) await rest(shortestPause, signal).catch(() => undefined);
   }
 }
 

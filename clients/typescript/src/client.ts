@@ -1,4 +1,4 @@
-import createClient, { type Client as FetchClient, type MaybeOptionalInit, type Middleware, type ParseAsResponse } from "openapi-fetch";
+import createClient, { type MaybeOptionalInit, type Middleware, type ParseAsResponse } from "openapi-fetch";
 import type { HttpMethod, PathsWithMethod, RequiredKeysOf } from "openapi-typescript-helpers";
 import { type components, keyedPaths, type paths } from "./openapi.js";
 import { problemOf } from "./problem.js";
@@ -20,19 +20,27 @@ export interface RolecallOptions {
    * session and of the known device, and no others. In a browser, leave it out.
    */
   cookie?: string;
-  /** Other headers of each request, for example x-forwarded-for. */
+  /**
+   * Other headers of each request, for example x-forwarded-for. With authorization or cookie, here or in a call, the
+   * client neither sends nor changes its own credentials.
+   */
   headers?: Record<string, string>;
   /** Whether a browser sends its cookies to another origin. Ignored with a token. Default: same-origin. */
   credentials?: RequestCredentials;
   /** When a request is repeated. False: never. */
   retry?: RetryOptions | false;
-  /** Milliseconds after which an attempt counts as lost. 0: never. Default: 60,000, more than any wait for changes. */
+  /**
+   * Milliseconds without a response, or without a further part of a streamed body, after which a connection counts
+   * as lost. 0: never. Default: 60,000, more than any wait for changes.
+   */
   timeout?: number;
   /** Sends a request. Default: the global fetch. */
   fetch?: (request: Request) => Promise<Response>;
   /** Is called when the client gets a new session token (rs_…), before it uses it. Store it here. */
   onToken?: (token: string) => void | Promise<void>;
 }
+
+const defaultTimeout = 60_000;
 
 type Init<P extends PathsWithMethod<paths, M>, M extends HttpMethod> = MaybeOptionalInit<paths[P], M>;
 
@@ -95,13 +103,13 @@ export class Rolecall {
     const send = options.fetch ?? ((request: Request) => globalThis.fetch(request));
     const client = createClient<paths>({
       baseUrl: options.baseUrl,
-      fetch: retrying(send, options.retry === false ? { limit: 0 } : (options.retry ?? {}), options.timeout ?? 60_000),
+      fetch: retrying(send, options.retry === false ? { limit: 0 } : (options.retry ?? {}), this.timeout),
       bodySerializer: (body: unknown) => (isBytes(body) ? body : JSON.stringify(body)),
       headers: { accept: "application/json, application/problem+json, */*", ...options.headers },
     });
     client.use(this.#middleware());
     this.GET = client.GET as unknown as Call<"get">;
-    this.POST = this.#keepingToken(client) as unknown as Call<"post">;
+    this.POST = client.POST as unknown as Call<"post">;
     this.PUT = client.PUT as unknown as Call<"put">;
     this.PATCH = client.PATCH as unknown as Call<"patch">;
     this.DELETE = client.DELETE as unknown as Call<"delete">;
@@ -110,6 +118,11 @@ export class Rolecall {
   /** The current session token (rs_…), API token or operator key. Undefined with a cookie, and when signed out. */
   get token(): string | undefined {
     return this.#token;
+  }
+
+  /** Milliseconds after which a connection without a response counts as lost. Infinity: never. */
+  get timeout(): number {
+    return this.#options.timeout === 0 ? Infinity : (this.#options.timeout ?? defaultTimeout);
   }
 
   /**
@@ -127,11 +140,11 @@ export class Rolecall {
     return (await this.POST("/auths/refresh")).data;
   }
 
-  /** Ends the session. */
+  /** Ends the session. An API token and an operator key stay. */
   async signOut(): Promise<void> {
+    const ended = this.#token;
     await this.POST("/auths/logout");
-    this.#token = undefined;
-    this.#cookies = [];
+    if (ended === this.#token && isSessionToken(ended)) this.#token = undefined;
   }
 
   /**
@@ -152,6 +165,8 @@ export class Rolecall {
   }
 
   #middleware(): Middleware {
+    /** Requests with the credentials of this client, and not with those of a caller. */
+    const own = new WeakSet<Request>();
     return {
       onRequest: ({ request, schemaPath }) => {
         const { headers } = request;
@@ -160,47 +175,56 @@ export class Rolecall {
         if (request.method === "POST" && keyedPaths.has(schemaPath) && !headers.has("idempotency-key")) {
           headers.set("idempotency-key", newKey());
         }
+        if (headers.has("authorization") || headers.has("cookie")) return new Request(request, { credentials: "omit" });
+        let sent = credentials === undefined ? request : new Request(request, { credentials });
         if (this.#token !== undefined) {
           headers.set("authorization", `Bearer ${this.#token}`);
-          return new Request(request, { credentials: "omit" });
+          sent = new Request(request, { credentials: "omit" });
+        } else if (this.#cookies.length > 0) {
+          sent.headers.set("cookie", this.#cookies.join("; "));
         }
-        if (this.#cookies.length > 0) headers.set("cookie", this.#cookies.join("; "));
-        return credentials === undefined ? undefined : new Request(request, { credentials });
+        own.add(sent);
+        return sent;
       },
-      onResponse: async ({ response }) => {
-        this.#keepCookies(response);
-        if (response.status >= 400) throw await problemOf(response);
+      onResponse: async ({ request, response, schemaPath }) => {
+        if (response.status >= 400) {
+          if (own.has(request)) this.#keepCookies(request, response);
+          throw await problemOf(response);
+        }
+        if (own.has(request)) {
+          this.#keepCookies(request, response);
+          if (request.method === "POST" && schemaPath.startsWith("/auths/")) await this.#keepToken(response.clone());
+        }
         return undefined;
       },
     };
   }
 
   /**
-   * Keeps the cookies of the session and of the known device. In a browser, scripts do not see them. Without
-   * the known-device cookie, Rolecall would mail the user about each sign-in.
+   * Keeps the cookies of the session and of the known device, unless the request had a token. In a browser,
+   * scripts do not see them. Without the known-device cookie, Rolecall would mail the user about each sign-in.
    */
-  #keepCookies(response: Response): void {
+  #keepCookies(request: Request, response: Response): void {
+    if (request.headers.has("authorization")) return;
+    const sent = (request.headers.get("cookie") ?? "").split("; ");
     for (const line of response.headers.getSetCookie()) {
       const [pair = "", ...attributes] = line.split(/;\s*/);
       const name = nameOf(pair);
       if (!isOurs(name)) continue;
       const isCleared = pair === `${name}=` || attributes.some((attribute) => /^max-age=(0|-\d+)$/i.test(attribute));
-      this.#cookies = [...this.#cookies.filter((kept) => nameOf(kept) !== name), ...(isCleared ? [] : [pair])];
+      // A response clears only a cookie that its request had, because a sign-in can have set another one since.
+      const others = this.#cookies.filter((kept) => nameOf(kept) !== name || (isCleared && !sent.includes(kept)));
+      this.#cookies = isCleared ? others : [...others, pair];
     }
   }
 
-  /** Returns POST of the client. It keeps the token of a session that a response has. */
-  #keepingToken(client: FetchClient<paths>) {
-    const post = client.POST as unknown as (path: string, init?: object) => Promise<{ data?: { token?: unknown } }>;
-    return async (path: string, init?: object) => {
-      const result = await post(path, init);
-      const token = path.startsWith("/auths/") ? result.data?.token : undefined;
-      if (typeof token === "string") {
-        await this.#options.onToken?.(token);
-        this.#token = token;
-      }
-      return result;
-    };
+  /** Keeps the token of a session that a response has. */
+  async #keepToken(response: Response): Promise<void> {
+    if (!response.headers.get("content-type")?.startsWith("application/json")) return;
+    const { token } = (await response.json()) as { token?: unknown };
+    if (typeof token !== "string" || !isSessionToken(token)) return;
+    await this.#options.onToken?.(token);
+    this.#token = token;
   }
 }
 
@@ -211,6 +235,10 @@ function nameOf(pair: string): string {
 /** Reports whether a cookie is that of the session or of the known device. */
 function isOurs(name: string): boolean {
   return /^(__Host-)?(session|rolecall_device)$/.test(name);
+}
+
+function isSessionToken(token: string | undefined): boolean {
+  return token?.startsWith("rs_") ?? false;
 }
 
 function isBytes(body: unknown): boolean {

@@ -6,7 +6,13 @@ import { ProblemError } from "./problem.js";
 import { type HeaderSource, headerOf } from "./webhooks.js";
 
 /** RequestLike is a request of Node.js, Express, Fastify or the web, or a context of Hono. */
-export type RequestLike = { readonly headers: HeaderSource } | { readonly req: { readonly raw: { readonly headers: Headers } } };
+export type RequestLike = RequestHead | { readonly req: { readonly raw: RequestHead } };
+
+interface RequestHead {
+  readonly headers: HeaderSource;
+  /** Without a method, the request counts as one that changes something. */
+  readonly method?: string | undefined;
+}
 
 /** MemoryOptions let a Guard keep principals in memory. */
 export interface MemoryOptions {
@@ -22,7 +28,9 @@ export interface MemoryOptions {
 }
 
 /** GuardOptions are the options of a Guard. */
-export interface GuardOptions<R extends RequestLike> extends Pick<RolecallOptions, "baseUrl" | "retry" | "timeout" | "fetch"> {
+export interface GuardOptions<R extends RequestLike> extends Pick<RolecallOptions, "baseUrl" | "fetch"> {
+  /** Milliseconds in which Rolecall must answer, with at most one repetition. Default: 1,000. */
+  timeout?: number;
   /** The tenant, or a function that returns the tenant of a request. */
   tenant: string | ((request: R) => string | undefined);
   /** Keeps principals in memory. Without it, each check is a request to Rolecall. */
@@ -32,7 +40,7 @@ export interface GuardOptions<R extends RequestLike> extends Pick<RolecallOption
 /** Refusal is the error of a request that is not allowed, or that cannot be decided. Express, Fastify and Hono answer with its status. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
-  /** 401: not signed in. 403: not allowed. 503: Rolecall is unreachable. Others are the status of Rolecall. */
+  /** 401: not signed in. 403: not allowed, or sent by a page of another site. 503: Rolecall is unreachable. Others are the status of Rolecall. */
   readonly status: number;
   /** A stable code, for example unauthenticated. */
   readonly code: string;
@@ -93,17 +101,19 @@ interface Credentials {
 }
 
 /** Guard finds out who sent a request to your server, and whether that principal has a permission. */
-export class Guard<R extends RequestLike = { readonly headers: HeaderSource }> {
+export class Guard<R extends RequestLike = RequestHead> {
   readonly #tenant: GuardOptions<R>["tenant"];
   readonly #rolecall: Rolecall;
+  readonly #timeout: number;
   readonly #memory: PrincipalMemory | undefined;
   readonly #tokenOf: (tenant: string) => string | undefined;
 
   constructor(options: GuardOptions<R>) {
-    const { baseUrl, retry, timeout = 10_000, fetch, memory } = options;
+    const { baseUrl, timeout = 1000, fetch, memory } = options;
+    this.#timeout = timeout;
     this.#tenant = options.tenant;
     const sending = { baseUrl, ...(fetch === undefined ? {} : { fetch }) };
-    this.#rolecall = new Rolecall({ ...sending, retry: retry ?? { limit: 2, pause: 100, longestPause: 1000 }, timeout });
+    this.#rolecall = new Rolecall({ ...sending, retry: { limit: 1, pause: 100, longestPause: timeout }, timeout });
     const token = memory?.token;
     this.#tokenOf = typeof token === "function" ? token : () => token;
     if (memory === undefined) return;
@@ -118,13 +128,15 @@ export class Guard<R extends RequestLike = { readonly headers: HeaderSource }> {
 
   /**
    * Returns who sent the request, or null if it has no valid session or token. It rejects with a Refusal if
-   * Rolecall refuses the request for another reason, or is unreachable.
+   * Rolecall refuses the request for another reason, or is unreachable. It also rejects if a page of another
+   * site sends a change with the cookie of the session.
    */
   principal(request: R): Promise<Principal | null> {
-    const headers = headersOf(request);
+    const head: RequestHead = "headers" in request ? request : request.req.raw;
     const tenant = typeof this.#tenant === "string" ? this.#tenant : this.#tenant(request);
-    const credentials = credentialsOf(headers);
+    const credentials = credentialsOf(head.headers);
     if (!tenant || credentials === null) return Promise.resolve(null);
+    if (credentials.name === "cookie" && isCrossSite(head)) return Promise.reject(new Refusal(403, "cross-site", "This request is from another site."));
     const kept = this.#memory?.get(tenant, credentials.value);
     if (kept instanceof Promise) return kept.then((principal) => principal ?? this.#read(tenant, credentials));
     return kept === undefined ? this.#read(tenant, credentials) : Promise.resolve(kept);
@@ -146,7 +158,7 @@ export class Guard<R extends RequestLike = { readonly headers: HeaderSource }> {
   async #read(tenant: string, { name, value }: Credentials): Promise<Principal | null> {
     const readAt = performance.now();
     try {
-      const { data } = await this.#rolecall.GET("/auths/session", { headers: { "x-tenant-schema": tenant, [name]: value } });
+      const { data } = await this.#rolecall.GET("/auths/session", { headers: { "x-tenant-schema": tenant, [name]: value }, signal: AbortSignal.timeout(this.#timeout) });
       const principal = new Principal(data);
       // Operators are in no feed of a tenant.
       if (this.#memory && principal.type !== "operator" && this.#tokenOf(tenant)) this.#memory.put(tenant, value, principal, readAt);
@@ -162,8 +174,15 @@ export class Guard<R extends RequestLike = { readonly headers: HeaderSource }> {
   }
 }
 
-function headersOf(request: RequestLike): HeaderSource {
-  return "headers" in request ? request.headers : request.req.raw.headers;
+const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+
+/**
+ * Reports whether a page of another site sends a change, or opens a WebSocket. Browsers add the session cookie to
+ * some of its requests, and the header Sec-Fetch-Site to all.
+ */
+function isCrossSite({ method = "", headers }: RequestHead): boolean {
+  const isSafe = safeMethods.has(method.toUpperCase()) && headerOf(headers, "upgrade") === "";
+  return !isSafe && !["", "same-origin", "none"].includes(headerOf(headers, "sec-fetch-site"));
 }
 
 const sessionCookie = /(?:^|;\s*)((?:__Host-)?session=[^;]*)/g;

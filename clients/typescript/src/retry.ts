@@ -37,18 +37,45 @@ export function retrying(fetch: (request: Request) => Promise<Response>, options
 
 /**
  * once sends the request once, and reads the response if it is JSON, so that a connection that breaks
- * during the response is noticed here.
+ * during the response is noticed here. The timeout is for the response, or for each part of another body.
  */
 async function once(fetch: (request: Request) => Promise<Response>, request: Request, timeout: number): Promise<Response | LostConnectionError> {
-  const signal = timeout > 0 ? AbortSignal.any([request.signal, AbortSignal.timeout(timeout)]) : request.signal;
-  try {
-    const response = await fetch(new Request(request.clone(), { signal }));
-    if (!/^application\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "")) return response;
-    return new Response(await response.arrayBuffer(), response);
-  } catch (cause) {
+  const silence = new AbortController();
+  const lost = (cause: unknown) => {
     request.signal.throwIfAborted();
     return new LostConnectionError(`${request.method} ${new URL(request.url).pathname} got no complete response`, { cause });
+  };
+  const inTime = async <T>(work: () => Promise<T>): Promise<T> => {
+    const timer = timeout === Infinity ? undefined : setTimeout(() => silence.abort(new DOMException(`nothing was received for ${timeout} ms`, "TimeoutError")), timeout);
+    try {
+      return await work();
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  try {
+    return await inTime(async () => {
+      const response = await fetch(new Request(request.clone(), { signal: AbortSignal.any([request.signal, silence.signal]) }));
+      if (response.body === null) return response;
+      if (/^application\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "")) return new Response(await response.arrayBuffer(), response);
+      return new Response(streamed(response.body, (read) => inTime(read).catch((cause: unknown) => Promise.reject(lost(cause)))), response);
+    });
+  } catch (cause) {
+    return lost(cause);
   }
+}
+
+/** Returns the body, whose parts the function receive reads. */
+function streamed(body: ReadableStream<Uint8Array>, receive: <T>(read: () => Promise<T>) => Promise<T>): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { done, value } = await receive(() => reader.read());
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }, { highWaterMark: 0 }); // a part is received when it is needed, so that a slow reader is not a lost connection
 }
 
 /** Returns the pause in milliseconds after a number of earlier failures. A random part of it is added. */
@@ -59,7 +86,7 @@ export function backoff(failures: number, least: number, first: number, longest:
 
 /** Waits for a time in milliseconds. It rejects with the reason of the signal if that is aborted first. */
 export function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
+  if (signal.aborted) return Promise.reject(signal.reason as Error);
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);

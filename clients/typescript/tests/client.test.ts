@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { can, LostConnectionError, ProblemError, Rolecall } from "../src/index.js";
+import { can, LostConnectionError, ProblemError, Rolecall, type RolecallOptions } from "../src/index.js";
 import { ownerEmail, password, Proxy, stores, World } from "./program.js";
 
 const fast = { pause: 5 };
@@ -56,7 +56,7 @@ for (const store of stores) {
       assert.equal(sent!.match(/session=/g)?.length, 1);
       await again.signOut();
       await assert.rejects(again.GET("/auths/session"), isProblem(401, "unauthenticated"));
-      assert.equal(sent, null);
+      assert.match(sent ?? "", /^(rolecall_device=[^;]+)?$/); // the device is still known
       await client.signOut();
       await assert.rejects(client.GET("/auths/session"), isProblem(401, "unauthenticated"));
       await assert.rejects(server.GET("/auths/session"), isProblem(401, "unauthenticated"));
@@ -181,8 +181,10 @@ for (const store of stores) {
 describe("retries by status", () => {
   type Answer = (request: IncomingMessage, response: ServerResponse) => void;
   let answers: Answer[] = [];
+  let sent: IncomingHttpHeaders[] = [];
   let requests: { method: string; key: string | undefined; at: number }[] = [];
   const server = createServer((request, response) => {
+    sent.push(request.headers);
     requests.push({ method: request.method!, key: request.headers["idempotency-key"] as string | undefined, at: performance.now() });
     request.resume();
     (answers.shift() ?? done)(request, response);
@@ -196,7 +198,7 @@ describe("retries by status", () => {
     client = new Rolecall({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tenant: "acme", retry: { ...fast, longestPause: 1500 } });
   });
   after(() => server.close().closeAllConnections());
-  const play = (...played: Answer[]) => ([answers, requests] = [played, []]);
+  const play = (...played: Answer[]) => ([answers, requests, sent] = [played, [], []]);
   const create = () => client.POST("/users", { body: { email: "a@example.com", name: "Ada" } });
 
   test("429 and 503 are repeated with the same key, for all methods", async () => {
@@ -244,6 +246,114 @@ describe("retries by status", () => {
     assert.equal(requests.length, 3);
     play(broken);
     await assert.rejects(client.PATCH("/users/{id}", { params: { path: { id: "1" } }, body: {} }), LostConnectionError);
+  });
+
+  /** Answers with the headers set-cookie, and with a body. */
+  const setting = (cookies: string[], body: object = {}): Answer => (_, response) => {
+    response.writeHead(200, { "content-type": "application/json", "set-cookie": cookies }).end(JSON.stringify(body));
+  };
+  const credentials = () => sent.map(({ cookie, authorization }) => cookie ?? authorization);
+  const signIn = { email: "a@example.com", password: "x" };
+  const other = (options: Partial<RolecallOptions> = {}) => new Rolecall({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tenant: "acme", retry: fast, ...options });
+
+  test("credentials of a call are sent, and their cookies and tokens are not kept", async () => {
+    const cookies = ["session=theirs; Path=/", "rolecall_device=theirs; Path=/"];
+    play(setting(["session=mine; Path=/"]), setting(cookies), setting(cookies, { token: "rs_theirs" }), done);
+    const mine = other();
+    await mine.signIn(signIn);
+    await mine.GET("/auths/session", { headers: { cookie: "session=other" } });
+    await mine.POST("/auths/refresh", { headers: { authorization: "Bearer rs_other" } });
+    await mine.GET("/auths/session");
+    assert.deepEqual(credentials(), [undefined, "session=other", "Bearer rs_other", "session=mine"]);
+    play(setting(cookies), done);
+    const token = other({ token: "rc_mine" });
+    await token.GET("/auths/session", { headers: { authorization: "Bearer rs_other" } });
+    await token.GET("/auths/session");
+    assert.deepEqual(credentials(), ["Bearer rs_other", "Bearer rc_mine"]);
+  });
+
+  test("all cookies of a browser with the names are sent", async () => {
+    // The application, or a sibling host, can have cookies with the names of Rolecall's.
+    for (const [browser, then] of [
+      ["__Host-session=real; session=other", "session=other; __Host-session=new"],
+      ["session=other; __Host-session=real", "session=other; __Host-session=new"],
+      ["session=real; session=other", "session=real; session=other; __Host-session=new"],
+      ["session=other; session=real", "session=other; session=real; __Host-session=new"],
+      ["rolecall_device=other; rolecall_device=real", "rolecall_device=other; rolecall_device=real; __Host-session=new"],
+    ] as const) {
+      play(setting(["__Host-session=new; Path=/; Secure"]), done);
+      const client = other({ cookie: browser });
+      await client.GET("/auths/session");
+      await client.GET("/auths/session");
+      assert.deepEqual(credentials(), [browser, then]);
+    }
+  });
+
+  test("a client with a token keeps no cookies, and no token that is not of a session", async () => {
+    for (const token of ["rc_mine", "rco_mine", "rs_mine"]) {
+      const cookies = ["session=s; Path=/", "rolecall_device=d; Path=/"];
+      play(setting(cookies, { token: "rc_other" }), setting(cookies), done);
+      const tokens: string[] = [];
+      const client = other({ token, onToken: (token) => void tokens.push(token) });
+      await client.POST("/auths/confirm", { body: { password: "x" } });
+      await client.signOut();
+      await client.GET("/tenant");
+      const bearer = `Bearer ${token}`;
+      assert.deepEqual(credentials(), [bearer, bearer, token === "rs_mine" ? undefined : bearer]);
+      assert.deepEqual(tokens, []);
+    }
+  });
+
+  test("a sign-out keeps a session that began during it", async () => {
+    for (const kind of ["cookie", "token"]) {
+      const started = (name: string) => (kind === "cookie" ? setting([`session=${name}; Path=/`]) : setting([], { token: `rs_${name}` }));
+      const client = other();
+      let ended: () => void = () => undefined;
+      const isSent = new Promise<void>((resolve) => {
+        play(started("one"), (request, response) => {
+          ended = () => setting(kind === "cookie" ? ["session=; Path=/; Max-Age=0"] : [])(request, response);
+          resolve();
+        }, started("two"), done);
+      });
+      await client.signIn(signIn);
+      const signOut = client.signOut();
+      await isSent;
+      await client.signIn(signIn);
+      ended();
+      await signOut;
+      await client.GET("/tenant");
+      assert.equal(credentials().at(-1), kind === "cookie" ? "session=two" : "Bearer rs_two");
+    }
+  });
+
+  test("a streamed body is lost after a time without data, and not after a long time", { timeout: 30_000 }, async () => {
+    const patient = other({ timeout: 1000 });
+    const stream = async () => {
+      const { data } = await patient.GET("/roles", { parseAs: "stream" });
+      assert.ok(data);
+      return data as ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
+    };
+    let parts = 0;
+    play((_, response) => {
+      response.writeHead(200, { "content-type": "application/x-ndjson" });
+      const timer = setInterval(() => {
+        response.write("{}\n");
+        if (++parts < 6) return;
+        clearInterval(timer);
+        response.end();
+      }, 300);
+    });
+    let text = "";
+    for await (const part of await stream()) text += new TextDecoder().decode(part);
+    assert.equal(text, "{}\n".repeat(6));
+    play((_, response) => void response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n"));
+    await assert.rejects(async () => {
+      for await (const part of await stream()) assert.equal(new TextDecoder().decode(part), "{}\n");
+    }, LostConnectionError);
+    play((_, response) => void response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n"));
+    const reader = (await stream()).getReader();
+    await reader.read();
+    await reader.cancel();
   });
 
   test("an attempt without a response in time is a lost connection", async () => {

@@ -132,3 +132,22 @@ for (const store of stores) {
     });
   });
 }
+
+test("a request for changes ends before the timeout of the client, and a short timeout causes pauses", { timeout: 60_000 }, async () => {
+  for (const [timeout, wait] of [[60_000, "20"], [0, "20"], [10_000, "5"], [1999, "0"]] as const) {
+    const end = new AbortController();
+    const sentAt: number[] = [];
+    const reader = new Rolecall({
+      baseUrl: "http://rolecall.example", tenant: "acme", timeout,
+      fetch: async (request) => {
+        sentAt.push(performance.now());
+        assert.equal(new URL(request.url).searchParams.get("wait"), wait);
+        if (sentAt.length === 3) end.abort();
+        return Response.json({ items: [], nextCursor: "c", upToDate: true });
+      },
+    });
+    await follow(reader, { cursor: "c", signal: end.signal, walk: () => assert.fail(), handle: () => undefined });
+    assert.equal(sentAt.length, 3);
+    if (wait === "0") assert.ok(sentAt[2]! - sentAt[0]! > 950);
+  }
+});

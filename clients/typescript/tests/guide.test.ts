@@ -103,6 +103,10 @@ describe("the packed client in an empty project", { timeout: 300_000 }, () => {
         assert.match(await invalid.text(), /\/owner\/email/);
         await accept("globex", customer.email);
         assert.equal((await post("/globex/sign-in", { email: customer.email, password: "wrong" })).status, 401);
+        const form = new URLSearchParams({ email: customer.email, password });
+        const foreign = await fetch(`${base}/globex/sign-in`, { method: "POST", body: form, redirect: "manual", headers: { "sec-fetch-site": "cross-site" } });
+        assert.equal(foreign.status, 403);
+        assert.deepEqual(foreign.headers.getSetCookie(), []);
         const olga = await signIn("globex", customer.email);
         assert.match(await (await get("/globex/home", olga)).text(), /Hello Olga Owner.*approve/s);
         assert.equal((await get("/globex/home")).headers.get("location"), "/globex/sign-in");

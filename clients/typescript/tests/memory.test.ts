@@ -27,7 +27,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
     function guarded(base: string, memory = true) {
       const sent = { sessions: 0, changes: 0 };
       const guard = new Guard({
-        baseUrl: base, tenant: "acme", ...(memory ? { memory: { token: feedToken } } : {}),
+        baseUrl: base, tenant: "acme", timeout: 10_000, ...(memory ? { memory: { token: feedToken } } : {}),
         fetch: (request) => {
           sent[request.url.includes("/changes") ? "changes" : "sessions"]++;
           return fetch(request);
@@ -111,7 +111,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       // The feed goes through the proxy, and the sessions do not, so that a cut feed alone is seen.
       const sent = { sessions: 0 };
       const guard = new Guard({
-        baseUrl: proxy.base, tenant: "acme", memory: { token: feedToken },
+        baseUrl: proxy.base, tenant: "acme", timeout: 10_000, memory: { token: feedToken },
         fetch: (request) => {
           if (request.url.includes("/changes")) return fetch(request);
           sent.sessions++;

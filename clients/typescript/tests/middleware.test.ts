@@ -86,6 +86,7 @@ describe("middleware", () => {
         const ownerId = (await owner.GET("/auths/session")).data.user.id;
         assert.deepEqual(await get("/acme/invoices/Design", { cookie: `a=b; ${session}; theme=dark` }), [200, ownerId]);
         assert.deepEqual(await get("/acme/me", { cookie: `my${session}` }), [401, ""]);
+        assert.deepEqual(await get("/acme/me", { cookie: session!, "sec-fetch-site": "cross-site" }), [200, ownerId]); // a link of another site
         assert.deepEqual(await get("/acme/me", { ...bearer, cookie: "session=x" }), [200, user.id]); // the token decides
       } finally {
         await app.stop();

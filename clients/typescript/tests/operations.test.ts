@@ -95,7 +95,12 @@ for (const store of stores) {
       const { data } = await owner.POST("/webhooks", { body: { url: "https://hooks.example.com/x", serviceAccountId: await account() } });
       return data.id;
     };
+    const operatorWebhook = async () => (await operator.POST("/operator/webhooks", { body: { url: "https://hooks.example.com/x" } })).data.id;
     const job = async () => (await owner.POST("/jobs/suspend-users", { body: { users: { department: "None here" } } })).data.id;
+    const connection = async () => {
+      const body = { name: `Connection ${world.next()}`, issuer: `https://login-${world.next()}.example`, clientId: "rolecall", clientSecret: "a client secret" };
+      return (await owner.POST("/connections", { body })).data.id;
+    };
     const tenant = async () => {
       const name = `tenant-${world.next()}`;
       await world.createTenant(name);
@@ -160,6 +165,7 @@ for (const store of stores) {
       "POST /auths/email-changes/complete": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/invitations/accept": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/oidc/start": async () => ({ as: world.anonymous(), status: 422 }), // needs --oidc-return-urls
+      "POST /auths/oidc/sign-out": async () => ({ as: world.anonymous(), status: 422 }),
       "POST /auths/oidc/exchange": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/oidc/link": async () => ({ as: await session(), status: 422 }),
       "POST /auths/login/enrolment": async () => ({ as: world.anonymous(), status: 401 }),
@@ -178,6 +184,16 @@ for (const store of stores) {
       "POST /jobs/suspend-users": async () => ({ body: { users: { department: "None here" } } }),
       "POST /jobs/{id}/cancel": id(job),
       "POST /operator/tenants": async () => ({ body: { name: `tenant-${world.next()}`, owner: { email: ownerEmail, name: "Ada Lovelace" } } }),
+      "GET /operator/events/consistency": async () => {
+        await operator.GET("/operator/events/checkpoint"); // adds the recent events to the log
+        return { query: { from: 1 } };
+      },
+      "GET /operator/events/{id}/proof": id(async () => {
+        const { data } = await operator.GET("/operator/events", { params: { query: { limit: 1 } } });
+        return data!.items[0]!.id;
+      }),
+      "GET /operator/users": async () => ({ query: { email: ownerEmail } }),
+      "DELETE /users/{id}/identities/{identityId}": async () => ({ path: { id: await user(), identityId: none }, status: 404 }),
       "DELETE /operator/tenants/{name}": async () => {
         const path = { name: await tenant() };
         const { response } = await operator.GET("/operator/tenants/{name}", { params: { path } });
@@ -235,6 +251,8 @@ for (const store of stores) {
       "POST /webhooks": async () => ({ body: { url: "https://hooks.example.com/x", serviceAccountId: await account() } }),
       "PATCH /webhooks/{id}": async () => ({ path: { id: await webhook() }, body: { types: ["user.created"] } }),
       "POST /webhooks/{id}/replay": async () => ({ path: { id: await webhook() }, body: { from: new Date(Date.now() - 1000).toISOString(), to: new Date().toISOString() } }),
+      "POST /operator/webhooks": async () => ({ body: { url: "https://hooks.example.com/x" } }),
+      "PATCH /operator/webhooks/{id}": async () => ({ path: { id: await operatorWebhook() }, body: { types: ["user.created"] } }),
       "GET /tenant/logo": async () => {
         await owner.PUT("/tenant/logo", { body: logo as never, headers: { "content-type": "image/png" } });
         return { parseAs: "arrayBuffer" };
@@ -247,7 +265,7 @@ for (const store of stores) {
     };
     const ids: [RegExp, () => Promise<string>][] = [
       [/^\/users\/\{id\}/, user], [/^\/roles\/\{id\}/, role], [/^\/service-accounts\/\{id\}/, account],
-      [/^\/webhooks\/\{id\}/, webhook], [/^\/jobs\/\{id\}/, job],
+      [/^\/webhooks\/\{id\}/, webhook], [/^\/operator\/webhooks\/\{id\}/, operatorWebhook], [/^\/jobs\/\{id\}/, job], [/^\/connections\/\{id\}/, connection],
     ];
 
     for (const { path, method, operation } of operations) {
