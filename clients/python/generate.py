@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import keyword
 import re
 import sys
@@ -18,8 +19,10 @@ import yaml
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parent.parent / "openapi" / "openapi.yaml"
 PACKAGE = HERE / "src" / "rolecall"
-NOTE = "# Generated from openapi/openapi.yaml by generate.py. Do not edit.\n"
+NOTE = f"# Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:\n# {hashlib.sha256(DOCUMENT.read_bytes()).hexdigest()}\n"
 METHODS = ("get", "post", "put", "patch", "delete")
+# Operations whose name without the controller is also that of another operation.
+RENAMED = {"AuthsController_listConnections": "list_offered_connections"}
 
 Json = dict[str, Any]
 
@@ -34,6 +37,8 @@ def method_name(operation_id: str) -> str:
     """Returns the name of the method for an operation, such as create_user for
     UsersController_createUser. Operations of operators begin with operator_, and those that start a
     job are start_…_job."""
+    if operation_id in RENAMED:
+        return RENAMED[operation_id]
     controller, _, name = operation_id.partition("_")
     if controller == "JobsController" and "Job" not in name:
         return f"start_{snake(name)}_job"
@@ -157,7 +162,7 @@ class Operation:
         text = f'    {prefix}def {self.name}({self.arguments()}) -> {self.answer}:\n        """{about}"""\n        {statement}\n'
         if self.item:
             skip = ("cursor", "count")
-            name = re.sub(r"(^|_)list_", r"\1iter_", self.name)
+            name = re.sub(r"(^|_)(list|find)_", r"\1iter_", self.name)
             text += f'\n    def {name}({self.arguments(skip)}) -> {iterator}[{self.item}]:\n'
             text += f'        """Yields the items of all pages of {self.name}."""\n'
             text += f"        return self._iterate({self.call(skip)})\n"
@@ -188,6 +193,9 @@ def operations(document: Json) -> str:
         ("AsyncOperations", "AsyncSender", "The operations of the API, for asyncio.", "async ", "await ", "AsyncIterator"),
     ):
         text += f'\n\nclass {name}({base}):\n    """{about}"""\n\n' + "\n".join(o.write(prefix, wait, iterator) for o in every)
+    names = re.findall(r"^    def (\w+)", text.partition("class AsyncOperations")[0], re.M)
+    if doubled := {name for name in names if names.count(name) > 1}:
+        sys.exit(f"several operations have the names {doubled}: rename one in RENAMED")
     return text
 
 

@@ -99,7 +99,7 @@ def test_django(demo: Demo, owner: Client, feed_token: str) -> None:
 
 @pytest.mark.parametrize(("folder", "program"), [("fastapi", FASTAPI), ("django", DJANGO)])
 def test_cookies_and_other_sites(demo: Demo, owner: Client, feed_token: str, folder: str, program: str) -> None:
-    cookie = {"cookie": f"session={owner._cookies['session']}"}
+    cookie = {"cookie": "; ".join(owner._cookies)}
     with run(demo, folder, program, feed_token) as application:
         for site, status in ((None, 200), ("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)):
             headers = {**cookie, **({"sec-fetch-site": site} if site else {})}

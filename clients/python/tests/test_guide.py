@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import socket
@@ -18,6 +19,16 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.M | re.S)
 
 
+def with_function(program: str, function: str) -> str:
+    """Returns the program with the function instead of the one with the same name."""
+    (new,) = ast.parse(function).body
+    assert isinstance(new, ast.AsyncFunctionDef)
+    (old,) = [node for node in ast.parse(program).body if isinstance(node, ast.AsyncFunctionDef) and node.name == new.name]
+    lines = program.splitlines(keepends=True)
+    lines[old.decorator_list[0].lineno - 1 : old.end_lineno] = [function]
+    return "".join(lines)
+
+
 def test_the_guide(demo: Demo, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         application = f"127.0.0.1:{free.getsockname()[1]}"
@@ -29,9 +40,9 @@ def test_the_guide(demo: Demo, tmp_path: Path) -> None:
             text = text.replace(written, place)
         return text
 
-    setup, main, revoke = blocks("python")
+    setup, main, revoke, sign_in = blocks("python")
     assert main == (Path(__file__).parents[1] / "examples" / "fastapi" / "main.py").read_text()
-    for name, text in (("setup.py", setup), ("main.py", main), ("revoke.py", revoke)):
+    for name, text in (("setup.py", setup), ("main.py", main), ("revoke.py", revoke), ("with_cookie.py", with_function(main, sign_in))):
         (tmp_path / name).write_text(here(text))
     script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + here("".join(blocks("bash")))
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

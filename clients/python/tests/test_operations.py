@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -52,6 +53,9 @@ class World:
         role = self.owner.create_role({"name": random_name("Role"), "permissions": ["changes:read"]})["id"]
         self.owner.assign_service_account_role(account, role, {})
         return self.owner.create_webhook({"url": "https://hooks.example.com/x", "serviceAccountId": account})
+
+    def operator_webhook(self) -> str:
+        return self.operator.operator_create_webhook({"url": "https://hooks.example.com/x"})["id"]
 
     def token(self, account: str) -> str:
         body: Any = {"name": "Test", "permissions": ["users:read"], "expiresAt": later(30)}
@@ -112,6 +116,12 @@ class World:
         name = self.tenant()
         self.operator.operator_delete_tenant(name, if_match=self.tenant_tag(name))
         return name
+
+    def connection_body(self) -> Any:
+        return {"name": random_name("Connection"), "issuer": f"https://{random_name('login')}.example", "clientId": "rolecall", "clientSecret": "a client secret"}
+
+    def connection(self) -> str:
+        return self.owner.create_connection(self.connection_body())["id"]
 
     def event(self) -> str:
         self.owner.get_checkpoint()
@@ -178,6 +188,8 @@ ARGUMENTS: dict[str, Callable[[World], Arguments]] = {
     "get_job": lambda w: use(w.job()),
     "list_job_results": lambda w: use(w.job()),
     "operator_list_changes": lambda w: use(limit=1),
+    "operator_get_consistency": lambda w: use(from_=w.operator.operator_get_checkpoint()["size"]),
+    "operator_get_event_proof": lambda w: use(w.operator.operator_list_events(limit=1)["items"][0]["id"]),
     "operator_create_tenant": lambda w: use({"name": random_name("tenant"), "owner": {"email": "o@x.example", "name": "The Owner"}}),
     "operator_delete_tenant": lambda w: use(name := w.tenant(), if_match=w.tenant_tag(name)),
     "operator_get_tenant": lambda w: use(w.tenant()),
@@ -185,6 +197,23 @@ ARGUMENTS: dict[str, Callable[[World], Arguments]] = {
     "operator_restore_tenant": lambda w: use(w.deleted_tenant(), {"reason": "test"}),
     "operator_resume_tenant": lambda w: use(w.suspended_tenant()),
     "operator_suspend_tenant": lambda w: use(w.tenant()),
+    "operator_create_webhook": lambda w: use({"url": "https://hooks.example.com/x"}),
+    "operator_delete_webhook": lambda w: use(w.operator_webhook()),
+    "operator_get_webhook": lambda w: use(w.operator_webhook()),
+    "operator_update_webhook": lambda w: use(w.operator_webhook(), {"enabled": False}),
+    "operator_list_deliveries": lambda w: use(w.operator_webhook()),
+    "operator_replay_webhook": lambda w: use(w.operator_webhook(), {"from": later(-1), "to": later(0)}),
+    "operator_rotate_secret": lambda w: use(w.operator_webhook()),
+    "operator_skip_items": lambda w: use(w.operator_webhook(), {"all": True}),
+    "operator_test_webhook": lambda w: use(w.operator_webhook()),
+    "operator_find_users": lambda w: use(email=w.demo.email, limit=2),
+    "find_connection": lambda w: use({"email": w.demo.email}),
+    "create_connection": lambda w: use(w.connection_body()),
+    "get_connection": lambda w: use(w.connection()),
+    "update_connection": lambda w: use(w.connection(), {"name": random_name("Connection")}),
+    "delete_connection": lambda w: use(w.connection()),
+    "test_connection": lambda w: use(w.connection()),
+    "list_identities": lambda w: use(w.user()),
     "create_role": lambda w: use({"name": random_name("Role")}),
     "delete_role": lambda w: use(w.role(), force=True),
     "get_role": lambda w: use(w.role()),
@@ -248,8 +277,10 @@ REFUSED: dict[str, tuple[Callable[[World], Arguments], str]] = {
     "begin_enrolment": (lambda w: use({"challenge": "x" * 43}), "challenge-invalid"),
     "start_oidc": (
         lambda w: use({"connectionId": NOBODY, "returnTo": f"{w.demo.address}/console/demo/sign-in"}),
-        "not-found",
+        "validation",
     ),
+    "delete_identity": (lambda w: use(w.user(), NOBODY), "not-found"),
+    "sign_out_oidc": (lambda w: use({"returnTo": f"{w.demo.address}/console/demo/sign-in"}), "validation"),
     "exchange_oidc": (lambda w: use({"code": "x" * 43}), "sign-in-code-invalid"),
     "link_oidc": (lambda w: use({"code": "x" * 43}), "validation"),
     "complete_login": (lambda w: use({"challenge": "x" * 43, "code": "000000"}), "challenge-invalid"),
@@ -322,7 +353,7 @@ def test_operation(name: str, world: World) -> None:
 def test_iterator(name: str, world: World) -> None:
     arguments, options = ARGUMENTS.get(name, nothing)(world)
     options = {key: value for key, value in options.items() if key not in ("count", "limit")}
-    iterator = getattr(caller(world, name), name.replace("list_", "iter_", 1))
+    iterator = getattr(caller(world, name), re.sub("(list|find)_", "iter_", name, count=1))
     found = [item for item, _ in zip(iterator(*arguments, **options, limit=2), range(5), strict=False)]
     items = DOCUMENT["components"]["schemas"][OPERATIONS[name].answer]["properties"]["items"]["items"]
     for item in found:

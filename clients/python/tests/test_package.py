@@ -15,6 +15,7 @@ import importlib.metadata, importlib.resources, sys
 import rolecall
 assert importlib.resources.files("rolecall").joinpath("py.typed").is_file()
 assert importlib.metadata.metadata("rolecall")["License-Expression"] == "Apache-2.0"
+assert "Apache License" in importlib.metadata.distribution("rolecall").read_text("licenses/LICENSE")
 address, tenant, email, password = sys.argv[1:]
 with rolecall.Client(address, tenant) as client:
     client.login({"email": email, "password": password})

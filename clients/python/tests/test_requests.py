@@ -217,6 +217,35 @@ def test_the_session_cookie_is_kept_also_with_its_prefix() -> None:
     assert [r.headers.get("cookie") for r in service.requests] == [None, f"{known}; __Host-session=token", f"{known}; __Host-session=token", known]
 
 
+def test_a_client_for_a_browser_sends_and_returns_its_cookies() -> None:
+    device, session = "__Host-rolecall_device=known; Path=/; Secure", "__Host-session=token; Path=/; Secure; HttpOnly"
+    end = "__Host-session=; Path=/; Max-Age=0; Secure"
+    service = Service(signed_in(device, session, "other=x"), signed_in(end))
+    client = service.client(token=None, cookie="theme=dark; __Host-session=before;rolecall_device=d", headers={"X-Forwarded-For": "192.0.2.1", "User-Agent": "Browser/1"})
+    client.login({"email": "a@b.example", "password": "x"})
+    assert client.set_cookies == (device, session)
+    client.logout()
+    assert client.set_cookies == (device, end)
+    sent = service.requests[0].headers
+    assert (sent["cookie"], sent["x-forwarded-for"], sent["user-agent"]) == ("__Host-session=before; rolecall_device=d", "192.0.2.1", "Browser/1")
+
+
+@pytest.mark.parametrize(("browser", "then"), [
+    ("__Host-session=real; session=other", "session=other; __Host-session=new"),
+    ("session=other; __Host-session=real", "session=other; __Host-session=new"),
+    ("session=real; session=other", "session=real; session=other; __Host-session=new"),
+    ("session=other; session=real", "session=other; session=real; __Host-session=new"),
+    ("rolecall_device=other; rolecall_device=real", "rolecall_device=other; rolecall_device=real; __Host-session=new"),
+])  # fmt: skip
+def test_all_cookies_of_a_browser_with_the_names_are_sent(browser: str, then: str) -> None:
+    """The application, or a sibling host, can have cookies with the names of Rolecall's."""
+    service = Service(signed_in("__Host-session=new; Path=/; Secure"), {})
+    client = service.client(token=None, cookie=browser)
+    client.get_session()
+    client.get_session()
+    assert [r.headers["cookie"] for r in service.requests] == [browser, then]
+
+
 def test_the_token_of_a_session_is_kept() -> None:
     service = Service({"token": "rs_1"}, {"token": "rs_2"}, {"token": "rc_secret"}, {}, {}, {})
     client = service.client(token=None)
@@ -227,6 +256,53 @@ def test_the_token_of_a_session_is_kept() -> None:
     client.logout()
     client.get_session()
     assert [r.headers.get("authorization") for r in service.requests] == [None, "Bearer rs_1", "Bearer rs_2", "Bearer rs_2", "Bearer rs_2", None]
+
+
+def test_a_sign_out_keeps_a_session_that_began_during_it() -> None:
+    """A second thread signs in while the response to the sign-out of the first one is on its way."""
+    for transport in ("cookie", "bearer"):
+        sent: list[tuple[str, str | None]] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            sent.append((request.url.path, request.headers.get("cookie") or request.headers.get("authorization")))
+            if request.url.path.endswith("/login"):
+                number = sum(path.endswith("/login") for path, _ in sent)
+                return httpx.Response(200, json={"token": f"rs_{number}"}) if transport == "bearer" else signed_in(f"session=s{number}; Path=/")
+            if request.url.path.endswith("/logout"):
+                client.login({"email": "a@b.example", "password": "x"})
+                return signed_in("session=; Path=/; Max-Age=0") if transport == "cookie" else httpx.Response(200, json={})
+            return httpx.Response(200, json={})
+
+        client = Client("http://rolecall.example/id/", "acme", http=httpx.Client(transport=httpx.MockTransport(answer)))
+        client.login({"email": "a@b.example", "password": "x"})
+        client.logout()
+        client.get_session()
+        assert sent[-1][1] == ("session=s2" if transport == "cookie" else "Bearer rs_2")
+
+
+def test_a_client_with_a_token_keeps_no_cookies_and_the_token() -> None:
+    for token in ("rc_x", "rco_x", "rs_x"):
+        service = Service(signed_in("session=s; Path=/", "rolecall_device=d; Path=/"), signed_in("session=s; Path=/"), {})
+        client = service.client(token=token)
+        client.get_session()
+        client.logout()
+        client.get_session()
+        assert not client._cookies and "cookie" not in service.requests[2].headers
+        assert service.requests[2].headers.get("authorization") == (None if token == "rs_x" else f"Bearer {token}")
+
+
+def test_longest_pause(pauses: list[float]) -> None:
+    with pytest.raises(rolecall.Unavailable):
+        Service("503 2").client(longest_pause=1).get_session()
+    assert not pauses
+
+
+def test_a_follower_with_a_short_timeout_makes_pauses(is_async: bool, pauses: list[float]) -> None:
+    page = {"items": [], "nextCursor": "c", "upToDate": True}
+    service = Service(page, page, "410")
+    with pytest.raises(rolecall.ChangesExpired):
+        list(service.run("follow_changes", "c1", is_async=is_async))
+    assert {r.url.params["wait"] for r in service.requests} == {"0"} and pauses == [0.5, 0.5]
 
 
 def test_a_follower_repeats_at_the_same_cursor_and_ends_at_a_gap(is_async: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,11 +43,17 @@ class SignIn(BaseModel):
     password: str
 
 
+def browser(request: Request) -> dict[str, str]:
+    """Returns the IP address and the name of the browser, for the limits and the list of sessions."""
+    address = request.client.host if request.client else ""
+    return {"x-forwarded-for": address, "user-agent": request.headers.get("user-agent", "")}
+
+
 @app.post("/sign-in")
-async def sign_in(form: SignIn) -> dict[str, str]:
-    async with AsyncClient(ROLECALL, TENANT) as client:
+async def sign_in(form: SignIn, request: Request) -> dict[str, str]:
+    async with AsyncClient(ROLECALL, TENANT, headers=browser(request)) as client:
         signed = await client.login({"email": form.email, "password": form.password, "transport": "bearer"})
-    return {"token": signed["token"]}
+    return {"token": signed.get("token", "")}
 
 
 @app.get("/invoices")
@@ -76,9 +82,9 @@ class Colleague(BaseModel):
 
 @app.post("/colleagues")
 async def invite(form: Colleague, request: Request) -> dict[str, str]:
-    """Rolecall decides whether the caller may invite, because the request has the caller's token."""
+    """Rolecall decides whether the caller may invite, because the request has the caller's token or cookie."""
     token = request.headers.get("authorization", "").removeprefix("Bearer ")
-    async with AsyncClient(ROLECALL, TENANT, token=token) as client:
+    async with AsyncClient(ROLECALL, TENANT, token=token or None, cookie=request.headers.get("cookie")) as client:
         user = await client.create_user({"email": form.email, "name": form.name, "invite": True})
     return {"id": user["id"]}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from http.cookiejar import DefaultCookiePolicy
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 from urllib.parse import quote as _quote
@@ -61,8 +62,8 @@ class Attempts:
     """Decides whether a call is repeated: after 429, 503, and a lost connection if a repetition has no
     second effect."""
 
-    def __init__(self, call: Call, retries: int) -> None:
-        self._call, self._retries = call, retries
+    def __init__(self, call: Call, retries: int, longest_pause: float) -> None:
+        self._call, self._retries, self._longest_pause = call, retries, longest_pause
         self._failures = 0
 
     def pause(self, error: Problem | ConnectionLost) -> float:
@@ -73,7 +74,7 @@ class Attempts:
             is_repeated, retry_after = error.status in (429, 503), error.retry_after
         else:
             is_repeated = self._call.method in SAFE_METHODS or self._call.key is not None
-        if not is_repeated or self._failures >= self._retries or retry_after > LONGEST_PAUSE:
+        if not is_repeated or self._failures >= self._retries or retry_after > self._longest_pause:
             raise error
         pause = pause_after(self._failures, retry_after)
         self._failures += 1
@@ -90,14 +91,21 @@ def pause_after(failures: int, retry_after: float) -> float:
 class Core:
     """What both senders share: the service, the tenant and the credential."""
 
-    def __init__(self, base: str, tenant: str, token: str | None, retries: int) -> None:
-        self.base, self.tenant, self.retries = base.rstrip("/"), tenant, retries
+    def __init__(
+        self, base: str, tenant: str, token: str | None, cookie: str | None, headers: Mapping[str, str] | None, retries: int, longest_pause: float = LONGEST_PAUSE
+    ) -> None:
+        self.base, self.tenant, self.retries, self._longest_pause = base.rstrip("/"), tenant, retries, longest_pause
         self.token = token
         """The token that requests send, or None for a session with a cookie."""
-        self._cookies: dict[str, str] = {}
+        self.set_cookies: Sequence[str] = ()
+        """The headers Set-Cookie of the responses so far, the last one of each cookie of Rolecall. Pass them
+        on to the browser."""
+        self._further = {name.lower(): value for name, value in (headers or {}).items()}
+        self._cookies: Sequence[str] = _cookies_of(cookie or "")  # replaced and never changed, because other threads read it
+        self._keeping = threading.Lock()
 
     def _headers(self, call: Call) -> dict[str, str]:
-        headers = {"accept": "application/json, application/problem+json, */*;q=0.5", **call.headers}
+        headers = {"accept": "application/json, application/problem+json, */*;q=0.5", **self._further, **call.headers}
         if self.tenant:
             headers["x-tenant-schema"] = self.tenant
         if call.key is not None:
@@ -110,8 +118,8 @@ class Core:
             return headers
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
-        elif self._cookies:
-            headers["cookie"] = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
+        elif cookies := self._cookies:
+            headers["cookie"] = "; ".join(cookies)
         return headers
 
     def _arguments(self, call: Call) -> dict[str, Any]:
@@ -124,25 +132,20 @@ class Core:
         return arguments
 
     def _keep_credentials(self, call: Call, answer: httpx.Response, body: object) -> None:
-        """Stores the cookies of the session and of the known device, or the token of a session."""
+        """Stores the cookies of the session and of the known device, or the token of a session. A
+        response to a request with other credentials is ignored, because it is about another session."""
         if "authorization" in call.headers or "cookie" in call.headers:
-            return  # the credential of somebody else
-        for line in answer.headers.get_list("set-cookie"):
-            try:
-                morsels = SimpleCookie(line).values()
-            except CookieError:
-                continue
-            for cookie in morsels:
-                name = cookie.key.removeprefix("__Host-")
-                if cookie.value and cookie["max-age"] != "0" and name in ("session", "rolecall_device"):
-                    self._cookies[cookie.key] = cookie.value
-                elif name == "session":
-                    self._cookies.pop(cookie.key, None)
-        if call.path.startswith("/auths/"):
-            token = body.get("token") if isinstance(body, dict) else None
+            return
+        sent = answer.request.headers
+        token = body.get("token") if isinstance(body, dict) and call.path.startswith("/auths/") else None
+        with self._keeping:
+            if "authorization" not in sent:
+                lines = answer.headers.get_list("set-cookie")
+                self._cookies = _with_cookies(self._cookies, sent.get("cookie", ""), lines)
+                self.set_cookies = _with_lines(self.set_cookies, lines)
             if isinstance(token, str) and token.startswith("rs_"):
                 self.token = token
-            elif call.path == "/auths/logout" and (self.token or "").startswith("rs_"):
+            elif call.path == "/auths/logout" and (self.token or "").startswith("rs_") and sent.get("authorization") == f"Bearer {self.token}":
                 self.token = None
 
     def _read(self, call: Call, answer: httpx.Response) -> Any:
@@ -166,21 +169,72 @@ class Core:
         return body
 
 
-def no_cookies() -> CookieJar:
-    """Returns a jar that stays empty, because Core stores the cookies itself."""
-    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+def _name_of(pair: str) -> str:
+    return pair.partition("=")[0].strip()
+
+
+def _is_ours(name: str) -> bool:
+    return name.removeprefix("__Host-") in ("session", "rolecall_device")
+
+
+def _cookies_of(header: str) -> Sequence[str]:
+    """Returns the cookies in the header Cookie of a browser that have the names of Rolecall's. Other programs
+    of the host can have cookies with the same names. The service ignores theirs."""
+    return tuple(pair.strip() for pair in header.split(";") if _is_ours(_name_of(pair)))
+
+
+def _with_lines(kept: Sequence[str], lines: Sequence[str]) -> Sequence[str]:
+    """Returns the headers Set-Cookie after a response with the lines."""
+    lines = [line for line in lines if _is_ours(_name_of(line))]
+    names = {_name_of(line) for line in lines}
+    return (*(line for line in kept if _name_of(line) not in names), *lines)
+
+
+def _with_cookies(kept: Sequence[str], sent: str, lines: list[str]) -> Sequence[str]:
+    """Returns the cookies after a response with the headers Set-Cookie. A response clears only a cookie
+    that its request had sent: another thread can have signed in since."""
+    for line in lines:
+        try:
+            morsels = SimpleCookie(line).values()
+        except CookieError:
+            continue
+        for cookie in morsels:
+            if not _is_ours(cookie.key):
+                continue
+            is_cleared = not cookie.value or cookie["max-age"] == "0"
+            kept = tuple(pair for pair in kept if _name_of(pair) != cookie.key or (is_cleared and pair not in sent.split("; ")))
+            if not is_cleared:
+                kept = (*kept, f"{cookie.key}={cookie.value}")
+    return kept
+
+
+def _keep_no_cookies(http: httpx.Client | httpx.AsyncClient) -> None:
+    """Lets the HTTP client store and send no cookies, because Core does so itself."""
+    http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
 
 
 class Sender(Core):
     """Sends requests, for programs without asyncio."""
 
-    def __init__(self, base: str, tenant: str = "", *, token: str | None = None, retries: int = 3, http: httpx.Client | None = None) -> None:
-        super().__init__(base, tenant, token, retries)
-        self.http = http or httpx.Client(timeout=30, cookies=no_cookies())
+    def __init__(
+        self,
+        base: str,
+        tenant: str = "",
+        *,
+        token: str | None = None,
+        cookie: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        retries: int = 3,
+        longest_pause: float = LONGEST_PAUSE,
+        http: httpx.Client | None = None,
+    ) -> None:
+        super().__init__(base, tenant, token, cookie, headers, retries, longest_pause)
+        self.http = http or httpx.Client(timeout=30)
+        _keep_no_cookies(self.http)
 
     def send(self, call: Call) -> Any:
         """Sends the call, repeats it if that is safe, and returns the body of the response."""
-        attempts = Attempts(call, self.retries)
+        attempts = Attempts(call, self.retries, self._longest_pause)
         while True:
             try:
                 try:
@@ -214,13 +268,25 @@ class Sender(Core):
 class AsyncSender(Core):
     """Sends requests, for asyncio."""
 
-    def __init__(self, base: str, tenant: str = "", *, token: str | None = None, retries: int = 3, http: httpx.AsyncClient | None = None) -> None:
-        super().__init__(base, tenant, token, retries)
-        self.http = http or httpx.AsyncClient(timeout=30, cookies=no_cookies())
+    def __init__(
+        self,
+        base: str,
+        tenant: str = "",
+        *,
+        token: str | None = None,
+        cookie: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        retries: int = 3,
+        longest_pause: float = LONGEST_PAUSE,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        super().__init__(base, tenant, token, cookie, headers, retries, longest_pause)
+        self.http = http or httpx.AsyncClient(timeout=30)
+        _keep_no_cookies(self.http)
 
     async def send(self, call: Call) -> Any:
         """Sends the call, repeats it if that is safe, and returns the body of the response."""
-        attempts = Attempts(call, self.retries)
+        attempts = Attempts(call, self.retries, self._longest_pause)
         while True:
             try:
                 try:

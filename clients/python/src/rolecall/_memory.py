@@ -15,10 +15,10 @@ from .models import Change, CurrentSession
 from .permissions import can
 
 TRUST = 0.8
-"""Seconds after which an entry needs a feed without changes. It is less than a second, so that there is
-time for the request that follows."""
+"""Seconds for which a response of the feed proves that the memory has all changes. It is less than a
+second, so that there is time for the request that follows."""
 NODE_LAG = 1.0
-"""Seconds by which the answer of a node of Rolecall can be late."""
+"""Seconds by which the data that a node of Rolecall returns can be out of date."""
 READ_AGAIN = 60.0
 """Seconds after which an entry is read again, which also extends the idle time of the session."""
 SLOWEST_LOAD = 10.0
@@ -96,8 +96,8 @@ class _Entry:
 class Memory:
     """Principals by credential. It has at most capacity entries, and removes the least recently used.
 
-    An entry is trusted for TRUST seconds. After that, it is trusted as long as the feed had no further
-    changes less than TRUST seconds ago."""
+    An entry is used only if the feed had no further changes less than TRUST seconds ago, also if the
+    entry was read after that: the node that was asked can be NODE_LAG behind, and the feed is not."""
 
     def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._capacity, self._clock, self._wall = capacity, clock, wall
@@ -121,19 +121,18 @@ class Memory:
             entry, now = self._entries.get(key), self._clock()
             if entry is None:
                 return None
-            age = now - entry.loaded
-            if age >= READ_AGAIN or self._wall() >= entry.expires:
+            if now - entry.loaded >= READ_AGAIN or self._wall() >= entry.expires:
                 self._remove(key)
                 return None
-            if age >= TRUST and now - self._confirmed >= TRUST:
+            if now - self._confirmed >= TRUST:
                 return None
             self._entries.move_to_end(key)
             return entry.principal
 
     def add(self, key: bytes, principal: Principal, began: float) -> None:
         """Keeps a principal that was read by a request that began at the time, unless it may have
-        changed since. The answer of a node can be up to a second old, so a principal that has changed
-        in the second before is not kept either."""
+        changed since. A node can be NODE_LAG behind, so a principal whose change was received less than
+        NODE_LAG before the request is not kept either."""
         with self._lock:
             now = self._clock()
             changed = max(self._cleared, self._evicted.get(principal.id, float("-inf")))

@@ -1,4 +1,5 @@
-# Generated from openapi/openapi.yaml by generate.py. Do not edit.
+# Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
+# 0b0a4cc4c155b090073d0ccff5d138529227e7907cad0e5955e30122cfa153d7
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .models import (
     ConsistencyProof,
     CreateAPIToken,
     CreateConnection,
+    CreateOperatorWebhook,
     CreatePasskey,
     CreateRole,
     CreateServiceAccount,
@@ -65,12 +67,15 @@ from .models import (
     Login,
     Logo,
     NewAPIToken,
+    NewOperatorWebhook,
     NewPasskey,
     NewRecoveryCodes,
     NewWebhook,
     OfferedConnectionPage,
     OidcCode,
     OpenInvitation,
+    OperatorWebhook,
+    OperatorWebhookPage,
     Overview,
     Passkey,
     PasskeyOptions,
@@ -84,6 +89,8 @@ from .models import (
     ServiceAccountPage,
     SignIn,
     SignInByPasskey,
+    SignOutOidc,
+    SignedOutOidc,
     SinglePermission,
     SkipItems,
     StartAssignJob,
@@ -96,6 +103,7 @@ from .models import (
     TenantSummary,
     TotpSecret,
     UpdateConnection,
+    UpdateOperatorWebhook,
     UpdatePasskey,
     UpdateRole,
     UpdateServiceAccount,
@@ -136,10 +144,10 @@ class Operations(Sender):
         return cast('CheckedPermissions', self._send_json("POST", "/auths/checks", body=body))
 
     def confirm(self, body: Confirm) -> ConfirmedSession:
-        """Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
+        """Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', self._send_json("POST", "/auths/confirm", body=body))
 
-    def list_connections(self) -> OfferedConnectionPage:
+    def list_offered_connections(self) -> OfferedConnectionPage:
         """Lists the names of the tenant's connections, for a sign-in page. A tenant that does not exist has the same response as one without connections."""
         return cast('OfferedConnectionPage', self._send_json("GET", "/auths/connections"))
 
@@ -182,6 +190,10 @@ class Operations(Sender):
     def link_oidc(self, body: OidcCode) -> Identity:
         """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         return cast('Identity', self._send_json("POST", "/auths/oidc/link", body=body))
+
+    def sign_out_oidc(self, body: SignOutOidc) -> SignedOutOidc:
+        """Ends the session of the request, if any, and clears the cookie, as POST /auths/logout does. If the session began with an identity provider that supports it, the response has the URL at which the browser signs out there. The identity provider then returns the browser to returnTo, if this address is registered there too. If the identity provider cannot be reached, the session ends all the same, and the URL is null."""
+        return cast('SignedOutOidc', self._send_json("POST", "/auths/oidc/sign-out", body=body))
 
     def start_oidc(self, body: StartOidc) -> StartedOidc:
         """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
@@ -256,7 +268,7 @@ class Operations(Sender):
         return cast('ConnectionPage', self._send_json("GET", "/connections"))
 
     def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     def get_connection(self, id: str) -> Connection:
@@ -264,11 +276,11 @@ class Operations(Sender):
         return cast('Connection', self._send_json("GET", f"/connections/{quote(id)}"))
 
     def update_connection(self, id: str, body: UpdateConnection, *, if_match: str | None = None) -> Connection:
-        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
 
     def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
 
     def test_connection(self, id: str) -> ConnectionReport:
@@ -359,6 +371,26 @@ class Operations(Sender):
         """Returns the events of all tenants that the operator key may access, in a fixed order, as GET /changes does for one tenant. The events of a tenant have the same order as there. No event ever appears at or before a cursor that was returned. The answer is 410 if an event after the cursor was deleted in any tenant, if the tenant of an event after the cursor was purged, or if the database has lost commits. The operator key needs the scope `changes` or `all`."""
         return cast('Changes', self._send_json("GET", "/operator/changes", query={"after": after, "at": at, "type": type, "limit": limit, "wait": wait}))
 
+    def operator_list_events(self, *, limit: int | None = None, cursor: str | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> EventPage:
+        """Lists what operators have done in the whole instance, the newest first: operator keys that were created and revoked, tenants that were created, suspended, resumed, deleted and restored, and changes of the webhooks of operators. The events remain after the data of a tenant was removed. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('EventPage', self._send_json("GET", "/operator/events", query={"limit": limit, "cursor": cursor, "type": type, "actor": actor, "from": from_, "to": to, "subject": subject}))
+
+    def operator_iter_events(self, *, limit: int | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> Iterator[Event]:
+        """Yields the items of all pages of operator_list_events."""
+        return self._iterate("GET", "/operator/events", query={"limit": limit, "type": type, "actor": actor, "from": from_, "to": to, "subject": subject})
+
+    def operator_get_checkpoint(self) -> Checkpoint:
+        """Returns the signed size and root of the Merkle log of the operators, as GET /events/checkpoint does for a tenant. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('Checkpoint', self._send_json("GET", "/operator/events/checkpoint"))
+
+    def operator_get_consistency(self, *, from_: int) -> ConsistencyProof:
+        """Returns the proof that the operators' log begins with the events of an earlier checkpoint. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('ConsistencyProof', self._send_json("GET", "/operator/events/consistency", query={"from": from_}))
+
+    def operator_get_event_proof(self, id: str) -> EventProof:
+        """Returns the proof that the event is in the operators' log, as GET /events/{id}/proof does for a tenant. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('EventProof', self._send_json("GET", f"/operator/events/{quote(id)}/proof"))
+
     def operator_list_tenants(self, *, limit: int | None = None, cursor: str | None = None, status: Literal["active", "suspended", "deleted"] | None = None) -> TenantPage:
         """Lists the tenants that the operator key may access, sorted by name. The operator key needs the scope `tenants` or `all`."""
         return cast('TenantPage', self._send_json("GET", "/operator/tenants", query={"limit": limit, "cursor": cursor, "status": status}))
@@ -399,9 +431,57 @@ class Operations(Sender):
         """Lists the users with the email address in all tenants that the operator key may access, also users and tenants that are suspended. A page that asks for an address and then shows the tenants of its owner must not show them to others: mail them, or sign in first. An operator key can do 600 searches in a minute. The operator key needs the scope `lookup` or `all`."""
         return cast('UserInTenantPage', self._send_json("GET", "/operator/users", query={"limit": limit, "cursor": cursor, "email": email}))
 
-    def operator_find_users(self, *, email: str, limit: int | None = None) -> Iterator[UserInTenant]:
+    def operator_iter_users(self, *, email: str, limit: int | None = None) -> Iterator[UserInTenant]:
         """Yields the items of all pages of operator_find_users."""
         return self._iterate("GET", "/operator/users", query={"limit": limit, "email": email})
+
+    def operator_list_webhooks(self, *, limit: int | None = None, cursor: str | None = None) -> OperatorWebhookPage:
+        """Lists the webhooks of the operators of the instance, the oldest first. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('OperatorWebhookPage', self._send_json("GET", "/operator/webhooks", query={"limit": limit, "cursor": cursor}))
+
+    def operator_iter_webhooks(self, *, limit: int | None = None) -> Iterator[OperatorWebhook]:
+        """Yields the items of all pages of operator_list_webhooks."""
+        return self._iterate("GET", "/operator/webhooks", query={"limit": limit})
+
+    def operator_create_webhook(self, body: CreateOperatorWebhook, *, idempotency_key: str | None = None) -> NewOperatorWebhook:
+        """Creates a webhook, which sends the items of GET /operator/changes, those of all tenants with all values, to a URL. Each request has the headers of Standard Webhooks, with a signature. The secret is returned only once. The webhook does not depend on the key that created it. The instance can have 20 webhooks of operators. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('NewOperatorWebhook', self._send_json("POST", "/operator/webhooks", body=body, key=idempotency_key or new_key()))
+
+    def operator_get_webhook(self, id: str) -> OperatorWebhook:
+        """Returns the webhook, without its secret. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('OperatorWebhook', self._send_json("GET", f"/operator/webhooks/{quote(id)}"))
+
+    def operator_update_webhook(self, id: str, body: UpdateOperatorWebhook, *, if_match: str | None = None) -> OperatorWebhook:
+        """Changes the members that are in the body. Items that could not be delivered are sent again at once. A webhook that is enabled again continues with the first item that was not delivered. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('OperatorWebhook', self._send_json("PATCH", f"/operator/webhooks/{quote(id)}", body=body, if_match=if_match))
+
+    def operator_delete_webhook(self, id: str, *, if_match: str | None = None) -> None:
+        """Deletes the webhook with its deliveries. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        self._send_none("DELETE", f"/operator/webhooks/{quote(id)}", if_match=if_match)
+
+    def operator_list_deliveries(self, id: str, *, limit: int | None = None, cursor: str | None = None, result: Literal["delivered", "failed"] | None = None) -> WebhookDeliveryPage:
+        """Lists the attempts to send items, the newest first, as GET /webhooks/{id}/deliveries does for a webhook of a tenant. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('WebhookDeliveryPage', self._send_json("GET", f"/operator/webhooks/{quote(id)}/deliveries", query={"limit": limit, "cursor": cursor, "result": result}))
+
+    def operator_iter_deliveries(self, id: str, *, limit: int | None = None, result: Literal["delivered", "failed"] | None = None) -> Iterator[WebhookDelivery]:
+        """Yields the items of all pages of operator_list_deliveries."""
+        return self._iterate("GET", f"/operator/webhooks/{quote(id)}/deliveries", query={"limit": limit, "result": result})
+
+    def operator_replay_webhook(self, id: str, body: Replay) -> None:
+        """Sends the items of a time again, as far as their events are kept and no event after them was deleted. The items have the same IDs as before. New items are sent at the same time. A replay ends an earlier one. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        self._send_none("POST", f"/operator/webhooks/{quote(id)}/replay", body=body)
+
+    def operator_rotate_secret(self, id: str, *, if_match: str | None = None) -> NewOperatorWebhook:
+        """Gives the webhook a new secret, which is returned only once. For 24 hours, each request has two signatures: one with the new and one with the old secret. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('NewOperatorWebhook', self._send_json("POST", f"/operator/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
+
+    def operator_skip_items(self, id: str, body: SkipItems | None = None) -> None:
+        """Continues after the items that fail: of each part of the webhook, the first item that could not be delivered is not sent again. With all, no item of an event that is in the change feed of all tenants now is sent, and a replay ends. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        self._send_none("POST", f"/operator/webhooks/{quote(id)}/skip", body=body)
+
+    def operator_test_webhook(self, id: str) -> WebhookTest:
+        """Sends one item of the type webhook.test, also if the webhook is disabled. Its tenant is an empty text. The result is in the list of deliveries. A failed test is not repeated. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('WebhookTest', self._send_json("POST", f"/operator/webhooks/{quote(id)}/test"))
 
     def list_roles(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, key: str | None = None, permission: SinglePermission | None = None, count: bool | None = None) -> RolePage:
         """Lists the roles of the tenant. Needs `roles:read`."""
@@ -712,10 +792,10 @@ class AsyncOperations(AsyncSender):
         return cast('CheckedPermissions', await self._send_json("POST", "/auths/checks", body=body))
 
     async def confirm(self, body: Confirm) -> ConfirmedSession:
-        """Verifies the password, and the second factor if the user has one. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
+        """Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', await self._send_json("POST", "/auths/confirm", body=body))
 
-    async def list_connections(self) -> OfferedConnectionPage:
+    async def list_offered_connections(self) -> OfferedConnectionPage:
         """Lists the names of the tenant's connections, for a sign-in page. A tenant that does not exist has the same response as one without connections."""
         return cast('OfferedConnectionPage', await self._send_json("GET", "/auths/connections"))
 
@@ -758,6 +838,10 @@ class AsyncOperations(AsyncSender):
     async def link_oidc(self, body: OidcCode) -> Identity:
         """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         return cast('Identity', await self._send_json("POST", "/auths/oidc/link", body=body))
+
+    async def sign_out_oidc(self, body: SignOutOidc) -> SignedOutOidc:
+        """Ends the session of the request, if any, and clears the cookie, as POST /auths/logout does. If the session began with an identity provider that supports it, the response has the URL at which the browser signs out there. The identity provider then returns the browser to returnTo, if this address is registered there too. If the identity provider cannot be reached, the session ends all the same, and the URL is null."""
+        return cast('SignedOutOidc', await self._send_json("POST", "/auths/oidc/sign-out", body=body))
 
     async def start_oidc(self, body: StartOidc) -> StartedOidc:
         """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
@@ -832,7 +916,7 @@ class AsyncOperations(AsyncSender):
         return cast('ConnectionPage', await self._send_json("GET", "/connections"))
 
     async def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', await self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     async def get_connection(self, id: str) -> Connection:
@@ -840,11 +924,11 @@ class AsyncOperations(AsyncSender):
         return cast('Connection', await self._send_json("GET", f"/connections/{quote(id)}"))
 
     async def update_connection(self, id: str, body: UpdateConnection, *, if_match: str | None = None) -> Connection:
-        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Changes the members that are in the body. The issuer cannot be changed: create another connection. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', await self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without an end. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
 
     async def test_connection(self, id: str) -> ConnectionReport:
@@ -935,6 +1019,26 @@ class AsyncOperations(AsyncSender):
         """Returns the events of all tenants that the operator key may access, in a fixed order, as GET /changes does for one tenant. The events of a tenant have the same order as there. No event ever appears at or before a cursor that was returned. The answer is 410 if an event after the cursor was deleted in any tenant, if the tenant of an event after the cursor was purged, or if the database has lost commits. The operator key needs the scope `changes` or `all`."""
         return cast('Changes', await self._send_json("GET", "/operator/changes", query={"after": after, "at": at, "type": type, "limit": limit, "wait": wait}))
 
+    async def operator_list_events(self, *, limit: int | None = None, cursor: str | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> EventPage:
+        """Lists what operators have done in the whole instance, the newest first: operator keys that were created and revoked, tenants that were created, suspended, resumed, deleted and restored, and changes of the webhooks of operators. The events remain after the data of a tenant was removed. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('EventPage', await self._send_json("GET", "/operator/events", query={"limit": limit, "cursor": cursor, "type": type, "actor": actor, "from": from_, "to": to, "subject": subject}))
+
+    def operator_iter_events(self, *, limit: int | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> AsyncIterator[Event]:
+        """Yields the items of all pages of operator_list_events."""
+        return self._iterate("GET", "/operator/events", query={"limit": limit, "type": type, "actor": actor, "from": from_, "to": to, "subject": subject})
+
+    async def operator_get_checkpoint(self) -> Checkpoint:
+        """Returns the signed size and root of the Merkle log of the operators, as GET /events/checkpoint does for a tenant. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('Checkpoint', await self._send_json("GET", "/operator/events/checkpoint"))
+
+    async def operator_get_consistency(self, *, from_: int) -> ConsistencyProof:
+        """Returns the proof that the operators' log begins with the events of an earlier checkpoint. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('ConsistencyProof', await self._send_json("GET", "/operator/events/consistency", query={"from": from_}))
+
+    async def operator_get_event_proof(self, id: str) -> EventProof:
+        """Returns the proof that the event is in the operators' log, as GET /events/{id}/proof does for a tenant. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('EventProof', await self._send_json("GET", f"/operator/events/{quote(id)}/proof"))
+
     async def operator_list_tenants(self, *, limit: int | None = None, cursor: str | None = None, status: Literal["active", "suspended", "deleted"] | None = None) -> TenantPage:
         """Lists the tenants that the operator key may access, sorted by name. The operator key needs the scope `tenants` or `all`."""
         return cast('TenantPage', await self._send_json("GET", "/operator/tenants", query={"limit": limit, "cursor": cursor, "status": status}))
@@ -975,9 +1079,57 @@ class AsyncOperations(AsyncSender):
         """Lists the users with the email address in all tenants that the operator key may access, also users and tenants that are suspended. A page that asks for an address and then shows the tenants of its owner must not show them to others: mail them, or sign in first. An operator key can do 600 searches in a minute. The operator key needs the scope `lookup` or `all`."""
         return cast('UserInTenantPage', await self._send_json("GET", "/operator/users", query={"limit": limit, "cursor": cursor, "email": email}))
 
-    def operator_find_users(self, *, email: str, limit: int | None = None) -> AsyncIterator[UserInTenant]:
+    def operator_iter_users(self, *, email: str, limit: int | None = None) -> AsyncIterator[UserInTenant]:
         """Yields the items of all pages of operator_find_users."""
         return self._iterate("GET", "/operator/users", query={"limit": limit, "email": email})
+
+    async def operator_list_webhooks(self, *, limit: int | None = None, cursor: str | None = None) -> OperatorWebhookPage:
+        """Lists the webhooks of the operators of the instance, the oldest first. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('OperatorWebhookPage', await self._send_json("GET", "/operator/webhooks", query={"limit": limit, "cursor": cursor}))
+
+    def operator_iter_webhooks(self, *, limit: int | None = None) -> AsyncIterator[OperatorWebhook]:
+        """Yields the items of all pages of operator_list_webhooks."""
+        return self._iterate("GET", "/operator/webhooks", query={"limit": limit})
+
+    async def operator_create_webhook(self, body: CreateOperatorWebhook, *, idempotency_key: str | None = None) -> NewOperatorWebhook:
+        """Creates a webhook, which sends the items of GET /operator/changes, those of all tenants with all values, to a URL. Each request has the headers of Standard Webhooks, with a signature. The secret is returned only once. The webhook does not depend on the key that created it. The instance can have 20 webhooks of operators. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('NewOperatorWebhook', await self._send_json("POST", "/operator/webhooks", body=body, key=idempotency_key or new_key()))
+
+    async def operator_get_webhook(self, id: str) -> OperatorWebhook:
+        """Returns the webhook, without its secret. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('OperatorWebhook', await self._send_json("GET", f"/operator/webhooks/{quote(id)}"))
+
+    async def operator_update_webhook(self, id: str, body: UpdateOperatorWebhook, *, if_match: str | None = None) -> OperatorWebhook:
+        """Changes the members that are in the body. Items that could not be delivered are sent again at once. A webhook that is enabled again continues with the first item that was not delivered. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('OperatorWebhook', await self._send_json("PATCH", f"/operator/webhooks/{quote(id)}", body=body, if_match=if_match))
+
+    async def operator_delete_webhook(self, id: str, *, if_match: str | None = None) -> None:
+        """Deletes the webhook with its deliveries. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        await self._send_none("DELETE", f"/operator/webhooks/{quote(id)}", if_match=if_match)
+
+    async def operator_list_deliveries(self, id: str, *, limit: int | None = None, cursor: str | None = None, result: Literal["delivered", "failed"] | None = None) -> WebhookDeliveryPage:
+        """Lists the attempts to send items, the newest first, as GET /webhooks/{id}/deliveries does for a webhook of a tenant. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('WebhookDeliveryPage', await self._send_json("GET", f"/operator/webhooks/{quote(id)}/deliveries", query={"limit": limit, "cursor": cursor, "result": result}))
+
+    def operator_iter_deliveries(self, id: str, *, limit: int | None = None, result: Literal["delivered", "failed"] | None = None) -> AsyncIterator[WebhookDelivery]:
+        """Yields the items of all pages of operator_list_deliveries."""
+        return self._iterate("GET", f"/operator/webhooks/{quote(id)}/deliveries", query={"limit": limit, "result": result})
+
+    async def operator_replay_webhook(self, id: str, body: Replay) -> None:
+        """Sends the items of a time again, as far as their events are kept and no event after them was deleted. The items have the same IDs as before. New items are sent at the same time. A replay ends an earlier one. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        await self._send_none("POST", f"/operator/webhooks/{quote(id)}/replay", body=body)
+
+    async def operator_rotate_secret(self, id: str, *, if_match: str | None = None) -> NewOperatorWebhook:
+        """Gives the webhook a new secret, which is returned only once. For 24 hours, each request has two signatures: one with the new and one with the old secret. Needs an operator key for all tenants. The operator key needs the scope `all`."""
+        return cast('NewOperatorWebhook', await self._send_json("POST", f"/operator/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
+
+    async def operator_skip_items(self, id: str, body: SkipItems | None = None) -> None:
+        """Continues after the items that fail: of each part of the webhook, the first item that could not be delivered is not sent again. With all, no item of an event that is in the change feed of all tenants now is sent, and a replay ends. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        await self._send_none("POST", f"/operator/webhooks/{quote(id)}/skip", body=body)
+
+    async def operator_test_webhook(self, id: str) -> WebhookTest:
+        """Sends one item of the type webhook.test, also if the webhook is disabled. Its tenant is an empty text. The result is in the list of deliveries. A failed test is not repeated. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
+        return cast('WebhookTest', await self._send_json("POST", f"/operator/webhooks/{quote(id)}/test"))
 
     async def list_roles(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, key: str | None = None, permission: SinglePermission | None = None, count: bool | None = None) -> RolePage:
         """Lists the roles of the tenant. Needs `roles:read`."""

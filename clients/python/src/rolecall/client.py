@@ -9,7 +9,7 @@ from typing import cast
 
 import httpx
 
-from ._core import Call, Sender, AsyncSender, pause_after
+from ._core import FIRST_PAUSE, Call, Sender, AsyncSender, pause_after
 from ._operations import AsyncOperations, Operations
 from .models import Changes
 from .problems import ConnectionLost, Gone, Problem
@@ -27,8 +27,12 @@ class Client(Operations):
     """Sends requests of one user or program to one tenant. It is safe for use in several threads.
 
     base is the address of the service. token is an API token (rc_…), the token of a session (rs_…) or
-    an operator key (rco_…). Without a token, call login: the client keeps the session. retries is how
-    many times a call is repeated. An httpx.Client that you pass must have no cookies.
+    an operator key (rco_…). Without a token, call login: the client keeps the session. In a server that
+    answers a browser, cookie is the header Cookie of its request, set_cookies has the headers for the
+    response to it, and headers can have its x-forwarded-for and user-agent. retries is how many times a
+    call is repeated, and longest_pause how many seconds it waits before that at most: if the response says
+    more, the call is not repeated. An httpx.Client that you pass does not store cookies any more, because
+    this client does.
 
     Each method that creates something makes an idempotency key, and keeps it when it repeats the
     request. To repeat it yourself, pass your own idempotency_key.
@@ -57,6 +61,8 @@ class Client(Operations):
                 continue
             failures, cursor = 0, page["nextCursor"]
             yield page
+            if call.query["wait"] == 0 and page["upToDate"]:
+                time.sleep(FIRST_PAUSE)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -89,6 +95,8 @@ class AsyncClient(AsyncOperations):
                 continue
             failures, cursor = 0, page["nextCursor"]
             yield page
+            if call.query["wait"] == 0 and page["upToDate"]:
+                await asyncio.sleep(FIRST_PAUSE)
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, JsonResponse
@@ -29,10 +30,9 @@ class RolecallMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
-        configured = settings.ROLECALL
-        if callable(configured):
-            self._choose: Callable[[HttpRequest], Principals | None] = configured
-        else:
+        configured: Any = settings.ROLECALL
+        self._choose: Callable[[HttpRequest], Principals | None] = configured
+        if not callable(configured):
             principals = Principals(**configured)
             self._choose = lambda _: principals
 

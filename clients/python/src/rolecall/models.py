@@ -1,4 +1,5 @@
-# Generated from openapi/openapi.yaml by generate.py. Do not edit.
+# Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
+# 0b0a4cc4c155b090073d0ccff5d138529227e7907cad0e5955e30122cfa153d7
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -419,7 +420,7 @@ class Connection(TypedDict):
     """When the connection was created."""
 
     domains: NotRequired[list[str]]
-    """Domains of email addresses, in lower case. The sign-in page offers this connection to people who type an address of these domains."""
+    """Domains of email addresses, in lower case. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."""
 
     id: str
     """ID of the connection."""
@@ -431,10 +432,10 @@ class Connection(TypedDict):
     """Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner."""
 
     name: NotRequired[str]
-    """Name of the connection. The sign-in page shows it to everybody."""
+    """Name of the connection. Callers who are not signed in can read it."""
 
     provisioning: NotRequired[Provisioning | None]
-    """What users get whom a sign-in with this connection creates. Null if it creates no users."""
+    """Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."""
 
     secondFactor: NotRequired[Literal["require", "trust"]]
     """require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues."""
@@ -518,7 +519,7 @@ class CreateConnection(TypedDict):
     """Secret of the client. Responses and events never contain it."""
 
     domains: NotRequired[list[str] | None]
-    """Domains of email addresses, such as acme.example. The sign-in page offers this connection to people who type an address of these domains. A domain can be in one connection of the tenant."""
+    """Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."""
 
     issuer: str
     """Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later. Must contain a visible character."""
@@ -527,13 +528,29 @@ class CreateConnection(TypedDict):
     """Which users a new identity is linked to. The default is invited."""
 
     name: str
-    """Name of the connection, such as Acme SSO. The sign-in page shows it to everybody. Must contain a visible character."""
+    """Name of the connection, such as Acme SSO. Callers who are not signed in can read it. Must contain a visible character."""
 
     provisioning: NotRequired[Provisioning | None]
-    """What users get whom a sign-in with this connection creates. Null, the default, if it creates no users."""
+    """Creates a user at the first sign-in with an unknown identity, with this access. Null, the default: no users are created."""
 
     secondFactor: NotRequired[Literal["require", "trust"]]
     """Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."""
+
+
+class CreateOperatorWebhook(TypedDict):
+    """A new webhook of operators."""
+
+    enabled: NotRequired[bool]
+    """Whether to send items. The default is true."""
+
+    ignoreActors: NotRequired[list[str] | None]
+    """Do not send events that these users, service accounts or operator keys caused."""
+
+    types: NotRequired[list[str] | None]
+    """The types of events to send, such as user.updated. Empty for all types. /docs/events lists all types."""
+
+    url: str
+    """Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."""
 
 
 class CreatePasskey(TypedDict):
@@ -1032,7 +1049,7 @@ class Identity(TypedDict):
     """When the identity was linked to the user."""
 
     email: str
-    """Email address that the identity provider sent at the last sign-in. It decides nothing. Empty if it sent no address."""
+    """Email address that the identity provider sent at the last sign-in. After the identity is linked, it has no effect. Empty if it sent no address."""
 
     id: str
     """ID of the identity."""
@@ -1041,7 +1058,7 @@ class Identity(TypedDict):
     """Issuer of the identity provider."""
 
     lastUsedAt: str | None
-    """When the user signed in with the identity last. Null if never."""
+    """When the user last signed in with the identity. The sign-in that linked the identity does not count. Null if never."""
 
     subject: str
     """ID of the person at the identity provider: the claim sub."""
@@ -1305,6 +1322,40 @@ class NewAPIToken(TypedDict):
     """The secret, to send as Authorization: Bearer rc_…."""
 
 
+class NewOperatorWebhook(TypedDict):
+    """A webhook of operators with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead."""
+
+    createdAt: str
+    """When the webhook was created."""
+
+    disabledReason: str | None
+    """Why Rolecall disabled the webhook: status-410 (the answer of the endpoint) or failing (an item has failed for three days). Null otherwise. Later versions may add values."""
+
+    enabled: bool
+    """Whether items are sent."""
+
+    id: str
+    """ID of the webhook."""
+
+    ignoreActors: list[str]
+    """Events that these users, service accounts or operator keys caused are not sent."""
+
+    secret: NotRequired[str]
+    """The secret that signs the requests, in the form whsec_ and Base64."""
+
+    secretWithheld: NotRequired[bool]
+    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
+
+    types: list[str]
+    """The types of events that are sent. Empty for all types."""
+
+    updatedAt: str
+    """When the webhook was changed last."""
+
+    url: str
+    """Where the items are sent. It begins with https://."""
+
+
 class NewPasskey(TypedDict):
     """A new passkey. Recovery codes are returned only once: the answer to a repeated request has secretWithheld instead."""
 
@@ -1428,6 +1479,44 @@ class OpenedCommitment(TypedDict):
 
     salt: str
     """The salt in base64. The commitment in the leaf is the SHA-256 of a zero byte, the salt and the data, in base64."""
+
+
+class OperatorWebhook(TypedDict):
+    """A webhook of operators without its secret."""
+
+    createdAt: str
+    """When the webhook was created."""
+
+    disabledReason: str | None
+    """Why Rolecall disabled the webhook: status-410 (the answer of the endpoint) or failing (an item has failed for three days). Null otherwise. Later versions may add values."""
+
+    enabled: bool
+    """Whether items are sent."""
+
+    id: str
+    """ID of the webhook."""
+
+    ignoreActors: list[str]
+    """Events that these users, service accounts or operator keys caused are not sent."""
+
+    types: list[str]
+    """The types of events that are sent. Empty for all types."""
+
+    updatedAt: str
+    """When the webhook was changed last."""
+
+    url: str
+    """Where the items are sent. It begins with https://."""
+
+
+class OperatorWebhookPage(TypedDict):
+    """A page of webhooks of operators."""
+
+    items: list[OperatorWebhook]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
 
 
 class Overview(TypedDict):
@@ -1828,7 +1917,7 @@ class SignInReason(TypedDict):
     """A reason why sign-ins are refused."""
 
     code: str
-    """tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."""
+    """tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, no-identity (only owners can sign in with a password, and the user has no identity), second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."""
 
     covers: str | None
     """For too-many-attempts, the sign-ins that are refused: source (from one address or network), unknown-browsers (from browsers in which the user has not signed in) or second-factor (codes from such browsers). Later versions may add values. Null for all."""
@@ -1854,6 +1943,20 @@ class SignInState(TypedDict):
 
     reasons: list[SignInReason]
     """The reasons that prevent the user from signing in."""
+
+
+class SignOutOidc(TypedDict):
+    """The request body of a sign-out, also at the identity provider."""
+
+    returnTo: str
+    """Where the identity provider returns the browser: exactly one of the addresses of --oidc-return-urls."""
+
+
+class SignedOutOidc(TypedDict):
+    """The result of a sign-out."""
+
+    url: str | None
+    """URL of the identity provider, to open in the browser by navigation. Null if the browser cannot sign out there."""
 
 
 SinglePermission: TypeAlias = 'str'
@@ -1993,7 +2096,7 @@ class TenantSettings(TypedDict):
     """The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console."""
 
     eventsKeptSeconds: int
-    """How long an event is kept."""
+    """How long an event is kept. The operators of the instance can set a minimum."""
 
     idempotencyKeptSeconds: int
     """How long an idempotency key is kept. Keys are not kept longer than events."""
@@ -2087,19 +2190,35 @@ class UpdateConnection(TypedDict):
     """New secret of the client. Responses and events never contain it."""
 
     domains: NotRequired[list[str] | None]
-    """Domains of email addresses."""
+    """Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."""
 
     linking: NotRequired[Literal["invited", "verified-email"]]
     """Which users a new identity is linked to."""
 
     name: NotRequired[str]
-    """Name of the connection. The sign-in page shows it to everybody. Must contain a visible character."""
+    """Name of the connection. Callers who are not signed in can read it. Must contain a visible character."""
 
     provisioning: NotRequired[Provisioning | None]
-    """What users get whom a sign-in with this connection creates. Null if it creates no users."""
+    """Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."""
 
     secondFactor: NotRequired[Literal["require", "trust"]]
     """Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."""
+
+
+class UpdateOperatorWebhook(TypedDict):
+    """A merge patch (RFC 7396). Absent members do not change."""
+
+    enabled: NotRequired[bool]
+    """Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."""
+
+    ignoreActors: NotRequired[list[str] | None]
+    """Do not send events that these users, service accounts or operator keys caused."""
+
+    types: NotRequired[list[str] | None]
+    """The types of events to send. Empty for all types."""
+
+    url: NotRequired[str]
+    """Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."""
 
 
 class UpdatePasskey(TypedDict):
@@ -2162,7 +2281,7 @@ class UpdateTenantSettings(TypedDict):
     """The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."""
 
     eventsKeptSeconds: NotRequired[int | None]
-    """How long an event is kept."""
+    """How long an event is kept. The operators of the instance can set a minimum."""
 
     idempotencyKeptSeconds: NotRequired[int | None]
     """How long an idempotency key is kept. Keys are not kept longer than events."""
@@ -2338,6 +2457,9 @@ class UserSession(TypedDict):
 
     client: str | None
     """Name of the client at sign-in, such as Firefox on Linux."""
+
+    connectionId: str | None
+    """ID of the connection with which the user signed in. Null if the user signed in without an identity provider."""
 
     createdAt: str
     """When the user signed in."""

@@ -10,15 +10,17 @@ from typing import Any, cast
 
 import httpx
 
-from ._core import AsyncSender, Call, Sender, no_cookies, pause_after
+from ._core import AsyncSender, Call, Sender, pause_after
 from ._memory import Credential, Memory, Principal
 from .models import Changes, CurrentSession
 from .problems import ConnectionLost, Gone, Problem, RolecallError, Unauthenticated
 
 POLL = 0.2
-"""Seconds between two requests for changes. An entry is trusted while the last one without further
-changes began less than a second ago. A long poll could not confirm that in time."""
+"""Seconds between two requests for changes. Entries are used while the last one without further changes
+began less than a second ago. A request that waits for changes could not prove that in time."""
 LOAD_TIMEOUT = 5.0
+LONGEST_PAUSE = 1.0
+"""Seconds for which the caller of get waits before it repeats a request."""
 FEED_TIMEOUT = 1.0
 
 _log = logging.getLogger("rolecall")
@@ -31,13 +33,13 @@ class Principals:
 
     feed_token is an API token of a service account with changes:read in the whole tenant. With it, a
     thread follows the changes of the tenant, and removes the principals that have changed. A revoked
-    session, role or permission then has an effect within a second. Without the feed, a principal is
-    trusted for a second.
+    session, role or permission then has an effect within a second. Without a token, or while the changes
+    cannot be read, each call is a request to Rolecall.
     """
 
     def __init__(self, base: str, tenant: str, *, feed_token: str | None = None, capacity: int = 10_000, transport: httpx.BaseTransport | None = None) -> None:
         self._memory = Memory(capacity)
-        self._loads = Sender(base, tenant, retries=1, http=httpx.Client(timeout=LOAD_TIMEOUT, transport=transport, cookies=no_cookies()))
+        self._loads = Sender(base, tenant, retries=1, longest_pause=LONGEST_PAUSE, http=httpx.Client(timeout=LOAD_TIMEOUT, transport=transport))
         self._feed = Sender(base, tenant, token=feed_token, retries=0, http=httpx.Client(timeout=FEED_TIMEOUT, transport=transport)) if feed_token else None
         self._follower: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -90,11 +92,9 @@ class Principals:
         while not self._closed.is_set():
             call, began = follower.next()
             try:
-                page = self._feed.send(call)
-            except RolecallError as error:
+                pause = follower.read(self._feed.send(call), began)
+            except Exception as error:  # the thread must go on after an unexpected error too
                 pause = follower.failed(error)
-            else:
-                pause = follower.read(page, began)
             self._closed.wait(pause)
 
 
@@ -103,13 +103,14 @@ class AsyncPrincipals:
 
     def __init__(self, base: str, tenant: str, *, feed_token: str | None = None, capacity: int = 10_000, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._memory = Memory(capacity)
-        self._loads = AsyncSender(base, tenant, retries=1, http=httpx.AsyncClient(timeout=LOAD_TIMEOUT, transport=transport, cookies=no_cookies()))
+        self._loads = AsyncSender(base, tenant, retries=1, longest_pause=LONGEST_PAUSE, http=httpx.AsyncClient(timeout=LOAD_TIMEOUT, transport=transport))
         self._feed = AsyncSender(base, tenant, token=feed_token, retries=0, http=httpx.AsyncClient(timeout=FEED_TIMEOUT, transport=transport)) if feed_token else None
         self._follower: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     async def get(self, credential: Credential) -> Principal:
         """Like Principals.get."""
-        if self._feed is not None and self._follower is None:
+        if self._feed is not None and not self._is_closed and (self._follower is None or self._follower.done()):
             self._follower = asyncio.create_task(self._follow(), name="rolecall-changes")
         key = credential.hash()
         principal = self._memory.get(key)
@@ -127,6 +128,7 @@ class AsyncPrincipals:
 
     async def close(self) -> None:
         """Stops the task and closes the connections."""
+        self._is_closed = True
         if self._follower is not None:
             self._follower.cancel()
             await asyncio.wait([self._follower])
@@ -146,11 +148,9 @@ class AsyncPrincipals:
         while True:
             call, began = follower.next()
             try:
-                page = await self._feed.send(call)
-            except RolecallError as error:
+                pause = follower.read(await self._feed.send(call), began)
+            except Exception as error:  # the task must go on after an unexpected error too
                 pause = follower.failed(error)
-            else:
-                pause = follower.read(page, began)
             await asyncio.sleep(pause)
 
 
@@ -159,6 +159,7 @@ class _Follower:
 
     def __init__(self, memory: Memory) -> None:
         self._memory, self._cursor, self._failures = memory, "", 0
+        self._is_reported = False
 
     def next(self) -> tuple[Call, float]:
         """Returns the next request for changes, and the time at which it begins."""
@@ -169,21 +170,29 @@ class _Follower:
         """Applies the response, and returns the seconds until the next request."""
         if not self._cursor:
             self._memory.clear()  # changes before the cursor are unknown
-        self._failures, self._cursor = 0, page["nextCursor"]
         self._memory.apply(page["items"])
+        self._failures, self._cursor = 0, page["nextCursor"]
         if not page["upToDate"]:
             return 0
         self._memory.confirm(began)
+        if self._is_reported:
+            self._is_reported = False
+            _log.warning("rolecall: the changes can be read again")
         return POLL
 
-    def failed(self, error: RolecallError) -> float:
-        """Returns the seconds until the next request after an error."""
+    def failed(self, error: Exception) -> float:
+        """Returns the seconds until the next request after an error. It reports the first of several
+        errors in a row, except lost connections."""
         if isinstance(error, Gone):
             self._cursor = ""
             return 0
-        self._failures += 1
         if isinstance(error, ConnectionLost):
             return POLL  # the feed must be back soon, and a node without it is not busy with it
-        if self._failures == 1:
-            _log.warning("rolecall: the changes cannot be read, so permissions are checked with Rolecall each second: %s", error)
+        if not isinstance(error, RolecallError):
+            self._cursor = ""  # the memory may have a part of the page only
+        if not self._is_reported:
+            self._is_reported = True
+            cause = None if isinstance(error, RolecallError) else error
+            _log.warning("rolecall: the changes cannot be read, so each permission is checked with Rolecall: %s", error, exc_info=cause)
+        self._failures += 1
         return pause_after(self._failures - 1, error.retry_after if isinstance(error, Problem) else 0)
