@@ -1,6 +1,7 @@
 #!/bin/sh
 # Creates the secrets of compose.yaml next to this file, unless they exist. Run it as root, or with sudo,
-# so that the user 65532 of the image can read its two secrets and other users cannot.
+# so that the users of the two images can read their secrets and other users cannot: 65532 is Rolecall,
+# and 999 is PostgreSQL.
 set -eu
 cd "$(dirname "$0")"
 umask 077
@@ -12,3 +13,4 @@ test -s database-url || printf 'postgres://rolecall:%s@database:5432/rolecall\n'
 test -s keys || openssl rand -base64 32 > keys
 chmod 711 .
 chown 65532:65532 database-url keys
+chown 999:999 database-superuser database-password

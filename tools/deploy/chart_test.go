@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -31,20 +32,21 @@ func helm(t *testing.T, args ...string) string {
 
 // kinds has a value of the Go type of each kind of object that the chart can have.
 var kinds = map[string]func() any{
-	"apps/v1 Deployment":            func() any { return new(appsv1.Deployment) },
-	"apps/v1 StatefulSet":           func() any { return new(appsv1.StatefulSet) },
-	"batch/v1 Job":                  func() any { return new(batchv1.Job) },
-	"v1 ConfigMap":                  func() any { return new(corev1.ConfigMap) },
-	"v1 Service":                    func() any { return new(corev1.Service) },
-	"networking.k8s.io/v1 Ingress":  func() any { return new(networkingv1.Ingress) },
-	"policy/v1 PodDisruptionBudget": func() any { return new(policyv1.PodDisruptionBudget) },
+	"apps/v1 Deployment":                 func() any { return new(appsv1.Deployment) },
+	"apps/v1 StatefulSet":                func() any { return new(appsv1.StatefulSet) },
+	"batch/v1 Job":                       func() any { return new(batchv1.Job) },
+	"v1 ConfigMap":                       func() any { return new(corev1.ConfigMap) },
+	"v1 Service":                         func() any { return new(corev1.Service) },
+	"networking.k8s.io/v1 NetworkPolicy": func() any { return new(networkingv1.NetworkPolicy) },
+	"networking.k8s.io/v1 Ingress":       func() any { return new(networkingv1.Ingress) },
+	"policy/v1 PodDisruptionBudget":      func() any { return new(policyv1.PodDisruptionBudget) },
 }
 
 func TestChart(t *testing.T) {
 	for values, want := range map[string][]string{
-		"postgres": {"ConfigMap", "Deployment", "Job", "PodDisruptionBudget", "Service"},
-		"sqlite":   {"ConfigMap", "Service", "StatefulSet"},
-		"full":     {"ConfigMap", "Deployment", "Ingress", "Job", "PodDisruptionBudget", "Service"},
+		"postgres": {"ConfigMap", "Deployment", "Job-migrate", "PodDisruptionBudget", "Service", "Service-operator"},
+		"sqlite":   {"ConfigMap", "Service", "Service-operator", "StatefulSet"},
+		"full":     {"ConfigMap", "Deployment", "Ingress", "Job-migrate", "NetworkPolicy", "PodDisruptionBudget", "Service", "Service-operator"},
 	} {
 		t.Run(values, func(t *testing.T) {
 			file := filepath.Join(chart, "ci", values+"-values.yaml")
@@ -58,14 +60,75 @@ func TestChart(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("the chart has %v, want %v", got, want)
 			}
-			checkPods(t, objects)
+			base := ""
+			if values == "full" {
+				base = "/people" // the path of its public-url
+				checkFull(t, objects)
+			}
+			checkServices(t, objects)
+			checkPods(t, objects, base)
 			checkConfig(t, objects["ConfigMap"].(*corev1.ConfigMap))
 		})
 	}
 }
 
+// checkServices checks that the listener for operators has a separate service, which is not published.
+func checkServices(t *testing.T, objects map[string]any) {
+	t.Helper()
+	for name, port := range map[string]string{"Service": "http", "Service-operator": "operator"} {
+		spec := objects[name].(*corev1.Service).Spec
+		if len(spec.Ports) != 1 || spec.Ports[0].TargetPort.StrVal != port || port == "operator" && spec.Type != corev1.ServiceTypeClusterIP {
+			t.Errorf("%s has the type %s and the ports %+v", name, spec.Type, spec.Ports)
+		}
+	}
+}
+
+// checkFull checks that the values of the file full reach the nodes and the migration.
+func checkFull(t *testing.T, objects map[string]any) {
+	t.Helper()
+	node, job := objects["Deployment"].(*appsv1.Deployment).Spec.Template.Spec, objects["Job-migrate"].(*batchv1.Job).Spec.Template.Spec
+	for name, pod := range map[string]corev1.PodSpec{"node": node, "migration": job} {
+		container := pod.Containers[0]
+		env, paths := environment(container), map[string]bool{}
+		for _, mount := range container.VolumeMounts {
+			paths[mount.MountPath] = true
+		}
+		if !paths["/etc/authority"] || !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "authority" }) {
+			t.Errorf("the %s does not mount the authority: %v", name, paths)
+		}
+		if env["OTEL_EXPORTER_OTLP_ENDPOINT"] == "" || pod.Affinity == nil {
+			t.Errorf("the %s lacks env or affinity: %v %v", name, env, pod.Affinity)
+		}
+		// The owner migrates, so the direct URL of the role that serves is for the nodes only.
+		if direct := env["ROLECALL_DIRECT_DATABASE_FILE"] != ""; direct != (name == "node") {
+			t.Errorf("the %s has a direct database: %t", name, direct)
+		}
+	}
+	if got := environment(node.Containers[0])["ROLECALL_OPERATOR_LISTEN"]; got != ":8181" {
+		t.Errorf("a node listens for operators on %q, want :8181", got)
+	}
+	rules := objects["NetworkPolicy"].(*networkingv1.NetworkPolicy).Spec.Ingress
+	for _, rule := range rules {
+		if len(rule.From) == 0 || len(rule.Ports) != 1 || rule.Ports[0].Port.StrVal == "operator" {
+			t.Errorf("the network policy allows %+v", rule)
+		}
+	}
+	if len(rules) != 2 {
+		t.Errorf("the network policy has %d rules, want those of http and metrics", len(rules))
+	}
+}
+
+// environment returns the variables of the container by name.
+func environment(container corev1.Container) map[string]string {
+	env := map[string]string{}
+	for _, v := range container.Env {
+		env[v.Name] = v.Value
+	}
+	return env
+}
+
 // decodeStrictly decodes the documents with the types of Kubernetes. Unknown and repeated members fail the
-// test.
+// test. The key of an object is its kind and the part of its name after that of the release.
 func decodeStrictly(t *testing.T, documents string) map[string]any {
 	t.Helper()
 	objects := map[string]any{}
@@ -80,7 +143,10 @@ func decodeStrictly(t *testing.T, documents string) map[string]any {
 			t.Fatal(err)
 		}
 		document := bytes.Clone(buffer[:n])
-		var kind struct{ APIVersion, Kind string }
+		var kind struct {
+			APIVersion, Kind string
+			Metadata         struct{ Name string }
+		}
 		if err := strictyaml.Unmarshal(document, &kind); err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +161,13 @@ func decodeStrictly(t *testing.T, documents string) map[string]any {
 		if err := strictyaml.UnmarshalStrict(document, object); err != nil {
 			t.Errorf("%s: %v\n%s", kind.Kind, err, document)
 		}
-		objects[kind.Kind] = object
+		objects[kind.Kind+strings.TrimPrefix(kind.Metadata.Name, "people-rolecall")] = object
 	}
 }
 
-// checkPods checks the security of the pods, and that a node has enough time to stop.
-func checkPods(t *testing.T, objects map[string]any) {
+// checkPods checks the security of the pods, the paths of their probes, and that a node has enough time to
+// stop.
+func checkPods(t *testing.T, objects map[string]any, base string) {
 	t.Helper()
 	for kind, object := range objects {
 		var pod corev1.PodSpec
@@ -119,23 +186,20 @@ func checkPods(t *testing.T, objects map[string]any) {
 			!*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.RunAsUser != imageID || *pod.AutomountServiceAccountToken {
 			t.Errorf("%s: the pod has more rights than it needs: %+v %+v", kind, pod.SecurityContext, c)
 		}
-		env := map[string]string{}
-		for _, v := range container.Env {
-			env[v.Name] = v.Value
-		}
-		if kind == "Job" {
+		if kind == "Job-migrate" {
 			continue
 		}
+		env := environment(container)
 		for name, probe := range map[string]*corev1.Probe{"livez": container.StartupProbe, "readyz": container.ReadinessProbe} {
-			if !strings.HasSuffix(probe.HTTPGet.Path, "/"+name) {
-				t.Errorf("%s: a probe has the path %s, want /%s", kind, probe.HTTPGet.Path, name)
+			if want := base + "/" + name; probe.HTTPGet.Path != want {
+				t.Errorf("%s: a probe has the path %s, want %s", kind, probe.HTTPGet.Path, want)
 			}
 		}
 		drain, ready := duration(t, env["ROLECALL_DRAIN"]), container.ReadinessProbe
 		if notices := int64(ready.PeriodSeconds * ready.FailureThreshold); drain < notices {
 			t.Errorf("%s: a node drains for %d s, but Kubernetes notices after %d s", kind, drain, notices)
 		}
-		const stop = 22 // two seconds for open connections, and 20 for requests in progress
+		const stop = 27 // two seconds for open connections, 20 for requests in progress, and five for the last spans
 		if *pod.TerminationGracePeriodSeconds < drain+stop {
 			t.Errorf("%s: the grace period of %d s is too short for a drain of %d s", kind, *pod.TerminationGracePeriodSeconds, drain)
 		}
@@ -172,10 +236,31 @@ func TestChartRefusesMistakes(t *testing.T) {
 		"store=mysql":                    "store",
 		"config.database=postgres://a@b": "database",
 		"drainSeconds=soon":              "drainSeconds",
+		"config.operator-listen=:8085":   "operator-listen",
 	} {
 		command := exec.Command("go", "tool", "helm", "template", "people", chart, "--kube-version", "1.30.0", "--set", set)
 		if out, err := command.CombinedOutput(); err == nil || !strings.Contains(string(out), says) {
 			t.Errorf("--set %s: %v\n%s", set, err, out)
+		}
+	}
+}
+
+// TestVersions checks that the chart, the documents, the clients and the API have the same version.
+func TestVersions(t *testing.T) {
+	var description struct{ Version, AppVersion string }
+	if err := strictyaml.Unmarshal([]byte(read(t, "deploy/helm/rolecall/Chart.yaml")), &description); err != nil {
+		t.Fatal(err)
+	}
+	var api struct{ Info struct{ Version string } }
+	if err := strictyaml.Unmarshal([]byte(read(t, "openapi/openapi.yaml")), &api); err != nil {
+		t.Fatal(err)
+	}
+	if v := api.Info.Version; description.Version != v || description.AppVersion != v || !strings.Contains(read(t, "docs/deploy.md"), "tag: "+v+"}") {
+		t.Errorf("the API has the version %s, and the chart %+v", v, description)
+	}
+	for file, line := range map[string]string{"clients/typescript/package.json": `"version": "%s"`, "clients/python/pyproject.toml": `version = "%s"`, "docs/guides/typescript.md": "rolecall-client-%s.tgz"} {
+		if line = fmt.Sprintf(line, api.Info.Version); !strings.Contains(read(t, file), line) {
+			t.Errorf("%s does not contain %s", file, line)
 		}
 	}
 }

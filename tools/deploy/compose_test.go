@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ import (
 type composeService struct {
 	Command     []string
 	Environment map[string]string
+	Image       string
+	Networks    []string
+	Logging     struct{ Options map[string]string }
 	ReadOnly    bool     `json:"read_only"`
 	CapDrop     []string `json:"cap_drop"`
 	User        string
@@ -48,33 +52,43 @@ func TestCompose(t *testing.T) {
 	}
 	output(t, "sh", filepath.Join(folder, "secrets.sh"))
 	secrets := filepath.Join(folder, "secrets")
+	checkSecretsStay(t, folder)
+	checkComposeServices(t, file.Services)
 	server, err := url.Parse(admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	createDatabase(t, psql, server, secrets)
 	mails := catchMail(t)
-	env := func(service, listen, metrics string) (env []string) {
+	env := func(service, listen, metrics, operators string) (env []string) {
 		replace := strings.NewReplacer("/run/secrets", secrets, "mail:1025", mails.address, "172.30.0.0/24", "127.0.0.0/8")
 		for name, value := range file.Services[service].Environment {
 			env = append(env, name+"="+replace.Replace(value))
 		}
-		return append(env, "ROLECALL_LISTEN="+listen, "ROLECALL_METRICS_LISTEN="+metrics)
+		return append(env, "ROLECALL_LISTEN="+listen, "ROLECALL_METRICS_LISTEN="+metrics, "ROLECALL_OPERATOR_LISTEN="+operators)
 	}
 	migrate := exec.Command(program, file.Services["migrate"].Command...)
-	migrate.Env = append(os.Environ(), env("migrate", "", "")...)
+	migrate.Env = append(os.Environ(), env("migrate", "", "", "")...)
 	if out, err := migrate.CombinedOutput(); err != nil {
 		t.Fatalf("migrate: %v\n%s", err, out)
 	}
-	createTenant(t, "--database", strings.TrimSpace(readFile(t, filepath.Join(secrets, "database-url"))), "--secret-key-file", filepath.Join(secrets, "keys"))
+	flags := []string{"--database", strings.TrimSpace(readFile(t, filepath.Join(secrets, "database-url"))), "--secret-key-file", filepath.Join(secrets, "keys")}
+	createTenant(t, flags...)
+	operators := map[string]string{"authorization": "Bearer " + createOperatorKey(t, flags...)}
 	nodes := map[string]string{}
 	for _, name := range []string{"node1", "node2"} {
 		if s := file.Services[name]; !s.ReadOnly || len(s.CapDrop) != 1 || s.User != "65532:65532" {
 			t.Errorf("%s can do more than it needs: %+v", name, s)
 		}
 		nodes[name] = "127.0.0.1:" + freePort(t)
-		start(t, env(name, nodes[name], "127.0.0.1:"+freePort(t)), program, "serve")
+		apart := "127.0.0.1:" + freePort(t)
+		start(t, env(name, nodes[name], "127.0.0.1:"+freePort(t), apart), program, "serve")
 		awaitOK(t, http.DefaultClient, "http://"+nodes[name]+"/readyz")
+		for address, want := range map[string]int{nodes[name]: http.StatusNotFound, apart: http.StatusOK} {
+			if response, body := send(t, http.DefaultClient, http.MethodGet, "http://"+address+"/operator/tenants", nil, operators); response.StatusCode != want {
+				t.Errorf("%s answers an operator key with %d, want %d: %s", name, response.StatusCode, want, body)
+			}
+		}
 	}
 	port, plain := freePort(t), freePort(t)
 	config := write(t, folder, "Caddyfile", "{\n\tadmin off\n\tskip_install_trust\n\thttp_port "+plain+"\n\thttps_port "+port+"\n}\n"+
@@ -84,7 +98,50 @@ func TestCompose(t *testing.T) {
 	await(t, "the authority of Caddy", func(context.Context) error { _, err := os.Stat(authority); return err })
 	client := clientTo(t, "127.0.0.1:"+port, readFile(t, authority))
 	testService(t, client, "https://localhost")
+	if response, body := send(t, client, http.MethodGet, "https://localhost/operator/tenants", nil, operators); response.StatusCode != http.StatusForbidden {
+		t.Errorf("the proxy answers an operator key with %d, want 403: %s", response.StatusCode, body)
+	}
 	testMail(t, client, mails)
+}
+
+// checkSecretsStay runs secrets.sh again, which must not change the secrets.
+func checkSecretsStay(t *testing.T, folder string) {
+	t.Helper()
+	keys := readFile(t, filepath.Join(folder, "secrets/keys"))
+	output(t, "sh", filepath.Join(folder, "secrets.sh"))
+	if readFile(t, filepath.Join(folder, "secrets/keys")) != keys {
+		t.Error("the second run of secrets.sh has replaced the keys")
+	}
+}
+
+// checkComposeServices checks that only the proxy shares the network that the nodes trust, that no service
+// is in the network of programs with operator keys, that images of versions differ, and that logs are
+// limited.
+func checkComposeServices(t *testing.T, services map[string]composeService) {
+	t.Helper()
+	for name, service := range services {
+		isNode := strings.HasPrefix(name, "node")
+		if isTrusted := slices.Contains(service.Networks, "front"); isTrusted != (isNode || name == "proxy") {
+			t.Errorf("%s is in the networks %v", name, service.Networks)
+		}
+		if slices.Contains(service.Networks, "operators") != isNode {
+			t.Errorf("%s is in the networks %v, and only nodes must be in operators", name, service.Networks)
+		}
+		if (isNode || name == "migrate") && service.Image != "rolecall:${VERSION:-latest}" {
+			t.Errorf("the image of %s is %q", name, service.Image)
+		}
+		if service.Logging.Options["max-size"] == "" {
+			t.Errorf("the log of %s has no limit", name)
+		}
+		if isNode && service.Environment["ROLECALL_NO_MIGRATE"] != "true" {
+			t.Errorf("%s migrates, so docs/deploy.md need not run the service migrate", name)
+		}
+	}
+	page := read(t, "docs/deploy.md")
+	migrate, replace := strings.Index(page, "docker compose run --rm migrate\n"), strings.Index(page, "docker compose up -d --no-deps node1\n")
+	if migrate < 0 || replace < migrate {
+		t.Error("the upgrade in docs/deploy.md does not migrate before it replaces a node")
+	}
 }
 
 func readFile(t *testing.T, path string) string {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -181,6 +182,9 @@ func runImage(t *testing.T, tree string, env []string) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if info, err := os.Stat(filepath.Join(tree, "data")); err == nil && info.Sys().(*syscall.Stat_t).Uid != imageID {
+		t.Error("/data does not belong to the user of the image, so a new volume there cannot be written")
 	}
 	data := t.TempDir()
 	if err := errors.Join(os.Chown(data, imageID, imageID), os.Chmod(data, 0o700)); err != nil {

@@ -53,7 +53,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// need returns the path of a tool. Without the tool, it skips the test, or fails it if CI is set.
+// need returns the path of a tool. Without the tool, it calls notTested.
 func need(t *testing.T, tool string) string {
 	t.Helper()
 	path, err := exec.LookPath(tool)
@@ -66,10 +66,10 @@ func need(t *testing.T, tool string) string {
 	return path
 }
 
-// notTested skips the test with the reason, or fails it if CI is set.
+// notTested skips the test with the reason. If CI or ROLECALL_REQUIRE_TOOLS is set, it fails the test.
 func notTested(t *testing.T, reason string) {
 	t.Helper()
-	if os.Getenv("CI") != "" {
+	if os.Getenv("CI") != "" || os.Getenv("ROLECALL_REQUIRE_TOOLS") != "" {
 		t.Fatal("NOT TESTED: " + reason)
 	}
 	t.Skip("NOT TESTED: " + reason)
@@ -109,9 +109,15 @@ func (b *syncBuffer) String() string {
 // what the process wrote.
 func start(t *testing.T, env []string, name string, args ...string) (*exec.Cmd, *syncBuffer) {
 	t.Helper()
+	return startWithFiles(t, env, nil, name, args...)
+}
+
+// startWithFiles is like start, and passes the files to the process, from descriptor 3.
+func startWithFiles(t *testing.T, env []string, files []*os.File, name string, args ...string) (*exec.Cmd, *syncBuffer) {
+	t.Helper()
 	log := new(syncBuffer)
 	command := exec.Command(name, args...)
-	command.Env = append(os.Environ(), env...)
+	command.Env, command.ExtraFiles = append(os.Environ(), env...), files
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

@@ -38,14 +38,25 @@ func createTenant(t *testing.T, args ...string) {
 	}
 }
 
-// startNode starts a node on the database and returns its address. It is reached through proxies on this
-// machine, under the public URL.
-func startNode(t *testing.T, file, publicURL string, args ...string) (address string) {
+// createOperatorKey returns a new operator key with the scope all. The flags name the database.
+func createOperatorKey(t *testing.T, flags ...string) string {
+	t.Helper()
+	var created struct{ Key string }
+	answer := output(t, program, append([]string{"operator-key", "create", "Test", "--scope", "all", "--json"}, flags...)...)
+	if err := json.Unmarshal([]byte(answer), &created); err != nil || created.Key == "" {
+		t.Fatalf("create an operator key: %v %s", err, answer)
+	}
+	return created.Key
+}
+
+// startNode starts a node on the database and returns its address and its log. It is reached through
+// proxies on this machine, under the public URL.
+func startNode(t *testing.T, file, publicURL string, args ...string) (address string, log *syncBuffer) {
 	t.Helper()
 	address = "127.0.0.1:" + freePort(t)
-	start(t, nil, program, append([]string{"serve", "--listen", address, "--database", file, "--public-url", publicURL, "--trusted-proxies", "127.0.0.1"}, args...)...)
+	_, log = start(t, nil, program, append([]string{"serve", "--listen", address, "--database", file, "--public-url", publicURL, "--trusted-proxies", "127.0.0.1"}, args...)...)
 	awaitOK(t, http.DefaultClient, "http://"+address+"/readyz")
-	return address
+	return address, log
 }
 
 // clientTo returns a client that trusts the certificate, and connects to the address for every host.

@@ -42,7 +42,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* The files of the secrets, in one volume. The argument "database" is the reference to the URL. */}}
+{{/* The files of the secrets, in one volume. The arguments "database" and "direct" refer to URLs. */}}
 {{- define "rolecall.secretVolume" -}}
 - name: secrets
   projected:
@@ -50,6 +50,9 @@ capabilities: {drop: [ALL]}
     sources:
       {{- if .database.name }}
       - secret: {name: {{ .database.name }}, items: [{key: {{ .database.key }}, path: database-url}]}
+      {{- end }}
+      {{- if .direct.name }}
+      - secret: {name: {{ .direct.name }}, items: [{key: {{ .direct.key }}, path: direct-database-url}]}
       {{- end }}
       {{- with .root.Values.secrets.instanceKeys }}
       {{- if .name }}
@@ -116,6 +119,10 @@ spec:
         - {name: ROLECALL_CONFIG, value: /etc/rolecall/rolecall.yaml}
         - {name: ROLECALL_LISTEN, value: ":8080"}
         {{- include "rolecall.databaseEnv" . | nindent 8 }}
+        {{- if and (eq .Values.store "postgres") .Values.secrets.directDatabase.name }}
+        - {name: ROLECALL_DIRECT_DATABASE_FILE, value: /run/secrets/rolecall/direct-database-url}
+        {{- end }}
+        - {name: ROLECALL_OPERATOR_LISTEN, value: ":{{ .Values.operator.port }}"}
         - {name: ROLECALL_DRAIN, value: {{ printf "%ds" (int .Values.drainSeconds) }}}
         {{- if .Values.migration.enabled | and (eq .Values.store "postgres") }}
         - {name: ROLECALL_NO_MIGRATE, value: "true"}
@@ -133,8 +140,12 @@ spec:
         - {name: ROLECALL_TLS_CERT, value: /run/secrets/tls/tls.crt}
         - {name: ROLECALL_TLS_KEY, value: /run/secrets/tls/tls.key}
         {{- end }}
+        {{- with .Values.env }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       ports:
         - {name: http, containerPort: 8080}
+        - {name: operator, containerPort: {{ .Values.operator.port }}}
         {{- if .Values.metrics.enabled }}
         - {name: metrics, containerPort: {{ .Values.metrics.port }}}
         {{- end }}
@@ -163,14 +174,21 @@ spec:
         {{- if eq .Values.store "sqlite" }}
         - {name: data, mountPath: /data}
         {{- end }}
+        {{- with .Values.volumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: config
       configMap: {name: {{ include "rolecall.name" . }}}
     {{- $database := ternary .Values.secrets.database dict (eq .Values.store "postgres") }}
-    {{- include "rolecall.secretVolume" (dict "root" . "database" $database) | nindent 4 }}
+    {{- $direct := ternary .Values.secrets.directDatabase dict (eq .Values.store "postgres") }}
+    {{- include "rolecall.secretVolume" (dict "root" . "database" $database "direct" $direct) | nindent 4 }}
     {{- if .Values.secrets.tls.name }}
     - name: tls
       secret: {secretName: {{ .Values.secrets.tls.name }}, defaultMode: 0440}
+    {{- end }}
+    {{- with .Values.volumes }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- if eq .Values.store "postgres" }}
   topologySpreadConstraints:
