@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 const (
 	feedLoad   = 0.6 // of the peak rate of creates
 	feedProbes = 200 // changes whose time is measured
+	creators   = 16  // owners that send the creates in turn, so that none has too many idempotency keys
+
+	leastWithFollowers = 0.9 // of the rate of creates without followers
 
 	medianOfFeed = 50 * time.Millisecond
 	p99OfFeed    = 250 * time.Millisecond
@@ -26,7 +30,7 @@ const (
 // change on another node. Other clients create users at 60 % of the peak rate at the same time. On
 // SQLite, there is one node.
 func (b *bench) followers(ctx context.Context) (err error) {
-	near, err := b.filled(ctx, "followed", "--users", "1000", "--passwords", "0")
+	near, err := b.filled(ctx, "followed", "--users", "1000", "--passwords", strconv.Itoa(creators-1))
 	if err != nil {
 		return err
 	}
@@ -54,7 +58,12 @@ func (b *bench) followers(ctx context.Context) (err error) {
 	owner := near.owner()
 	plan := load.Plan{
 		Address: near.Address, Connections: connections, WarmUp: b.duration, Duration: 4 * b.duration, Status: http.StatusCreated, AtLeast: 2,
-		Requests: []string{owner.request(http.MethodPost, "/users", `{"email":"new.`+load.Number+`@example.com","name":"Newcomer `+load.Number+`"}`)},
+	}
+	for _, s := range near.sessions {
+		if err := near.makeOwner(ctx, s); err != nil {
+			return err
+		}
+		plan.Requests = append(plan.Requests, s.request(http.MethodPost, "/users", `{"email":"new.`+load.Number+`@example.com","name":"Newcomer `+load.Number+`"}`))
 	}
 	peak, err := load.RunApart(ctx, plan)
 	if err == nil {
@@ -80,7 +89,59 @@ func (b *bench) followers(ctx context.Context) (err error) {
 		b.table.took(f.name+": the median until a change is read,"+at, took[len(took)/2], medianOfFeed)
 		b.table.took(f.name+": the p99 until a change is read,"+at, took[len(took)*99/100], p99OfFeed)
 	}
+	plan.Rate = 0
+	followed := http.Header{"X-Tenant-Schema": {owner.tenant}, "Cookie": {"session=" + owner.token}}
+	return b.costOfFollowers(ctx, plan, nodes[len(nodes)-1].URL()+"/changes", followed)
+}
+
+// makeOwner makes the user of the session an owner of the tenant.
+func (n *node) makeOwner(ctx context.Context, s session) error {
+	var user struct{ Email string }
+	if err := n.get(ctx, n.owner(), "/users/"+s.user, &user); err != nil {
+		return err
+	}
+	_, err := n.Run(ctx, "", "tenant", "add-owner", s.tenant, "--email", user.Email)
+	return err
+}
+
+// costOfFollowers compares the rate of creates without followers, with one and with four. Each of them
+// reads all changes.
+func (b *bench) costOfFollowers(ctx context.Context, plan load.Plan, url string, header http.Header) error {
+	counts := []int{0, 1, 4}
+	rates := make([][]float64, len(counts))
+	for range b.rounds {
+		for i, followers := range counts {
+			result, err := b.whileFollowed(ctx, plan, url, header, followers)
+			if err != nil {
+				return err
+			}
+			rates[i] = append(rates[i], result.PerSecond())
+		}
+	}
+	b.table.rates("feed: creates, without and with one follower", rates[0], rates[1], leastWithFollowers)
+	b.table.rates("feed: creates, without and with four followers", rates[0], rates[2], leastWithFollowers)
 	return nil
+}
+
+// whileFollowed runs the plan while a number of followers read the feed at the URL.
+func (b *bench) whileFollowed(ctx context.Context, plan load.Plan, url string, header http.Header, followers int) (result *load.Result, err error) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	failures := make([]error, followers)
+	for i := range followers {
+		f := &feedFollower{url: url, header: header, seen: map[string]time.Time{}}
+		if err := f.begin(ctx); err != nil {
+			return nil, err
+		}
+		running.Go(func() { failures[i] = f.run(following) })
+	}
+	if result, err = load.RunApart(ctx, plan); err == nil {
+		err = result.Err()
+	}
+	stop()
+	running.Wait()
+	return result, errors.Join(err, errors.Join(failures...))
 }
 
 // probe runs the plan, and creates users one after the other in the meantime. It returns how long it took

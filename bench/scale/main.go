@@ -1,5 +1,6 @@
 // Command scale measures whether the cost of operations grows with the amount of data. It
-// fills a small and a large store of each kind, and serves both with the unmodified program.
+// fills a small and a large store of each kind, and serves both with the unmodified program (except for
+// webhooks, which otherwise reach only the internet).
 // It sends the same requests to both in turn, and prints the ratios. It fails if a response is
 // wrong, or if a statement reads rows without an index. A ratio above its goal is marked.
 package main
@@ -24,11 +25,13 @@ import (
 // sizes are the numbers of objects in the large stores.
 type sizes struct {
 	users, roles, assignments, holders, tenants int
+	logged                                      int // events in the large audit log
+	subscribers                                 int // tenants with webhooks
 }
 
 var (
-	large = sizes{users: 1_000_000, roles: 10_000, assignments: 1_000, holders: 100_000, tenants: 100_000}
-	quick = sizes{users: 20_000, roles: 1_000, assignments: 1_000, holders: 10_000, tenants: 500}
+	large = sizes{users: 1_000_000, roles: 10_000, assignments: 1_000, holders: 100_000, tenants: 100_000, logged: 1_000_000, subscribers: 50}
+	quick = sizes{users: 20_000, roles: 1_000, assignments: 1_000, holders: 10_000, tenants: 500, logged: 5_000, subscribers: 3}
 )
 
 // settings give PostgreSQL enough memory for a large store, as in production.
@@ -39,7 +42,7 @@ func main() {
 	b := &bench{sizes: large}
 	small := flag.Bool("small", false, "large stores of 20,000 users and 500 tenants: a minute or two, for development")
 	stores := flag.String("stores", "sqlite,postgres", "stores to measure")
-	parts := flag.String("parts", "tenant,tenants,nodes,console,feed", "what to measure: one large tenant, many tenants, several nodes, pages of the console, followers of the change feeds")
+	parts := flag.String("parts", "tenant,tenants,nodes,console,feed,log,webhooks", "what to measure: one large tenant, many tenants, several nodes, pages of the console, followers of the change feeds, the audit log, deliveries of webhooks")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often small and large take turns")
 	flag.StringVar(&b.only, "only", "", "measure only the operations on a large tenant whose names contain this")
 	flag.IntVar(&b.events, "events", 0, "about how many events to add to the large tenant, such as 10000000")
@@ -115,7 +118,7 @@ func (b *bench) measure(ctx context.Context, store string, parts []string) (err 
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"tenant", b.oneTenant}, {"tenants", b.manyTenants}, {"nodes", b.manyNodes}, {"console", b.manyPages}, {"feed", b.followers}} {
+	}{{"tenant", b.oneTenant}, {"tenants", b.manyTenants}, {"nodes", b.manyNodes}, {"console", b.manyPages}, {"feed", b.followers}, {"log", b.oneLog}, {"webhooks", b.deliveries}} {
 		if !slices.Contains(parts, part.name) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,21 @@ func TestMissedGoalsAreMarked(t *testing.T) {
 	}
 	if b.rows[0].ratio != 2 {
 		t.Errorf("the ratio is %v, want 2", b.rows[0].ratio)
+	}
+}
+
+func TestDeliveriesBeforeTheResponseAreCounted(t *testing.T) {
+	e, begun := newEndpoints(""), time.Now()
+	e.arrive("role/1", begun.Add(2*time.Second))
+	e.arrive("role/1", begun.Add(3*time.Second))
+	e.arrive("role/2", begun.Add(time.Second))
+	if got := e.times(); len(got) != 0 {
+		t.Errorf("before the response, the times are %v", got)
+	}
+	e.begin("role/1", begun)
+	e.arrive("role/1", begun.Add(time.Second))
+	if got, want := e.times(), []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}; !slices.Equal(got, want) {
+		t.Errorf("the times are %v, want %v", got, want)
 	}
 }
 
