@@ -3,6 +3,7 @@ package conventions
 import (
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,20 +49,30 @@ func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 	}
 }
 
-// The build tag cheap_hashes makes password hashes easy to crack, so that tests are fast. Only
-// black-box tests may use such a program, so no other file may name the tag. In particular, a file
-// that builds releases must not.
-func TestOnlyBlackBoxTestsBuildWithCheapHashes(t *testing.T) {
-	may := map[string]bool{
-		"internal/secret/cost.go": true, "internal/secret/cost_cheap.go": true, "cmd/rolecall/serve.go": true,
-		"internal/e2e/program_test.go": true, "internal/e2e/siege_test.go": true, "internal/e2e/operators_test.go": true, "internal/faults/faults_test.go": true,
-		"internal/conventions/promises_test.go": true, "CONTRIBUTING.md": true,
-	}
+// testTags are build tags that make the program unsafe, and the files that may name them. The tag
+// cheap_hashes makes password hashes easy to crack, so that tests are fast. The tag loopback_endpoints lets
+// the requests of tenants reach the machine of the program.
+var testTags = map[string][]string{
+	"cheap_hashes": {
+		"internal/secret/cost.go", "internal/secret/cost_cheap.go", "cmd/rolecall/serve.go",
+		"internal/e2e/program_test.go", "internal/e2e/siege_test.go", "internal/e2e/operators_test.go", "internal/faults/faults_test.go", "CONTRIBUTING.md",
+	},
+	"loopback_endpoints": {
+		"internal/outbound/loopback.go", "internal/outbound/loopback_endpoints.go", "cmd/rolecall/serve.go",
+		"internal/faults/faults_test.go", "bench/scale/webhooks.go", "docs/adr/0062-webhooks.md", "docs/performance.md",
+	},
+}
+
+// Only tests and benchmarks may use an unsafe program, so no other file may name its tag. In particular,
+// a file that builds releases must not.
+func TestOnlyTestsBuildUnsafePrograms(t *testing.T) {
 	for _, suffix := range []string{".go", ".md", ".yaml", ".yml", ".sh", "Makefile", "Dockerfile", "run"} {
 		err := walk(suffix, func(path string) error {
 			content, err := fs.ReadFile(root, path)
-			if strings.Contains(string(content), "cheap_hashes") && !may[path] {
-				t.Errorf("%s names the build tag cheap_hashes", path)
+			for tag, may := range testTags {
+				if strings.Contains(string(content), tag) && path != "internal/conventions/promises_test.go" && !slices.Contains(may, path) {
+					t.Errorf("%s names the build tag %s", path, tag)
+				}
 			}
 			return err
 		})

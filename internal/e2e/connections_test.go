@@ -12,6 +12,9 @@ func testConnections(t *testing.T, p *program) {
 	t.Run("secret", func(t *testing.T) { testSecretOfConnections(t, newWorld(t, p)) })
 }
 
+// returnTo returns the address of the tenant to which a sign-in with an identity provider returns.
+func (w *world) returnTo() string { return "https://" + w.name + ".app.example/signed-in" }
+
 // newConnection is the body of a connection, followed by further members.
 func newConnection(name, issuer, more string) string {
 	return `{"name":"` + name + `","issuer":"` + issuer + `","clientId":"rolecall","clientSecret":"canary-secret"` + more + `}`
@@ -34,6 +37,9 @@ func testLifeOfConnections(t *testing.T, w *world) {
 		{name: "provisioning of owners", as: w.owner, send: "PATCH /connections/" + id, body: `{"provisioning":{"roleIds":["` + owner + `"]}}`, status: 422, code: "validation"},
 		{name: "provisioning of an unknown role", as: w.owner, send: "PATCH /connections/" + id, body: `{"provisioning":{"roleIds":["` + never + `"]}}`, status: 422, code: "validation"},
 		{name: "provisioning", as: w.owner, send: "PATCH /connections/" + id, body: `{"provisioning":{"roleIds":["` + w.builtIn(t, "viewer") + `"],"department":"Sales"}}`, status: 200, has: map[string]any{"/provisioning/department": "Sales"}},
+		{name: "an empty secret", as: w.owner, send: "PATCH /connections/" + id, body: `{"clientSecret":""}`, status: 422, faults: []string{"/clientSecret length"}},
+		{name: "a client ID with a NUL", as: w.owner, send: "PATCH /connections/" + id, body: `{"clientId":"a\u0000"}`, status: 422, faults: []string{"/clientId format"}},
+		{name: "a client of other characters", as: w.owner, send: "POST /connections", body: `{"name":"Other","issuer":"https://other.example","clientId":"ä","clientSecret":"\u0000"}`, status: 422, faults: []string{"/clientId format", "/clientSecret format"}},
 		{name: "another issuer", as: w.owner, send: "PATCH /connections/" + id, body: `{"issuer":"https://other.example"}`, status: 422, code: "validation"},
 		{name: "trust without values", as: w.owner, send: "PATCH /connections/" + id, body: `{"secondFactor":"trust"}`, status: 422, code: "validation"},
 		{name: "an old version", as: w.owner, send: "PATCH /connections/" + id, body: `{"name":"Renamed"}`, header: []string{"if-match: " + tag}, status: 412, code: "precondition-failed"},

@@ -164,7 +164,7 @@ func describedByAny(schema *openapi3.Schema, name string, value any, at string) 
 // describe them for the operation.
 var everywhere = []string{
 	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type",
-	"Cross-Origin-Resource-Policy", "Date", "Referrer-Policy", "X-Content-Type-Options", "X-Request-Id",
+	"Cross-Origin-Resource-Policy", "Date", "Referrer-Policy", "Strict-Transport-Security", "X-Content-Type-Options", "X-Request-Id",
 }
 
 func undocumentedHeaders(described *openapi3.Response, header http.Header) error {

@@ -69,6 +69,9 @@ var rules = []suite{
 // public is the public URL of the program. The tests send their requests to another address.
 const public = "http://id.example.com"
 
+// returnURLs are the addresses to which sign-ins with identity providers can return.
+const returnURLs = "https://{tenant}.app.example/signed-in,com.example.app:/signed-in"
+
 // stores are the kinds of databases. The function database creates an empty database and
 // returns its value for --database.
 var stores = []struct {
@@ -89,7 +92,7 @@ func TestProgram(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
-			p := serve(t, binary, store.database(t))
+			p := serve(t, binary, store.database(t), "--oidc-return-urls", returnURLs)
 			p.operator = p.operatorKey(t)
 			played := suites
 			if store.name == "sqlite" || onBothStores() {

@@ -59,7 +59,6 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 		for language := range guidePrograms {
 			t.Run(name+"/"+language, func(t *testing.T) {
 				g := g
-				g.rolecall = freeAddress(t)
 				folder := t.TempDir()
 				if err := os.Symlink(binary, filepath.Join(folder, "rolecall")); err != nil {
 					t.Fatal(err)
@@ -91,17 +90,33 @@ type guide struct {
 	environment []string
 }
 
-// choose saves the guide's code in the language to a file in the folder. It removes the shell
-// blocks that name the file of another language from the text.
+// choose saves the guide's code in the language to a file in the folder, and chooses the
+// addresses. It removes the shell blocks that name the file of another language from the text.
 func (g *guide) choose(t *testing.T, language, folder string) {
 	t.Helper()
-	g.application = freeAddress(t)
 	block := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$").FindStringSubmatch(g.text)
 	if block == nil {
 		t.Fatalf("no code in %s", language)
 	}
 	program := filepath.Join(folder, guidePrograms[language])
-	if err := os.WriteFile(program, []byte(g.here(t, block[1])), 0o600); err != nil {
+	if err := os.WriteFile(program, []byte(block[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The program is built before the addresses are chosen, because another process can use a
+	// free address during a long build. The guide's own build then takes little time.
+	started := program
+	if language == "ts" {
+		started = buildTypeScript(t, program)
+		g.environment = append(g.environment, "PATH="+nodeForTypeScript(t)+":"+os.Getenv("PATH"))
+	} else if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, program).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	text, err := os.ReadFile(started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.rolecall, g.application = freeAddress(t), freeAddress(t)
+	if err := os.WriteFile(started, []byte(g.here(t, string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g.text = shellBlock.ReplaceAllStringFunc(g.text, func(block string) string {
@@ -112,21 +127,24 @@ func (g *guide) choose(t *testing.T, language, folder string) {
 		}
 		return block
 	})
-	if language == "ts" {
-		g.environment = append(g.environment, "PATH="+nodeForTypeScript(t, program)+":"+os.Getenv("PATH"))
-	}
 }
 
-// nodeForTypeScript converts the TypeScript program to JavaScript. It returns a folder with a
-// command named node that runs the result, because Node.js runs TypeScript files only since
-// version 22.18.
-func nodeForTypeScript(t *testing.T, program string) string {
+// buildTypeScript converts the TypeScript program to JavaScript, and returns the path of the result.
+func buildTypeScript(t *testing.T, program string) string {
 	t.Helper()
-	esbuild := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/go.mod", "esbuild", program, "--format=esm", "--log-level=error", "--outfile="+program+".mjs")
+	built := program + ".mjs"
+	esbuild := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/go.mod", "esbuild", program, "--format=esm", "--log-level=error", "--outfile="+built)
 	esbuild.Dir = filepath.Join("..", "..")
 	if output, err := esbuild.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
+	return built
+}
+
+// nodeForTypeScript returns a folder with a command named node that runs the result of
+// buildTypeScript, because Node.js runs TypeScript files only since version 22.18.
+func nodeForTypeScript(t *testing.T) string {
+	t.Helper()
 	folder := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$1.mjs\"\n", tool(t, "node"))
 	if err := os.WriteFile(filepath.Join(folder, "node"), []byte(script), 0o700); err != nil {

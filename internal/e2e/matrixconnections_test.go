@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
 )
 
 const everyConnectionMember = "id name issuer clientId domains linking provisioning secondFactor acrValues amrValues createdAt updatedAt"
@@ -93,9 +97,38 @@ func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
-		p.compare(t, s.name, "DELETE /users/"+s.id+"/identities/"+never, "", first(notThere,
-			check{p.is(s) || p.mayAnywhere("identities:delete"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("identities:delete", s.department), mayNot},
-			check{p.is(s) || !p.speaksFor(s), needsSession}, check{p.is(s) || p.mayTakeOver(s), beyondOwn}))
+	subjects := m.subjects(t, p)
+	connection := m.makeConnection(t, fmt.Sprint(m.fresh))
+	identities := m.identify(t, connection, subjects)
+	for _, s := range subjects {
+		expected := func(success expectation) expectation {
+			return first(success, check{p.is(s) || p.mayAnywhere("identities:delete"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("identities:delete", s.department), mayNot},
+				check{p.is(s) || !p.speaksFor(s), needsSession}, check{p.is(s) || p.mayTakeOver(s), beyondOwn})
+		}
+		p.compare(t, s.name+" without the identity", "DELETE /users/"+s.id+"/identities/"+never, "", expected(notThere))
+		if identities[s.id] != "" {
+			p.compare(t, s.name, "DELETE /users/"+s.id+"/identities/"+identities[s.id], "", expected(done(204, "")))
+		}
 	}
+	m.owner.do(t, "DELETE /connections/"+connection+"?force=true", "").expect(t, 204)
+}
+
+// identify links an identity to each of the users, and returns the ids of the identities by those of the users.
+// It writes them into the database, because the matrix has no identity provider.
+func (m *matrix) identify(t *testing.T, connection string, users []*subject) map[string]string {
+	t.Helper()
+	identities := map[string]string{}
+	var statement strings.Builder
+	for _, s := range users {
+		if !s.exists {
+			continue
+		}
+		id := rolecall.NewID[any](rolecall.TimeOf(time.Now())).String()
+		fmt.Fprintf(&statement, `insert into identities (tenant_id, id, user_id, connection_id, issuer, subject, email, created_at, last_used_at)
+			select tenant_id, %s, id, %s, 'https://login.example.com', '%s', '', 1, 0 from users where id = %s;`,
+			m.program.literal(id), m.program.literal(connection), id, m.program.literal(s.id))
+		identities[s.id] = id
+	}
+	m.program.execute(t, statement.String())
+	return identities
 }

@@ -142,7 +142,7 @@ func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 }
 
 func startOIDCCells(t *testing.T, m *matrix, p *principal) {
-	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(public+"/console/"+m.name+"/sign-in") + `}`
+	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(m.returnTo()) + `}`
 	p.do(t, "POST /auths/oidc/start", body).refused(t, 404, "not-found")
 }
 

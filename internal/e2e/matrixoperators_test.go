@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -154,6 +155,59 @@ func findUsersCells(t *testing.T, m *matrix, p *principal) {
 		if want := who.live && p.operated(name); slices.Contains(found, name) != want {
 			t.Errorf("%s: found is %v", name, !want)
 		}
+	}
+}
+
+// operatorEventsCells returns the function in cells for an operation on the operators' log.
+func operatorEventsCells(path, members string) func(*testing.T, *matrix, *principal) {
+	return func(t *testing.T, _ *matrix, p *principal) {
+		who := *p
+		who.live = p.hasScope("all")
+		who.compare(t, "the operators' log", "GET /operator/events"+path, "", first(done(200, members), check{slices.Equal(p.operates, everyTenant), mayNot}))
+	}
+}
+
+func operatorProofCells(t *testing.T, m *matrix, p *principal) {
+	event := m.program.operator.of(m.world).do(t, "GET /operator/events?limit=1", "").expect(t, 200).text("/items/0/id")
+	operatorEventsCells("/"+event+"/proof", "id index leaf hashes values reason source checkpoint")(t, m, p)
+}
+
+const operatorHookMembers = "id url types ignoreActors enabled disabledReason createdAt updatedAt"
+
+// operatorHook is the body that creates a webhook of operators that sends nothing.
+const operatorHook = `{"url":"https://hooks.example.com/","enabled":false}`
+
+// compareHooks is like compare, for the operations under /operator/webhooks that need the scope.
+func (p *principal) compareHooks(t *testing.T, scope, what, line, body string, wanted expectation) *answer {
+	t.Helper()
+	who := *p
+	who.live = p.hasScope(scope)
+	return who.compare(t, what, line, body, first(wanted, check{slices.Equal(p.operates, everyTenant), mayNot}))
+}
+
+// operatorHookCells returns the function in cells for an operation on webhooks of operators. It is sent
+// for a webhook of operators, for one of a tenant, and for one that does not exist.
+func operatorHookCells(method, path, body, scope string, success expectation) func(*testing.T, *matrix, *principal) {
+	return func(t *testing.T, m *matrix, p *principal) {
+		every := m.program.operator.of(m.world)
+		hook := every.do(t, "POST /operator/webhooks", operatorHook).expect(t, 201).text("/id")
+		ofTenant := m.makeHook(t, m.hookAccounts(t)[0].id)
+		for _, id := range []string{hook, ofTenant, never} {
+			wanted := success
+			if id != hook && path != "" {
+				wanted = notThere
+			}
+			p.compareHooks(t, scope, "a webhook", method+" /operator/webhooks"+strings.ReplaceAll(path, "{id}", id), body, wanted)
+		}
+		every.do(t, "DELETE /operator/webhooks/"+hook, "")
+		m.owner.do(t, "DELETE /webhooks/"+ofTenant, "").expect(t, 204)
+	}
+}
+
+func createOperatorHookCells(t *testing.T, m *matrix, p *principal) {
+	a := p.compareHooks(t, "all", "a webhook", "POST /operator/webhooks", operatorHook, done(201, operatorHookMembers+" secret"))
+	if a.status == http.StatusCreated {
+		p.do(t, "DELETE /operator/webhooks/"+a.text("/id"), "").expect(t, 204)
 	}
 }
 

@@ -218,8 +218,17 @@ func refreshCells(t *testing.T, _ *matrix, p *principal) {
 }
 
 func logoutCells(t *testing.T, m *matrix, p *principal) {
+	m.signsOut(t, p, "POST /auths/logout", "", 204)
+}
+
+func signOutOIDCCells(t *testing.T, m *matrix, p *principal) {
+	m.signsOut(t, p, "POST /auths/oidc/sign-out", `{"returnTo":`+quoted(m.returnTo())+`}`, 200)
+}
+
+func (m *matrix) signsOut(t *testing.T, p *principal, line, body string, status int) {
+	t.Helper()
 	if p.program {
-		p.do(t, "POST /auths/logout", "").expect(t, 204)
+		p.do(t, line, body).expect(t, status)
 		p.compare(t, "signing out ends no key", "GET /auths/check?permission=users:read", "", done(204, ""))
 		return
 	}
@@ -227,7 +236,7 @@ func logoutCells(t *testing.T, m *matrix, p *principal) {
 	if p.live {
 		gone = m.signIn(t, p.email)
 	}
-	gone.do(t, "POST /auths/logout", "").expect(t, 204)
+	gone.do(t, line, body).expect(t, status)
 	gone.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	m.foreign.owner.do(t, "GET /auths/session", "").expect(t, 200)
 }

@@ -133,6 +133,7 @@ var effects = map[string]string{
 	"AuthsController_resetPassword":           provesItself,
 	"AuthsController_changeEmail":             provesItself,
 	"AuthsController_startOidc":               changesNothing,
+	"AuthsController_signOutOidc":             endsAccess,
 	"AuthsController_exchangeOidc":            provesItself,
 	"AuthsController_linkOidc":                grantsAccess,
 
@@ -146,9 +147,26 @@ var effects = map[string]string{
 	"AuthsController_updatePasskey":     grantsAccess, // users recognise their credentials by the names
 	"AuthsController_deletePasskey":     removesForGood,
 
-	"OperatorController_listTenants":   changesNothing,
-	"OperatorController_listChanges":   changesNothing,
-	"OperatorController_findUsers":     changesNothing,
+	"OperatorController_listTenants": changesNothing,
+	"OperatorController_listChanges": changesNothing,
+	"OperatorController_findUsers":   changesNothing,
+
+	"OperatorController_listEvents":     changesNothing,
+	"OperatorController_getCheckpoint":  changesNothing,
+	"OperatorController_getConsistency": changesNothing,
+	"OperatorController_getEventProof":  changesNothing,
+
+	"OperatorController_listWebhooks":   changesNothing,
+	"OperatorController_createWebhook":  grantsAccess, // its endpoint receives the changes of all tenants
+	"OperatorController_getWebhook":     changesNothing,
+	"OperatorController_updateWebhook":  grantsAccess,
+	"OperatorController_deleteWebhook":  removesForGood,
+	"OperatorController_rotateSecret":   grantsAccess,
+	"OperatorController_testWebhook":    changesNothing,
+	"OperatorController_replayWebhook":  changesNothing,
+	"OperatorController_skipItems":      changesNothing,
+	"OperatorController_listDeliveries": changesNothing,
+
 	"OperatorController_createTenant":  grantsAccess,
 	"OperatorController_getTenant":     changesNothing,
 	"OperatorController_updateTenant":  grantsAccess,

@@ -57,6 +57,7 @@ func testOperators(t *testing.T, p *program) {
 	t.Run("keys", func(t *testing.T) { testOperatorKeys(t, newWorld(t, p)) })
 	t.Run("scopes", func(t *testing.T) { testOperatorScopes(t, newWorld(t, p)) })
 	t.Run("list", func(t *testing.T) { testTenantsArePaged(t, newWorld(t, p)) })
+	t.Run("webhooks", func(t *testing.T) { testOperatorWebhooks(t, newWorld(t, p)) })
 	t.Run("guessing", func(t *testing.T) { testGuessingKeys(t, newWorld(t, p)) })
 }
 
@@ -333,6 +334,7 @@ func testOperatorScopes(t *testing.T, w *world) {
 		{name: "changes: another tenant", as: changes.in(w.name + "-scoped"), send: "GET /changes", status: 401, code: "unauthenticated"},
 		refusal("changes: events", changes, "GET /events"),
 		refusal("changes: tenants", changes, "GET /operator/tenants"),
+		refusal("tenants: the operators' log", tenants, "GET /operator/events"),
 		refusal("changes: one's session", changes, "GET /auths/session"),
 		refusal("lookup: tenants", lookup, "GET /operator/tenants"),
 		refusal("lookup: changes", lookup, "GET /changes"),

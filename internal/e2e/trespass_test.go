@@ -126,7 +126,7 @@ func (a *answer) comparable(t *testing.T) string {
 func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	for _, op := range w.program.document.operations {
-		if op.id == "AuthsController_startOidc" || op.id == "AuthsController_listConnections" || op.id == "AuthsController_findConnection" || op.id == "AuthsController_login" || op.id == "AuthsController_logout" || op.id == "AuthsController_requestPasswordReset" || op.id == "AuthsController_getPasskeySignInOptions" {
+		if op.id == "AuthsController_startOidc" || op.id == "AuthsController_signOutOidc" || op.id == "AuthsController_listConnections" || op.id == "AuthsController_findConnection" || op.id == "AuthsController_login" || op.id == "AuthsController_logout" || op.id == "AuthsController_requestPasswordReset" || op.id == "AuthsController_getPasskeySignInOptions" {
 			continue
 		}
 		body, token := "", w.invite(t, w.owner, w.user(t, "invited-for-"+op.id, ""))
@@ -232,7 +232,7 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 // openPaths are the paths of the operations that require no session.
 var openPaths = []string{
 	"/auths/login", "/auths/login/second-factor", "/auths/login/enrolment", "/auths/logout", "/auths/invitations/accept",
-	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/oidc/exchange",
+	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/oidc/exchange", "/auths/oidc/sign-out",
 	"/auths/connections", "/auths/connections/find",
 	"/auths/password-resets", "/auths/password-resets/complete", "/auths/email-changes/complete",
 }

@@ -47,7 +47,7 @@ func testListOfSessions(t *testing.T, w *world) {
 			t.Errorf("%s is %v, not %v", pointer, got, want)
 		}
 	}
-	if got := a.members("/items/0"); !slices.Equal(got, []string{"address", "client", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "secondFactor"}) || a.text("/items/0/address") == "" {
+	if got := a.members("/items/0"); !slices.Equal(got, []string{"address", "client", "connectionId", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "secondFactor"}) || a.text("/items/0/address") == "" {
 		t.Errorf("a session has %q: %s", got, a.body)
 	}
 	if lives := timestamp(t, a, "/items/0/expiresAt").Sub(timestamp(t, a, "/items/0/createdAt")).Hours(); lives != 7*24 {

@@ -62,8 +62,11 @@ var halves = map[string]string{
 	"keys without a sign-up": `select count(*) from operator_requests k where operation = 'foundTenant' and not exists
 		(select 1 from tenants t where t.id = k.resource_id)`,
 	"sign-ups whose owner cannot come in": `select count(*) from events e where type = 'tenant.created' and actor_via = 'http'
+		and exists (select 1 from tenants t where t.id = e.tenant_id) -- not the operators' log
 		and not exists (select 1 from passwords p where p.tenant_id = e.tenant_id)
 		and not exists (select 1 from invitations i where i.tenant_id = e.tenant_id)`,
+	"sign-ups that the operators' log lacks": `select count(*) from events e where type = 'tenant.created' and actor_via = 'http' and not exists
+		(select 1 from events o where o.subject_id = e.subject_id and o.type = 'tenant.created' and o.tenant_id <> e.tenant_id)`,
 	"sessions without a token": `select count(*) from sessions s where not exists
 		(select 1 from session_tokens t where t.tenant_id = s.tenant_id and t.session_id = s.id)`,
 }

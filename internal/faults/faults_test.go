@@ -104,6 +104,14 @@ var cheap = sync.OnceValues(func() (string, error) {
 	return buildAs("cheap", "-tags=cheap_hashes")
 })
 
+// hooked builds the program as cheap does, and lets webhooks reach the endpoint of a test.
+var hooked = sync.OnceValues(func() (string, error) {
+	if *full {
+		return buildAs("hooked", "-tags=loopback_endpoints")
+	}
+	return buildAs("hooked", "-tags=cheap_hashes,loopback_endpoints")
+})
+
 func buildAs(name string, flags ...string) (string, error) {
 	binary := filepath.Join(folder, name)
 	return binary, process.Build(context.Background(), binary, append(process.BuildFlags(), flags...)...)

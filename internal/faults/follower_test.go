@@ -17,8 +17,8 @@ type followed struct {
 }
 
 type followedChange struct {
-	ID, Subject string
-	Data        struct {
+	ID, Type, Subject string
+	Data              struct {
 		Tenant        string
 		Before, After map[string]any
 	}

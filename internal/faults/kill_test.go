@@ -5,27 +5,34 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/process"
 )
 
 // TestKill kills the program at random moments under load, again and again. After each
 // restart, all acknowledged changes are present. The clients that follow the changes have read each of
-// them once. On PostgreSQL, they follow on another node, which is killed too: both nodes number events.
+// them once, and webhooks have delivered each of them at least once. On PostgreSQL, the clients follow on
+// another node, which is killed too: both nodes number events and deliver.
 func TestKill(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		const together = 10 // number of kills per history
-		s := serve(t, database)
+		endpoint := newEndpoint(t)
+		s := serveHooked(t, database, endpoint)
 		l := newLoad(t, s)
-		l.follows = true
+		l.follows, l.endpoint = true, endpoint
 		if strings.HasPrefix(database, "postgres:") {
-			l.far = serve(t, database)
+			l.far = serveHooked(t, database, endpoint)
 		}
 		var slowest time.Duration
-		cycles := fewer(1, 3, 300)
+		cycles := times(5, 300)
 		for done := 0; done < cycles; {
 			l.start()
 			for range min(together, cycles-done) {
 				l.await(100 + rand.Int64N(600))
+				release := endpoint.hold()
+				l.await(50)
 				kill(t, s)
+				release()
 				killed := time.Now()
 				start(t, s)
 				slowest = max(slowest, time.Since(killed))
@@ -37,9 +44,24 @@ func TestKill(t *testing.T) {
 			l.await(200)
 			l.finish()
 		}
+		endpoint.check()
 		l.report("kill -9")
 		t.Logf("killed %d times; ready again within %v", cycles, slowest.Round(time.Millisecond))
 	})
+}
+
+// serveHooked starts the program whose webhooks reach the endpoint.
+func serveHooked(t *testing.T, database string, e *endpoint) *process.Server {
+	t.Helper()
+	s := newServer(t, database)
+	binary, err := hooked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Binary = binary
+	e.trusted(s)
+	startUntilEnd(t, s)
+	return s
 }
 
 // dieAgain kills the program under load and starts it again. After the given number of kills, it

@@ -36,6 +36,7 @@ type load struct {
 	follows  bool            // a client of each tenant follows its changes, and another client those of all tenants
 	far      *process.Server // another node on the same database, on which the clients follow; nil: they follow on server
 	feed     followed        // of all tenants; used by one client
+	endpoint *endpoint       // receives the items of webhooks of each tenant; nil: there are no webhooks
 	operator string          // the header with the key of this client
 	over     chan struct{}
 	running  sync.WaitGroup

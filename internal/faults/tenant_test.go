@@ -110,6 +110,9 @@ func newTenant(l *load) *tenant {
 	for range 3 {
 		tn.hot = append(tn.hot, nil)
 	}
+	if l.endpoint != nil {
+		l.endpoint.subscribe(tn)
+	}
 	return tn
 }
 
