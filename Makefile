@@ -9,7 +9,7 @@ VALE = go tool -modfile=tools/go.mod vale
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
 # More tests than cores run at once, because most of them wait for a database or a process.
-TEST = go test -timeout 20m -p 4 -parallel 6
+TEST = go test -timeout 40m -p 4 -parallel 6
 # The race detector leaves out SQLite, which is translated from C and would take four fifths of
 # the time.
 RACE = -race -gcflags=modernc.org/...=-race=false
@@ -36,11 +36,12 @@ test-citus: ## run the tests of the store, the program and faults on a Citus clu
 	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|Shard|Distribut|LaterMigrations|$(ON_CITUS)/^citus$$' ./internal/store/postgres ./internal/e2e
 	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
-# If a tool cannot be installed, its tests are skipped. If CI is set, they fail instead.
+# If a tool cannot be installed, its tests are skipped. If CI is set, they fail instead. A tool whose package
+# has another name is written as command:package.
 test-tools:
 	@for tool in $(TEST_TOOLS); do \
-		command -v $$tool >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
-		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $$tool; } || exit 1; \
+		command -v $${tool%:*} >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $${tool#*:}; } || exit 1; \
 	done
 
 clients-test: TEST_TOOLS = nodejs npm python3
@@ -58,10 +59,14 @@ interop: test-tools ## parse what the change feeds return, and verify deliveries
 	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestItemsAreCloudEvents$$' ./internal/httpapi
 	tools/webhooks/run
 
-test-idp: TEST_TOOLS = nodejs npm openssl
-test-idp: test-tools ## sign in with oidc-provider and with Keycloak; the first run downloads Keycloak from Maven Central
+test-idp: TEST_TOOLS = nodejs npm openssl chromium java:default-jre-headless
+test-idp: test-tools ## sign in with oidc-provider and with Keycloak, also in Chromium, on both stores; the first run downloads Keycloak from Maven Central
+	$(BROWSER_TESTS)
 	cd tools/idp && npm ci --silent --no-audit --no-fund
-	node tools/idp/run.js go test -count=1 -run '^TestRealProviders$$' ./internal/oidc
+	$(WITH_POSTGRES) node tools/idp/run.js sh -ec '\
+		go test -count=1 -run "^TestRealProviders$$" ./internal/oidc; \
+		env -u ROLECALL_TEST_POSTGRES node --test tools/idp/browser.test.js; \
+		node --test tools/idp/browser.test.js'
 
 browser-test: TEST_TOOLS = chromium
 browser-test: test-tools ## test the topologies of the guide, attacks on them, and passkeys in Chromium
