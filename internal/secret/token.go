@@ -40,8 +40,11 @@ const bearerPrefix = "rs_"
 // ForHeader returns the token in the form for the Authorization header.
 func (t Token) ForHeader() Token { return bearerPrefix + t }
 
-// IsForHeader reports whether the token has the form that ForHeader returns.
-func (t Token) IsForHeader() bool { return strings.HasPrefix(string(t), bearerPrefix) }
+// IsForHeader reports whether the token has the form that ForHeader returns. The length matters, because
+// one of 262,144 other tokens begins with the prefix by chance.
+func (t Token) IsForHeader() bool {
+	return len(t) == len(bearerPrefix)+text.EncodedLen(tokenBytes) && strings.HasPrefix(string(t), bearerPrefix)
+}
 
 // NextSession returns a new session token in the form of t.
 func (t Token) NextSession() Token {

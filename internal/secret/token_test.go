@@ -20,6 +20,16 @@ func TestNewTokenParses(t *testing.T) {
 	}
 }
 
+func TestATokenIsForTheHeaderOnlyWithTheAddedPrefix(t *testing.T) {
+	token := bearerPrefix + knownToken[:len(knownToken)-len(bearerPrefix)] // as NewToken can return by chance
+	if token.IsForHeader() || token.NextSession().IsForHeader() {
+		t.Errorf("%q is for the header", token)
+	}
+	if !token.ForHeader().IsForHeader() || !token.ForHeader().NextSession().IsForHeader() {
+		t.Errorf("%q is not for the header", token.ForHeader())
+	}
+}
+
 func TestTokenHashIsWhatIsStored(t *testing.T) {
 	const want = "ea866a757e4c38babfa8127cbe9a409d3e1f93a00ff1488ff735fcf917afffd0"
 	if got := hex.EncodeToString(knownToken.Hash()); got != want {
