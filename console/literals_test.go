@@ -23,7 +23,7 @@ const productName = "Rolecall"
 // silent has texts in the source that people do not read, or that are the same in all
 // languages.
 var silent = map[string]bool{
-	"Location": true, "Refresh": true, "Content-Type": true, "Referrer-Policy": true, "Origin": true,
+	"Location": true, "Content-Type": true, "Referrer-Policy": true, "Origin": true,
 	"Session": true, "Session, Bearer": true, // schemes of authentication
 	productName:         true,
 	"Count":             true, // a placeholder

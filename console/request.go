@@ -45,7 +45,8 @@ type pageContext struct {
 	undo       undo                     // reverses the last action
 	isAllowed  bool                     // the policy of the page allows the caller, except for step-up
 
-	hasSignedOut bool // this request has ended the session
+	hasSignedOut bool   // this request has ended the session
+	leadsTo      string // where the browser goes at once after the page has loaded; can be empty
 }
 
 // The names of the fields that every form has. The names of the fields for

@@ -214,7 +214,7 @@ func (c *console) signOut(v *pageContext) error {
 	}
 	v.forgetSession()
 	v.hasSignedOut = true
-	v.response.Header()["Refresh"] = []string{"0; url=" + address}
+	v.leadsTo = address
 	return c.showEntry(v, msg("sign-in.sign-out"), func(f frame) templ.Component {
 		return leavingPage(msg("sign-in.sign-out"), msg("sign-in.signing-out"), address)
 	})
@@ -447,7 +447,7 @@ func (c *console) leave(v *pageContext, start signin.ConnectionStart, back strin
 		return err
 	}
 	address := c.site.Base + "/auths/oidc/begin?ticket=" + url.QueryEscape(ticket)
-	v.response.Header()["Refresh"] = []string{"0; url=" + address}
+	v.leadsTo = address
 	return c.showEntry(v, msg("sign-in.leaving-title"), func(f frame) templ.Component {
 		return leavingPage(msg("sign-in.leaving-title"), msg("sign-in.leaving"), address)
 	})

@@ -531,7 +531,7 @@ func offeredConnections(f frame, offered []rolecall.Connection, isMain bool) tem
 	})
 }
 
-// leavingPage leads to an identity provider. Browsers follow its header Refresh at once.
+// leavingPage leads to an identity provider. Browsers follow frame.leadsTo at once.
 func leavingPage(title, detail, address string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
