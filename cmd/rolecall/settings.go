@@ -43,7 +43,7 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 	s.checkPlainHTTP()
 	s.checkKeyFile(g.SecretKeyFile)
 	if g.SecretKeyFile == "" && !s.Demo {
-		s.warn("the instance key is in the database, so a copy or backup of the database exposes the secrets of authenticator apps and the links in waiting mail: move the key to a file and set --secret-key-file (docs/operations.md, Keep and rotate the instance key)")
+		s.warn("the instance key is in the database, so a copy or backup of the database exposes the secrets of authenticator apps, webhooks and connections and the links in waiting mail: move the key to a file and set --secret-key-file (docs/operations.md, Keep and rotate the instance key)")
 	}
 	if g.AllowSuperuser && isPostgres(g.Database) {
 		s.warn("--allow-superuser: the database role can bypass row-level security, so only Rolecall itself isolates tenants")

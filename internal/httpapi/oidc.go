@@ -307,7 +307,7 @@ type signOutOIDCBody struct {
 
 // signedOutOIDC is the result of a sign-out.
 type signedOutOIDC struct {
-	URL optionalText `json:"url" nullable:"true" doc:"URL of the identity provider, to open in the browser by navigation. Null if the browser cannot sign out there."`
+	URL optionalText `json:"url" nullable:"true" doc:"URL of the identity provider, to open in the browser by navigation. It has the ID token of the sign-in, so do not log it. Null if the browser cannot sign out there."`
 }
 
 func (s *Server) signOutOIDC(ctx context.Context, _ access.Caller, in *signOutOIDCRequest) (operation.Response[signedOutOIDC], error) {

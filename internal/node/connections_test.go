@@ -200,25 +200,6 @@ func TestAnIdentitySignsItsUserIn(t *testing.T) {
 	})
 }
 
-func TestASignOutNeedsNoClientSecret(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
-		ada := f.member("ada")
-		p := provideFor(f, ada.ID)
-		done, err := p.signInWith(signin.ConnectionStart{})
-		f.ok(err)
-		withoutKey := p.connection // as after its instance key was removed
-		withoutKey.Secret, withoutKey.Version = []byte(secret.NewKeys(secret.NewKey()).Seal("connection", []byte(oidctest.ClientSecret), nil)), p.connection.Version+1
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error { return errorOf(tx.UpdateConnection(p.connection, withoutKey)) }))
-		_, err = f.Access.ConnectionSecret(f.tenant.ID, &withoutKey)
-		f.is(err, secret.ErrSealed)
-		address, err := f.SignIn.LogoutAtProvider(f.Context(), f.attempt(done.Token), returnTo, noOp)
-		if f.ok(err); !strings.HasPrefix(address, p.provider.Issuer+oidctest.PathEndSession+"?") {
-			f.Errorf("the URL is %q", address)
-		}
-		f.is(errorOf(f.SignIn.Authenticate(f.Context(), f.tenant, []secret.Token{done.Token}, false)), rolecall.ErrUnauthenticated)
-	})
-}
-
 func TestAnIdentityIsLinkedToAnInvitedUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		p := provide(f, nil)

@@ -1,5 +1,5 @@
 // Package oidc signs users in with OpenID providers: the authorization code flow with PKCE, and the
-// checks of OpenID Connect Core 1.0 and RFC 9700. It stores nothing, and returns no token of a provider.
+// checks of OpenID Connect Core 1.0 and RFC 9700. It stores nothing, and returns no token of a provider except the ID token.
 // Its callers create the state, nonce and verifier of an attempt, compare the state, and use each attempt
 // once.
 package oidc
@@ -152,6 +152,9 @@ type Claims struct {
 	AuthTime time.Time // zero: not stated
 	ACR      string
 	AMR      []string
+
+	IDToken      string // the ID token as the provider sent it
+	EndsSessions bool   // the provider has a URL for signing out
 }
 
 // AuthorizationURL returns the URL of the provider to which the browser is redirected. It returns
@@ -177,9 +180,10 @@ func (c *Client) AuthorizationURL(ctx context.Context, p Provider, a Attempt) (s
 }
 
 // SignOutURL returns the URL of the provider at which the browser signs out there, and then returns to
-// returnTo (OpenID Connect RP-Initiated Logout 1.0). It is empty if the provider has none. It returns
-// ErrUnavailable.
-func (c *Client) SignOutURL(ctx context.Context, p Provider, returnTo string) (string, error) {
+// returnTo (OpenID Connect RP-Initiated Logout 1.0). The argument hint is the ID token of the sign-in. Without
+// it, some providers ask the user to confirm, and some refuse. The URL is empty if the provider has none. It
+// returns ErrUnavailable.
+func (c *Client) SignOutURL(ctx context.Context, p Provider, hint, returnTo string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	d, err := c.document(ctx, p.Issuer, documentFresh)
@@ -192,6 +196,9 @@ func (c *Client) SignOutURL(ctx context.Context, p Provider, returnTo string) (s
 	}
 	query := u.Query()
 	query.Set("client_id", p.ClientID)
+	if hint != "" {
+		query.Set("id_token_hint", hint)
+	}
 	query.Set("post_logout_redirect_uri", returnTo)
 	u.RawQuery = query.Encode()
 	return u.String(), nil

@@ -86,14 +86,22 @@ func TestSignIn(t *testing.T) {
 
 func TestSignOutURL(t *testing.T) {
 	f := newFlow(t)
-	address, err := f.client.SignOutURL(t.Context(), f.provider, "https://shop.example/signed-out?a=1&b=2")
+	claims, err := f.signIn(t, attempt())
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := f.client.SignOutURL(t.Context(), f.provider, claims.IDToken, "https://shop.example/signed-out?a=1&b=2")
 	if err != nil || f.Authorize(t, address).String() != "https://shop.example/signed-out?a=1&b=2" {
 		t.Errorf("%s, %v", address, err)
+	}
+	address, err = f.client.SignOutURL(t.Context(), f.provider, "", "https://shop.example/")
+	if want := f.Issuer + oidctest.PathEndSession + "?client_id=" + oidctest.ClientID + "&post_logout_redirect_uri=https%3A%2F%2Fshop.example%2F"; address != want || err != nil {
+		t.Errorf("%s, not %s: %v", address, want, err)
 	}
 	f.Set(func(s *oidctest.Settings) {
 		s.Metadata = func(m map[string]any) { delete(m, "end_session_endpoint") }
 	})
-	if address, err := f.newClient().SignOutURL(t.Context(), f.provider, "https://shop.example/"); address != "" || err != nil {
+	if address, err := f.newClient().SignOutURL(t.Context(), f.provider, claims.IDToken, "https://shop.example/"); address != "" || err != nil {
 		t.Errorf("%s, %v", address, err)
 	}
 }

@@ -27,7 +27,8 @@ type realProvider struct {
 
 	roots *x509.CertPool
 	pages *http.Client
-	forms int // how many forms the browser has sent
+	forms int    // how many forms the browser has sent
+	token string // the last ID token
 }
 
 var errArrived = errors.New("the browser has left the provider")
@@ -214,7 +215,7 @@ func (p *realProvider) signIn(t *testing.T) {
 		if err != nil || claims.Subject == "" || claims.Email != p.Person.Email || !claims.EmailVerified || claims.Name != p.Person.Name {
 			t.Errorf("%s: %+v, %v", test.name, claims, err)
 		}
-		signedInAt = claims.AuthTime
+		signedInAt, p.token = claims.AuthTime, claims.IDToken
 		if !test.reauthenticate {
 			continue
 		}
@@ -248,7 +249,7 @@ func (p *realProvider) refuse(t *testing.T, other *realProvider) {
 // signOut signs out, after which the provider shows its form again.
 func (p *realProvider) signOut(t *testing.T) {
 	t.Helper()
-	address, err := p.client().SignOutURL(t.Context(), p.provider(), p.AfterSignOut)
+	address, err := p.client().SignOutURL(t.Context(), p.provider(), p.token, p.AfterSignOut)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,7 @@ func (c *Client) Redeem(ctx context.Context, p Provider, a Attempt, callback url
 	if err != nil {
 		return Claims{}, err
 	}
+	claims.IDToken, claims.EndsSessions = raw, d.EndSession != ""
 	return claims, nil
 }
 

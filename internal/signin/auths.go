@@ -199,6 +199,9 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 		tx.DeleteOwnEmailChanges(e.user, ended...)
 		access.RecordEnded(tx, e.user, ended, event, "too many sessions")
 		tx.InsertSession(session, token.Hash())
+		if e.identity.IDToken != "" {
+			tx.InsertIDToken(session.ID, e.identity.IDToken)
+		}
 		return event, nil
 	})
 	if err != nil {

@@ -31,6 +31,7 @@ type codeContent struct {
 	ForCookie     bool               `json:"forCookie,omitempty"`     // the token of the session is for a cookie, and not for the header
 	Trusted       bool               `json:"trusted,omitempty"`       // the provider has proved a second factor
 	Identity      *rolecall.Identity `json:"identity"`
+	IDToken       string             `json:"idToken,omitempty"` // encrypted; only for PurposeSignIn
 }
 
 // issueCode stores a code for the user. For PurposeConfirm and PurposeLink, it works only in the session in
@@ -40,18 +41,19 @@ func (s *Service) issueCode(ctx context.Context, a *access.Anonymous, p *authent
 	if p.Purpose == PurposeLink {
 		identity = p.newIdentity(now, user)
 	}
-	content, err := json.Marshal(codeContent{Purpose: p.Purpose, CodeChallenge: p.CodeChallenge, ForCookie: !p.ForHeader, Trusted: p.trusted(), Identity: &identity})
+	content := codeContent{Purpose: p.Purpose, CodeChallenge: p.CodeChallenge, ForCookie: !p.ForHeader, Trusted: p.trusted(), Identity: &identity}
+	lifetime := ownCodeLifetime
+	if p.Purpose == PurposeSignIn {
+		lifetime, content.IDToken = codeLifetime, p.idToken
+	}
+	data, err := json.Marshal(content)
 	if err != nil {
 		return Completed{}, err
-	}
-	lifetime := codeLifetime
-	if p.Purpose != PurposeSignIn {
-		lifetime = ownCodeLifetime
 	}
 	code := secret.NewToken()
 	err = s.store.Update(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		tx.InsertOneTimeToken(rolecall.OneTimeToken{
-			Purpose: rolecall.TokenOIDCCode, UserID: user, Data: string(content), CreatedAt: now, ExpiresAt: now.Add(lifetime),
+			Purpose: rolecall.TokenOIDCCode, UserID: user, Data: string(data), CreatedAt: now, ExpiresAt: now.Add(lifetime),
 			Origin: rolecall.Origin{Credential: rolecall.AnyID(p.Session)},
 		}, code.Hash())
 		return nil
@@ -133,7 +135,7 @@ func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code sec
 	case user.Status != rolecall.UserActive:
 		return SignIn{}, rolecall.ErrUserSuspended
 	}
-	in, err := s.signInByIdentity(ctx, &a, &user, *content.Identity, content.Trusted, func(tx *store.Tx) error { return useCode(tx, code) })
+	in, err := s.signInByIdentity(ctx, &a, &user, signInIdentity{content.Identity.ID, content.Identity.ConnectionID, content.IDToken}, content.Trusted, func(tx *store.Tx) error { return useCode(tx, code) })
 	if errors.Is(err, rolecall.ErrWrongCredentials) { // the user or the identity was deleted at the same time
 		err = rolecall.ErrCodeInvalid
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -46,6 +47,7 @@ type authenticated struct {
 	*Attempt
 	connection rolecall.Connection
 	claims     oidc.Claims
+	idToken    string // encrypted, for the sign-out at the provider; can be empty
 }
 
 // trusted reports whether the provider has proved a second factor.
@@ -118,6 +120,7 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 	} else if err != nil {
 		return s.unreachable(provider.Issuer, err)
 	}
+	p.idToken = s.sealIDToken(a.Tenant.ID, &connection, &p.claims)
 	return nil
 }
 
@@ -141,7 +144,7 @@ func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenti
 	case p.CodeChallenge != "":
 		return s.issueCode(ctx, a, p, user.ID, identity)
 	}
-	in, err := s.signInByIdentity(ctx, a, &user, identity, p.trusted(), func(*store.Tx) error { return nil })
+	in, err := s.signInByIdentity(ctx, a, &user, signInIdentity{identity.ID, identity.ConnectionID, p.idToken}, p.trusted(), func(*store.Tx) error { return nil })
 	if errors.Is(err, rolecall.ErrWrongCredentials) || errors.Is(err, rolecall.ErrUserSuspended) {
 		err = refuseUser(user.ID, "the user was suspended or deleted during the sign-in")
 	}
@@ -151,7 +154,7 @@ func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenti
 // signInByIdentity creates a session for the user of the identity, or a challenge for the second factor.
 // The argument trusted is true if the provider has proved a second factor. The function consume runs in the
 // transaction of the session.
-func (s *Service) signInByIdentity(ctx context.Context, a *access.Anonymous, user *rolecall.User, identity rolecall.Identity, trusted bool, consume func(*store.Tx) error) (SignIn, error) {
+func (s *Service) signInByIdentity(ctx context.Context, a *access.Anonymous, user *rolecall.User, identity signInIdentity, trusted bool, consume func(*store.Tx) error) (SignIn, error) {
 	var hash string
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		hash, err = tx.PasswordHash(user.ID)
@@ -162,7 +165,7 @@ func (s *Service) signInByIdentity(ctx context.Context, a *access.Anonymous, use
 	}
 	isNewBrowser := s.currentDevice(a, user.Email, hash) == nil
 	return s.startSession(ctx, a, entry{
-		user: user.ID, password: hash, secondFactor: trusted, isNewBrowser: isNewBrowser, identity: signInIdentity{identity.ID, identity.ConnectionID},
+		user: user.ID, password: hash, secondFactor: trusted, isNewBrowser: isNewBrowser, identity: identity,
 		prepare: func(tx *store.Tx) (rolecall.User, error) {
 			if err := admit(tx, user.ID); err != nil {
 				return *user, err
@@ -176,6 +179,7 @@ func (s *Service) signInByIdentity(ctx context.Context, a *access.Anonymous, use
 type signInIdentity struct {
 	Identity   rolecall.IdentityID   `json:"identity,omitzero"`
 	Connection rolecall.ConnectionID `json:"connection,omitzero"`
+	IDToken    string                `json:"idToken,omitempty"` // encrypted, for the sign-out at the provider
 }
 
 // lockIdentity prevents that the identity is deleted until the end of the transaction. It returns
@@ -224,13 +228,45 @@ func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *a
 	return s.issueCode(ctx, a, p, identity.UserID, identity)
 }
 
+const (
+	idTokenPurpose = "id-token" // purpose of the encryption of ID tokens
+
+	// maxIDToken is the maximum length of an ID token that is kept. Entra refuses a sign-out whose query has
+	// more than about 2,000 characters.
+	maxIDToken = 1536
+)
+
+// sealIDToken encrypts the ID token for the session that begins with it. It returns "" if the provider cannot
+// sign users out, or if the token is too long for the URL of a sign-out.
+func (s *Service) sealIDToken(tenant rolecall.TenantID, connection *rolecall.Connection, claims *oidc.Claims) string {
+	if len(claims.IDToken) > maxIDToken || !claims.EndsSessions {
+		return ""
+	}
+	return s.keys.Seal(idTokenPurpose, []byte(claims.IDToken), idTokenBelongs(tenant, connection))
+}
+
+// openIDToken returns the ID token, or "" if the session has none, or one that cannot be decrypted.
+func (s *Service) openIDToken(tenant rolecall.TenantID, connection *rolecall.Connection, sealed string) string {
+	token, err := s.keys.Open(idTokenPurpose, sealed, idTokenBelongs(tenant, connection))
+	if err != nil {
+		return ""
+	}
+	return string(token)
+}
+
+// idTokenBelongs returns the associated data of an encrypted ID token. It has the client ID, because a provider
+// refuses the ID token of another client.
+func idTokenBelongs(tenant rolecall.TenantID, connection *rolecall.Connection) []byte {
+	return append(append(tenant[:], connection.ID[:]...), connection.ClientID...)
+}
+
 // LogoutAtProvider is like Logout. It also returns the URL at which the browser can sign out at the identity
 // provider with which the session began. The provider then returns the browser to returnTo, which the caller
 // has checked. The URL is empty if the session did not begin with a provider, or if the provider has no such
 // URL or cannot be reached: the session has ended in any case. LogoutAtProvider calls leave before it waits for
 // the provider.
 func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, returnTo string, leave func()) (string, error) {
-	id, err := s.connectionOfSession(ctx, &a)
+	id, sealed, err := s.connectionOfSession(ctx, &a)
 	if err != nil {
 		return "", err
 	}
@@ -255,7 +291,8 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 	}
 	defer end()
 	// The client secret is not needed, so a secret that cannot be decrypted has no effect.
-	address, err := s.access.OIDC.SignOutURL(ctx, oidc.Provider{Issuer: connection.Issuer, ClientID: connection.ClientID}, returnTo)
+	provider := oidc.Provider{Issuer: connection.Issuer, ClientID: connection.ClientID}
+	address, err := s.access.OIDC.SignOutURL(ctx, provider, s.openIDToken(a.Tenant.ID, &connection, sealed), returnTo)
 	if err != nil {
 		s.log.WarnContext(ctx, "OpenID provider unavailable", "issuer", connection.Issuer, "error", err)
 		return "", nil
@@ -263,22 +300,32 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 	return address, nil
 }
 
-// connectionOfSession returns the connection with which one of the presented sessions began. It is zero if none
-// did.
-func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) (id rolecall.ConnectionID, err error) {
+// connectionOfSession returns the connection with which one of the presented sessions began, and the encrypted
+// ID token of this session if it has one and is live. The connection is zero if none began with one.
+func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) (id rolecall.ConnectionID, idToken string, err error) {
 	if len(a.Presented) == 0 {
-		return id, nil
+		return id, "", nil
 	}
+	now := s.now()
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		for _, token := range a.Presented {
 			state, err := tx.SessionByToken(token.Hash())
 			if ok, err := access.Found(err); err != nil {
 				return err
-			} else if ok && !state.Session.Connection.IsZero() {
-				id = state.Session.Connection
+			} else if !ok || state.Session.Connection.IsZero() {
+				continue
+			}
+			id, idToken = state.Session.Connection, ""
+			p := authz.NewPrincipal(a.Tenant, state.User, state.Session, state.Assignments, now)
+			if !access.AcceptsSession(p, now) || isReused(&state.Token, &a.Tenant, now) {
+				continue // the token can be stolen, and an ID token has personal data
+			}
+			idToken, err = tx.IDToken(state.Session.ID)
+			if _, err := access.Found(err); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	return id, err
+	return id, idToken, err
 }

@@ -72,12 +72,17 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 	switch {
 	case !access.AcceptsSession(e.principal, now):
 		return nil, rolecall.ErrNotFound
-	case e.token.RetiredAt != rolecall.Never && now >= e.token.RetiredAt.Add(tenant.Settings.Grace()):
+	case isReused(&e.token, &tenant, now):
 		return nil, s.endReused(ctx, e)
 	case e.token.Generation > e.generation:
 		return s.confirm(ctx, tenant, token, e)
 	}
 	return e, nil
+}
+
+// isReused reports whether the use of the token at the time now is after its grace period.
+func isReused(token *rolecall.SessionToken, tenant *rolecall.Tenant, now rolecall.Time) bool {
+	return token.RetiredAt != rolecall.Never && now >= token.RetiredAt.Add(tenant.Settings.Grace())
 }
 
 // lookUp returns the entry of the token. It uses the cached entry if that is fresh and

@@ -83,12 +83,12 @@ func ignore(any, error) {}
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
-	"EventByID", "Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "Hashes", "HiddenRole", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "InvitationOf", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
+	"EventByID", "Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "Hashes", "HiddenRole", "IDToken", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "Invitations", "InvitationByToken", "InvitationOf", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
 	"TenantByID", "TenantByName", "TenantNames", "TenantsByID", "Tenants", "TenantsToPurge", "Tiles", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID", "UsersWithAccess", "UsersWithAddress", "UsersWithoutFactor",
 
-	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
+	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertIDToken", "InsertInstanceKey", "InsertJob", "InsertJobResults", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorEvent", "InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "InsertWebhook", "IsFollowed", "IsWebhookDue", "LockFeed", "LockPlaces", "UpsertInvitation",
 
 	"BeginPurge", "BuildLog", "ChangeHeads", "Changes", "ClaimJob", "ClaimMail", "ClaimWebhooks", "CountDisabledWebhooks", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",

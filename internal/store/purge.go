@@ -28,7 +28,7 @@ var (
 // to $2 rows. In this order, no deletion cascades to another table.
 var emptyings = []string{
 	empty("event_queue", "n"), empty("changes", "number"), empty("feeds", "tenant_id"), empty("tiles", "level, n"), empty("logs", "tenant_id"), empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
-	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
+	empty("session_tokens", "hash"), empty("id_tokens", "session_id"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
 	empty("past_assignments", "user_id, role_id, started_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),

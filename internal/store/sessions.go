@@ -30,6 +30,10 @@ const (
 			identity_id, connection_id)
 		values ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
+	insertIDToken = `insert into id_tokens (tenant_id, session_id, sealed) values ($1, $2, $3)`
+
+	selectIDToken = `select sealed from id_tokens where tenant_id = $1 and session_id = $2`
+
 	insertToken = `insert into session_tokens (tenant_id, hash, session_id, generation, retired_at) values ($1, $2, $3, $4, $5)`
 
 	updateLastLogin = `update users set last_login_at = $1 where tenant_id = $2 and id = $3`
@@ -115,6 +119,17 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 		s.Client, s.ConfirmedAt, flag(s.SecondFactor), s.Identity, s.Connection)
 	t.q.Exec(insertToken, t.tenant, hash, s.ID, 1, rolecall.Never)
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
+}
+
+// InsertIDToken inserts the encrypted ID token with which the session began. It is deleted with the session.
+func (t *Tx) InsertIDToken(id rolecall.SessionID, sealed string) {
+	t.q.Exec(insertIDToken, t.tenant, id, sealed)
+}
+
+// IDToken returns the encrypted ID token of the session, or ErrNotFound.
+func (t *Tx) IDToken(id rolecall.SessionID) (sealed string, err error) {
+	err = t.row(selectIDToken, []any{t.tenant, id}, &sealed)
+	return sealed, err
 }
 
 // TouchSession stores at as the time of the session's last use. It writes nothing if the

@@ -204,10 +204,10 @@ through("a person without a password confirms a form at the provider, and its in
   assert.equal(await name.inputValue(), "Nightly import");
 }, provisions);
 
-/** confirmSignOut answers the question of each provider whether to sign out. */
+/** confirmSignOut answers the question of a provider whether to sign out. */
 const confirmSignOut = {
   "oidc-provider": (page) => page.getByRole("button", { name: "Yes, sign me out" }).click(),
-  Keycloak: (page) => page.getByRole("button", { name: "Logout" }).click(),
+  Keycloak: () => {}, // it does not ask, because it gets the ID token
 };
 
 through("a sign-out in the console leads to the provider, ends the session there too, and leads back", async (page, provider) => {
@@ -218,7 +218,6 @@ through("a sign-out in the console leads to the provider, ends the session there
   await page.getByText(`Signed in with ${provider.name}`).waitFor();
   await page.goto("/console/demo/sign-out");
   await page.getByRole("main").getByRole("button", { name: "Sign out" }).click();
-  await page.waitForURL((url) => url.origin === new URL(provider.issuer).origin);
   await confirmSignOut[provider.name](page);
   await page.waitForURL("/console/demo/sign-in?done=signed-out");
   await page.getByText("You're signed out.").waitFor();

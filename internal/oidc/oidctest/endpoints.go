@@ -118,6 +118,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	p.idToken = idToken
 	response := map[string]any{"access_token": accessToken, "token_type": "Bearer", "expires_in": 60, "refresh_token": rand.Text(), "id_token": idToken}
 	if p.settings.Response != nil {
 		p.settings.Response(response)
@@ -154,11 +155,13 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, info)
 }
 
-// endSession is the endpoint that signs out, and returns the browser.
+// endSession is the endpoint that signs out, and returns the browser. Like Okta, it requires the last ID token.
 func (p *Provider) endSession(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	back := r.FormValue("post_logout_redirect_uri")
-	if back == "" || r.FormValue("client_id") != ClientID {
-		http.Error(w, "post_logout_redirect_uri or client_id is missing", http.StatusBadRequest)
+	if back == "" || r.FormValue("client_id") != ClientID || r.FormValue("id_token_hint") != p.idToken {
+		http.Error(w, "post_logout_redirect_uri, client_id or id_token_hint is missing or wrong", http.StatusBadRequest)
 		return
 	}
 	http.Redirect(w, r, back, http.StatusSeeOther)

@@ -76,6 +76,7 @@ type Provider struct {
 	keys     []key // the last one signs
 	codes    map[string]*authorization
 	access   string         // the last access token
+	idToken  string         // the last ID token
 	requests map[string]int // by path
 	last     map[string]url.Values
 }

@@ -205,5 +205,17 @@ func (f *fixture) signInWith(u rolecall.User, i rolecall.Identity) rolecall.Sess
 	s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: u.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day, Identity: i.ID, Connection: i.ConnectionID}
 	f.write(func(tx *store.Tx) { tx.InsertSession(s, aHash()) })
 	same(f, read(f, func(tx *store.Tx) (rolecall.Session, error) { return tx.SessionByID(s.ID) }), s)
+	_, err := f.tryIDToken(s.ID)
+	f.is(err, rolecall.ErrNotFound)
+	f.write(func(tx *store.Tx) { tx.InsertIDToken(s.ID, "sealed") })
+	sealed, err := f.tryIDToken(s.ID)
+	if f.is(err, nil); sealed != "sealed" {
+		f.Errorf("the ID token is %q", sealed)
+	}
 	return s.ID
+}
+
+func (f *fixture) tryIDToken(session rolecall.SessionID) (string, error) {
+	f.Helper()
+	return tryRead(f, func(tx *store.Tx) (string, error) { return tx.IDToken(session) })
 }

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 0b0a4cc4c155b090073d0ccff5d138529227e7907cad0e5955e30122cfa153d7
+# 40fa4d762d712d2bc83a3f7a06744c58068956b58bb8d173dea92ca47451c3c4
 """A method for each operation of the API."""
 
 from __future__ import annotations
