@@ -20,6 +20,12 @@ func (s *Service) ConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connect
 	return string(plain), err
 }
 
+// RenewConnectionSecret returns the client secret of the connection, encrypted with the current key of the
+// instance. It returns the stored one if the current key has encrypted it.
+func (s *Service) RenewConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connection) []byte {
+	return []byte(s.Keys.Renew(connectionPurpose, string(c.Secret), append(tenant[:], c.ID[:]...)))
+}
+
 // The limits of calls of identity providers that run at the same time, so that slow providers do not use up
 // the memory and the connections of the process.
 const (

@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +30,9 @@ func (f *fixture) storedIDToken(id rolecall.SessionID) (sealed string) {
 }
 
 // hint signs out, and returns the ID token in the URL of the provider.
-func (p *provided) hint(token secret.Token) string {
+func (p *provided) hint(tokens ...secret.Token) string {
 	p.Helper()
-	address, err := p.SignIn.LogoutAtProvider(p.Context(), p.attempt(token), returnTo, noOp)
+	address, err := p.SignIn.LogoutAtProvider(p.Context(), p.attempt(tokens...), returnTo, noOp)
 	p.ok(err)
 	u, err := url.Parse(address)
 	if p.ok(err); u.Path != oidctest.PathEndSession || u.Query().Get("post_logout_redirect_uri") != returnTo {
@@ -116,6 +117,13 @@ func TestASignOutWithoutAUsableIDTokenHasNone(t *testing.T) {
 		expired, _ := signIn()
 		f.clock.advance(f.tenant.Settings.AbsoluteLifetime())
 		without("a session that has expired", expired)
+		for _, tokens := range [][]secret.Token{{expired, ""}, {"", expired}} {
+			live, _ := signIn()
+			i := slices.Index(tokens, "")
+			if tokens[i] = live; p.hint(tokens...) == "" {
+				t.Errorf("of a live session, the URL has no ID token: it is token %d", i)
+			}
+		}
 
 		p.person("ada", map[string]any{"groups": strings.Repeat("g", 1000)})
 		long, session := signIn()
@@ -139,6 +147,41 @@ func TestASignOutWithoutAUsableIDTokenHasNone(t *testing.T) {
 		options.Keys, options.OIDC = secret.NewKeys(secret.NewKey()), f.Access.OIDC // as after the instance key was removed
 		f.Node = node.New(f.db, options)
 		without("an ID token that cannot be decrypted", sealed)
+	})
+}
+
+func TestASignInEncryptsTheClientSecretWithTheCurrentKey(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		p := provide(f, nil)
+		p.identity(f.member("ada").ID, "ada")
+		p.person("ada", nil)
+		old, current := secret.NewKey(), secret.NewKey()
+		stored := func() rolecall.Connection {
+			var c rolecall.Connection
+			f.ok(f.store.View(t.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
+				c, err = tx.Connection(p.connection.ID)
+				return err
+			}))
+			return c
+		}
+		use := func(keys ...[]byte) {
+			options := f.options()
+			options.Keys, options.OIDC = secret.NewKeys(keys[0], keys[1:]...), f.Access.OIDC
+			f.Node = node.New(f.db, options)
+		}
+		use(old)
+		before := stored()
+		f.ok(f.store.Update(t.Context(), f.tenant.ID, func(tx *store.Tx) error {
+			tx.RenewConnectionSecret(p.connection.ID, before.Secret, f.Access.SealConnectionSecret(f.tenant.ID, p.connection.ID, oidctest.ClientSecret))
+			return nil
+		}))
+		use(current, old)
+		f.ok(errorOf(p.signInWith(signin.ConnectionStart{})))
+		use(current)
+		f.ok(errorOf(p.signInWith(signin.ConnectionStart{})))
+		if version := stored().Version; version != before.Version {
+			t.Errorf("the version is %d, not %d", version, before.Version)
+		}
 	})
 }
 

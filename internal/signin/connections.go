@@ -118,7 +118,8 @@ func (s *Service) limited(ctx context.Context, a *access.Anonymous, fn func() er
 }
 
 // connection returns the connection and its provider. It returns ErrNotFound if the tenant has no such
-// connection.
+// connection. If a previous key of the instance has encrypted the client secret, connection encrypts it again,
+// so that this key can be removed later.
 func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id rolecall.ConnectionID) (rolecall.Connection, oidc.Provider, error) {
 	var c rolecall.Connection
 	err := s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
@@ -129,6 +130,15 @@ func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id ro
 		return c, oidc.Provider{}, err
 	}
 	clientSecret, err := s.access.ConnectionSecret(tenant.ID, &c)
+	if err != nil {
+		return c, oidc.Provider{}, err
+	}
+	if renewed := s.access.RenewConnectionSecret(tenant.ID, &c); !bytes.Equal(renewed, c.Secret) {
+		err = s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
+			tx.RenewConnectionSecret(id, c.Secret, renewed)
+			return nil
+		})
+	}
 	return c, oidc.Provider{Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: clientSecret}, err
 }
 

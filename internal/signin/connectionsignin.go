@@ -300,8 +300,9 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 	return address, nil
 }
 
-// connectionOfSession returns the connection with which one of the presented sessions began, and the encrypted
-// ID token of this session if it has one and is live. The connection is zero if none began with one.
+// connectionOfSession returns the connection with which one of the presented sessions began, if possible a live
+// one, and the encrypted ID token of this session if it is live and has one. The connection is zero if none
+// began with one.
 func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) (id rolecall.ConnectionID, idToken string, err error) {
 	if len(a.Presented) == 0 {
 		return id, "", nil
@@ -315,11 +316,14 @@ func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) 
 			} else if !ok || state.Session.Connection.IsZero() {
 				continue
 			}
-			id, idToken = state.Session.Connection, ""
 			p := authz.NewPrincipal(a.Tenant, state.User, state.Session, state.Assignments, now)
 			if !access.AcceptsSession(p, now) || isReused(&state.Token, &a.Tenant, now) {
+				if id.IsZero() {
+					id = state.Session.Connection
+				}
 				continue // the token can be stolen, and an ID token has personal data
 			}
+			id = state.Session.Connection
 			idToken, err = tx.IDToken(state.Session.ID)
 			if _, err := access.Found(err); err != nil {
 				return err

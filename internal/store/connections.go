@@ -18,6 +18,8 @@ const (
 			provisioned_by = $8, second_factor = $9, acr_values = $10, amr_values = $11, updated_at = $12, version = $13
 		where tenant_id = $14 and id = $15 and version = $16 returning version`
 
+	renewSecret = `update connections set secret = $1 where tenant_id = $2 and id = $3 and secret = $4`
+
 	deleteConnection = `delete from connections where tenant_id = $1 and id = $2 and version = $3 returning version`
 
 	deleteIdentitiesOfConnection = `delete from identities where tenant_id = $1 and connection_id = $2 returning id`
@@ -78,6 +80,12 @@ func (t *Tx) UpdateConnection(old, changed rolecall.Connection) (bool, error) {
 	return t.updateVersioned(updateConnection, old.ID, old.Version, changed.Name, changed.NameKey(), changed.ClientID, changed.Secret, asJSON(&changed.Domains),
 		string(changed.Linking), asJSON(&changed.Provisioning), changed.ProvisionedBy, string(changed.SecondFactor), asJSON(&changed.ACRValues),
 		asJSON(&changed.AMRValues), changed.UpdatedAt, changed.Version)
+}
+
+// RenewConnectionSecret stores renewed in place of old, which is the same client secret encrypted with another
+// key. It does nothing if the stored secret is another one. The version stays, because no client sees a change.
+func (t *Tx) RenewConnectionSecret(id rolecall.ConnectionID, old, renewed []byte) {
+	t.q.Exec(renewSecret, renewed, t.tenant, id, old)
 }
 
 // ConnectionInUse reports whether a user has an identity of the connection.

@@ -197,6 +197,7 @@ var violations = map[string]*rolecall.Error{
 	"assignments_user":       rolecall.ErrNotFound,
 	"assignments_role":       rolecall.ErrNotFound,
 	"sessions_user":          rolecall.ErrNotFound,
+	"id_tokens_session":      rolecall.ErrNotFound,
 	"passwords_user":         rolecall.ErrNotFound,
 	"invitations_user":       rolecall.ErrNotFound,
 	"passkeys_pkey":          rolecall.ErrPasskeyTaken,

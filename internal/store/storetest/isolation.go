@@ -178,6 +178,8 @@ func readsNoUserAtOnce(f *fixture, c contents) {
 	f.Helper()
 	_, err := tryRead(f, func(tx *store.Tx) (rolecall.Session, error) { return tx.SessionByID(c.sessions[0].ID) })
 	f.is(err, rolecall.ErrNotFound)
+	_, err = f.tryIDToken(c.sessions[0].ID)
+	f.is(err, rolecall.ErrNotFound)
 	same(f, len(f.jobIDs(rolecall.JobQuery{Limit: 10})), 0)
 	_, err = tryRead(f, func(tx *store.Tx) (rolecall.Webhook, error) { return tx.Webhook(c.webhook.ID) })
 	f.is(err, rolecall.ErrNotFound)
@@ -302,6 +304,9 @@ func changesNoSession(f *fixture, c contents) {
 	late.ID = rolecall.NewID[rolecall.Session](start)
 	if err := f.tryWrite(func(tx *store.Tx) { tx.InsertSession(late, aHash()) }); rolecall.KindOf(err) != rolecall.NotFound {
 		f.Errorf("InsertSession: got %v, want not found", err)
+	}
+	if err := f.tryWrite(func(tx *store.Tx) { tx.InsertIDToken(session.ID, "sealed") }); rolecall.KindOf(err) != rolecall.NotFound {
+		f.Errorf("InsertIDToken: got %v, want not found", err)
 	}
 	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day, rolecall.TouchInterval) })
 	f.write(func(tx *store.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })

@@ -352,6 +352,7 @@ func (f *fixture) fill() contents {
 		f.assign(u, role)
 		s, hash := f.signIn(u, start)
 		c.sessions, c.tokens = append(c.sessions, s), append(c.tokens, hash)
+		f.write(func(tx *store.Tx) { tx.InsertIDToken(s.ID, "sealed") })
 		k, e := f.aKey(), anEvent(u.ID)
 		k.UserID, k.ResourceID = u.ID, rolecall.AnyID(u.ID)
 		e.ID, e.Values = k.EventID, &rolecall.EventValues{Before: []byte(`{}`), After: k.Resource}
