@@ -8,6 +8,7 @@ scenario("an administrator invites a user with a role in one department in five 
     await locator.click();
   };
   await page.goto("/console/demo");
+  await page.getByLabel("Email").and(page.locator(":focus")).waitFor(); // the browser sets the focus after the page has loaded
   await page.keyboard.type(owner);
   await page.keyboard.press("Tab");
   await page.keyboard.type(world.password);
