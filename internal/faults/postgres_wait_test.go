@@ -115,6 +115,29 @@ func TestDisconnectingClients(t *testing.T) {
 	}
 }
 
+// TestCutConnectionsLeaveNoTransaction cuts the connections to a database in which requests wait for a lock,
+// so that no cancellation arrives. The server ends their transactions although the lock is still held.
+func TestCutConnectionsLeaveNoTransaction(t *testing.T) {
+	skipIfShort(t)
+	alongside(t)
+	server, database := startPostgres(t)
+	r := newRelay(t, socket(t, server))
+	l := newLoad(t, serve(t, through(database, r)))
+	l.tenants = []*tenant{newTenant(l)}
+	admin := connectTo(t, server)
+	unlock := lockUsers(t, server)
+	var waiting sync.WaitGroup
+	waiting.Go(func() { l.expectUnavailable(l.probe(), waitLimit) })
+	awaitTransactions(t, admin, waitLimit, func(n int) bool { return n > 0 })
+	r.lead("")
+	r.cut()
+	awaitTransactions(t, admin, recoveryLimit, func(n int) bool { return n == 0 })
+	waiting.Wait()
+	unlock()
+	r.lead(socket(t, server))
+	l.expectRecovery()
+}
+
 // awaitTransactions waits until the number of running transactions of the program is as
 // wanted.
 func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wanted func(n int) bool) {

@@ -36,16 +36,21 @@ var citusSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "auto"}, {"idle_in_transaction_session_timeout", "10s"}, {"citus.propagate_set_commands", "local"},
 })
 
+// checkClient makes the server end a statement within a second after its client has disconnected. Otherwise, the
+// statement can wait for a lock much longer, because the server ignores a cancellation that arrives between two
+// statements. Some systems do not have this setting, such as Windows.
+const checkClient = `set_config('client_connection_check_interval', case when version() like '%%linux%%' then '1s' else '0' end, %s)`
+
 type setting struct{ name, value string }
 
-// setAll returns SQL expressions that set the settings. The argument until is an SQL value
-// or a placeholder. If it is true, the settings end with the transaction.
+// setAll returns SQL expressions that set the settings and checkClient. The argument until is
+// an SQL value or a placeholder. If it is true, the settings end with the transaction.
 func setAll(settings []setting, until string) string {
-	calls := make([]string, len(settings))
+	calls := make([]string, len(settings), len(settings)+1)
 	for i, s := range settings {
 		calls[i] = fmt.Sprintf("set_config('%s', '%s', %s)", s.name, s.value, until)
 	}
-	return strings.Join(calls, ", ")
+	return strings.Join(append(calls, fmt.Sprintf(checkClient, until)), ", ")
 }
 
 const setTenant = `select set_config('rolecall.tenant', $1, true)`

@@ -10,17 +10,19 @@ import (
 // A session that no pooler shares keeps the settings. A session that a pooler shares has
 // its own settings again after each transaction.
 func TestSessionsAreSet(t *testing.T) {
-	const planner, orphans = "enable_seqscan", "idle_in_transaction_session_timeout"
+	const planner, orphans, clients = "enable_seqscan", "idle_in_transaction_session_timeout", "client_connection_check_interval"
 	t.Run("direct", func(t *testing.T) {
 		s := open(t, pgtest.Migrated(t), postgres.Options{})
 		isSet(t, s, planner, "off", "off")
 		isSet(t, s, orphans, "10s", "10s")
+		isSet(t, s, clients, "1s", "1s")
 	})
 	t.Run("behind PgBouncer", func(t *testing.T) {
 		through := pgtest.Bouncer(t)
 		s := open(t, through(pgtest.Migrated(t))+"?default_query_exec_mode=exec", postgres.Options{})
 		isSet(t, s, planner, "off", "on")
 		isSet(t, s, orphans, "10s", "0")
+		isSet(t, s, clients, "1s", "0")
 	})
 }
 
