@@ -1,7 +1,7 @@
 // Package oidc signs users in with OpenID providers: the authorization code flow with PKCE, and the
-// checks of OpenID Connect Core 1.0 and RFC 9700. It stores nothing, and returns no token of a provider except the ID token.
-// Its callers create the state, nonce and verifier of an attempt, compare the state, and use each attempt
-// once.
+// checks of OpenID Connect Core 1.0 and RFC 9700. It stores nothing, and returns no token of a provider except
+// the ID token. Its callers create the state, nonce and verifier of an attempt, compare the state, and use each
+// attempt once.
 package oidc
 
 import (

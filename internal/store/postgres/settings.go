@@ -38,7 +38,7 @@ var citusSettings = slices.Concat(plannerSettings, []setting{
 
 // checkClient makes the server end a statement within a second after its client has disconnected. Otherwise, the
 // statement can wait for a lock much longer, because the server ignores a cancellation that arrives between two
-// statements. Some systems do not have this setting, such as Windows.
+// statements. It is set only if the server runs on Linux, because some other systems refuse it, such as Windows.
 const checkClient = `set_config('client_connection_check_interval', case when version() like '%%linux%%' then '1s' else '0' end, %s)`
 
 type setting struct{ name, value string }
