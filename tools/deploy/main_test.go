@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -132,13 +133,25 @@ func startWithFiles(t *testing.T, env []string, files []*os.File, name string, a
 	return command, log
 }
 
-// startLimit is the maximum time for a server to start.
-const startLimit = time.Minute
+// patience returns the maximum time of a wait: one minute times ROLECALL_TEST_PATIENCE. The package
+// internal/patience is the same for the tests of the other module.
+func patience(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("ROLECALL_TEST_PATIENCE")
+	if text == "" {
+		return time.Minute
+	}
+	factor, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(factor * float64(time.Minute))
+}
 
-// await calls ready ten times a second until it returns nil, for at most startLimit.
+// await calls ready ten times a second until it returns nil, for at most the time of patience.
 func await(t *testing.T, what string, ready func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), patience(t))
 	defer cancel()
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()

@@ -1,3 +1,7 @@
+//go:build !short
+
+// GoReleaser takes minutes to compile.
+
 package deploy
 
 import (
