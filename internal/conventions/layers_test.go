@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"internal/feed":                  {".", "internal/store", "internal/wire"},
 	"internal/idempotency":           {".", "internal/secret", "internal/store"},
 	"internal/ratelimit":             {".", "internal/invalidation", "internal/secret", "internal/store"},
+	"internal/cireport":              {},
 	"internal/conventions":           {},
 	"internal/e2e":                   {},
 	"internal/e2e/browser":           {"internal/patience"},
