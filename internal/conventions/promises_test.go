@@ -55,11 +55,11 @@ func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 var testTags = map[string][]string{
 	"cheap_hashes": {
 		"internal/secret/cost.go", "internal/secret/cost_cheap.go", "cmd/rolecall/serve.go",
-		"internal/e2e/program_test.go", "internal/e2e/siege_test.go", "internal/e2e/operators_test.go", "internal/faults/faults_test.go", "CONTRIBUTING.md",
+		"internal/e2e/program_test.go", "internal/e2e/siege_test.go", "internal/e2e/operators_test.go", "internal/faults/faults_test.go", "internal/process/process.go", "CONTRIBUTING.md", "Makefile",
 	},
 	"loopback_endpoints": {
 		"internal/outbound/loopback.go", "internal/outbound/loopback_endpoints.go", "cmd/rolecall/serve.go",
-		"internal/faults/faults_test.go", "bench/scale/webhooks.go", "docs/adr/0062-webhooks.md", "docs/performance.md",
+		"internal/faults/faults_test.go", "internal/process/process.go", "Makefile", "bench/scale/webhooks.go", "docs/adr/0062-webhooks.md", "docs/performance.md",
 	},
 }
 

@@ -19,13 +19,28 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
-const (
-	startLimit = 30 * time.Second
-	stopLimit  = 40 * time.Second // more than the program waits for running requests
-	retryEvery = 20 * time.Millisecond
-)
+const retryEvery = 20 * time.Millisecond
+
+// ProgramVariable is the environment variable with the path of a program that is already built for
+// tests. It saves the time of a build in each test package. The program must be built with the tags
+// cheap_hashes and loopback_endpoints.
+const ProgramVariable = "ROLECALL_PROGRAM"
+
+// Program returns the absolute path in ProgramVariable, or an empty path if the variable is not set.
+// It looks at the program, so that go test does not return a cached result after another build.
+func Program() (file string, err error) {
+	if file = os.Getenv(ProgramVariable); file == "" {
+		return "", nil
+	}
+	if file, err = filepath.Abs(file); err == nil {
+		_, err = os.Stat(file)
+	}
+	return file, err
+}
 
 // BuildVariable is the environment variable with the flags of go build for the tested program, such
 // as -race, separated by blanks. The test process only sends requests. It is built without these
@@ -87,7 +102,7 @@ type Server struct {
 	output  Output
 }
 
-// Start starts the process and waits until it is ready, for at most half a minute.
+// Start starts the process and waits until it is ready, for at most patience.Limit.
 func (s *Server) Start(ctx context.Context) (err error) {
 	if s.Address == "" {
 		if s.Address, err = FreeAddress(); err != nil {
@@ -119,12 +134,13 @@ func (s *Server) Launch() error {
 	return nil
 }
 
-// AwaitReady waits until /readyz returns a status other than 503, for at most half a minute. Any
-// such status counts, because the path of /readyz differs if the public URL has a base path.
+// AwaitReady waits until /readyz returns a status other than 503, for at most
+// patience.Limit. Any such status counts, because the path of /readyz differs if the public URL has a
+// base path.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
-	for deadline := time.After(startLimit); ; {
+	for deadline := time.After(patience.Limit); ; {
 		if s.answers(ctx) {
 			return nil
 		}
@@ -133,7 +149,7 @@ func (s *Server) AwaitReady(ctx context.Context) error {
 			s.exited <- err
 			return fmt.Errorf("the program ended during its start: %v\n%s", err, s.Log())
 		case <-deadline:
-			return fmt.Errorf("the program was not ready after %v\n%s", startLimit, s.Log())
+			return fmt.Errorf("the program was not ready after %v\n%s", patience.Limit, s.Log())
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-retry.C:
@@ -196,7 +212,7 @@ func (s *Server) Stop() error {
 }
 
 // Wait waits until the process has ended, and returns an error unless the process exited with
-// status 0. After 40 seconds, Wait kills the process and returns an error.
+// status 0. After patience.Limit, Wait kills the process and returns an error.
 func (s *Server) Wait() error {
 	select {
 	case err := <-s.exited:
@@ -204,8 +220,8 @@ func (s *Server) Wait() error {
 			return fmt.Errorf("the program did not stop cleanly: %w", err)
 		}
 		return nil
-	case <-time.After(stopLimit):
-		return errors.Join(fmt.Errorf("the program did not stop within %v", stopLimit), s.Kill())
+	case <-time.After(patience.Limit):
+		return errors.Join(fmt.Errorf("the program did not stop within %v", patience.Limit), s.Kill())
 	}
 }
 
@@ -228,19 +244,19 @@ func (s *Server) Run(ctx context.Context, input string, arguments ...string) (ou
 // set.
 func (s *Server) Log() string { return s.output.String() }
 
-// AwaitLog waits until the output of the processes matches the expression, for at most half a
-// minute. It returns the match and its groups. The wait is necessary, because the output of a
-// request can arrive after its response.
+// AwaitLog waits until the output of the processes matches the expression, for at most
+// patience.Limit. It returns the match and its groups. The wait is necessary, because the output of
+// a request can arrive after its response.
 func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]string, error) {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
-	for deadline := time.After(startLimit); ; {
+	for deadline := time.After(patience.Limit); ; {
 		if match := expression.FindStringSubmatch(s.Log()); match != nil {
 			return match, nil
 		}
 		select {
 		case <-deadline:
-			return nil, fmt.Errorf("no output matched %q within %v\n%s", expression, startLimit, s.Log())
+			return nil, fmt.Errorf("no output matched %q within %v\n%s", expression, patience.Limit, s.Log())
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-retry.C:
