@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // caller sends requests to a tenant. It authenticates with a session token or a bearer token,
@@ -162,12 +163,12 @@ func (c *caller) try(t testing.TB, line, body string, header ...string) (*answer
 	return c.world.send(c.request(t, line, body, header...))
 }
 
-// send sends the request as it is. If no response arrives within answerLimit, send kills the
+// send sends the request as it is. If no response arrives within patience.Limit, send kills the
 // program, so that the remaining tests fail quickly.
 func (w *world) send(r *http.Request) (*answer, error) {
 	begun := time.Now()
 	response, err := w.client.Do(r)
-	if err != nil && time.Since(begun) >= answerLimit {
+	if err != nil && time.Since(begun) >= patience.Limit {
 		return nil, errors.Join(err, w.program.Signal(os.Kill))
 	}
 	if err != nil {

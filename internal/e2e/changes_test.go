@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -229,7 +230,7 @@ func (c *caller) waits(t *testing.T, line string) <-chan *answer {
 // one is refused.
 func (c *caller) awaitWaits(t *testing.T, n int) {
 	t.Helper()
-	if !poll(func() (refused bool) {
+	if !patience.Poll(func() (refused bool) {
 		var others []<-chan *answer
 		for range maxWaits - n + 1 {
 			others = append(others, c.asked(t, "GET /changes?wait=1&"+rare))

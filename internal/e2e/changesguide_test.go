@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // copierProgram runs the follower of docs/guides/changes.md. The guide's code replaces %s. The
@@ -250,7 +252,7 @@ func TestTheCopyOfTheGuideEqualsTheLists(t *testing.T) {
 // begun before then commit after others that have begun later.
 func holdUpEvents(t *testing.T, url string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
 	defer cancel()
 	for range 5 {
 		holdUpCommits(t, url)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // testCheck tests the operations with which back ends and the auth hooks of proxies check a
@@ -79,7 +81,7 @@ func testCheck(t *testing.T, p *program) {
 func awaitEvents(t *testing.T, c *caller, path string, n int) []string {
 	t.Helper()
 	var a *answer
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		a = c.do(t, "GET "+path, "").expect(t, 200)
 		return len(a.list("/items")) >= n
 	}) {

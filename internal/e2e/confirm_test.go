@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 func testConfirm(t *testing.T, p *program) {
@@ -28,7 +30,7 @@ const probe = "DELETE /auths/totp"
 // awaitStale waits until the program requires the caller to re-authenticate.
 func (c *caller) awaitStale(t *testing.T) {
 	t.Helper()
-	if !poll(func() bool { return c.do(t, probe, "").text("/code") == "reauthentication-required" }) {
+	if !patience.Poll(func() bool { return c.do(t, probe, "").text("/code") == "reauthentication-required" }) {
 		t.Fatal("a sign-in stays recent")
 	}
 }

@@ -29,7 +29,7 @@ type operation struct {
 	spec             *openapi3.Operation
 }
 
-func readDocument(t *testing.T) *document {
+func readDocument(t testing.TB) *document {
 	t.Helper()
 	d, err := loadDocument()
 	if err != nil {

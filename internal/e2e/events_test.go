@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 func testEvents(t *testing.T, p *program) {
@@ -117,7 +119,7 @@ func testEventsOfRefusals(t *testing.T, w *world) {
 	c.do(t, "GET /users/"+victim.id, "").expect(t, 403)
 	var reasons []string
 	total := 0
-	poll(func() bool {
+	patience.Poll(func() bool {
 		reasons, total = awaitEvents(t, w.owner, "/events?type=request.refused&actor="+c.id+"&subject="+victim.id, 2), 0
 		for _, reason := range reasons {
 			n := 1

@@ -14,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
@@ -76,9 +77,7 @@ func (a *answer) recoveryCodes(w *world) (codes []string) {
 
 // keepSecret adds texts to those that must not appear in the program's log.
 func (w *world) keepSecret(texts ...string) {
-	w.program.tokensMu.Lock()
-	defer w.program.tokensMu.Unlock()
-	w.program.tokens = append(w.program.tokens, texts...)
+	w.program.secret(texts...)
 }
 
 // challenge signs in with the correct password. The sign-in must be refused with the error
@@ -106,7 +105,7 @@ func (w *world) noticed(t testing.TB, email, what string) {
 	t.Helper()
 	_, err := w.program.mail.Await(email, func(m *mailtest.Message) bool {
 		return w.isMail(m, rolecall.MailCredentialsChanged) && strings.Contains(m.Text, ": "+what+".")
-	}, mailLimit)
+	}, patience.Limit)
 	if err != nil {
 		t.Errorf("%s was not told that %s: %v", email, what, err)
 	}

@@ -13,9 +13,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // followerProgram runs the follower of docs/guides/events.md. The guide's code replaces %s.
@@ -169,7 +170,7 @@ func (f *follower) finish(t *testing.T) map[string]int {
 // that waited for the lock become visible only then, but their ids are older than these polls.
 func holdUpCommits(t *testing.T, database string, followers ...*follower) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
@@ -186,16 +187,19 @@ func holdUpCommits(t *testing.T, database string, followers ...*follower) {
 	if _, err := conn.Exec(ctx, "lock table events in share mode"); err != nil {
 		t.Fatal(err)
 	}
-	for waiting := 0; waiting == 0; {
+	if !patience.Poll(func() bool {
+		waiting := 0
 		if err := conn.QueryRow(ctx, "select count(*) from pg_locks where relation = 'events'::regclass and not granted").Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
+		return waiting > 0
+	}) {
+		t.Fatal("no transaction waits")
 	}
 	for _, f := range followers {
-		for enough := f.polls.Load() + 3; f.polls.Load() < enough; time.Sleep(retryEvery) {
-			if ctx.Err() != nil {
-				t.Fatal("the follower does not poll")
-			}
+		enough := f.polls.Load() + 3
+		if !patience.Poll(func() bool { return f.polls.Load() >= enough }) {
+			t.Fatal("the follower does not poll")
 		}
 	}
 	if _, err := conn.Exec(ctx, "commit"); err != nil {

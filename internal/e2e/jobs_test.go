@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 const everyJobMember = "id action status problem users roleId reach expiresAt reason startedBy createdAt endedAt expected expectedIsExact changed unchanged refused"
@@ -20,7 +22,7 @@ func (w *world) startJob(t testing.TB, c *caller, change, body string) string {
 // awaitJob waits until the job has ended, and returns it.
 func (w *world) awaitJob(t testing.TB, id string) (a *answer) {
 	t.Helper()
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		a = w.owner.do(t, "GET /jobs/"+id, "").expect(t, 200)
 		return a.text("/status") != "running"
 	}) {

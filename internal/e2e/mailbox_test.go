@@ -4,17 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
-// mailLimit is how long a test waits for a mail.
-const mailLimit = 20 * time.Second
-
 // receiveMail starts a mail server, and configures the program to use it.
-func (p *program) receiveMail(t *testing.T) {
+func (p *program) receiveMail(t testing.TB) {
 	t.Helper()
 	p.mail = mailtest.Start(t, mailtest.Options{})
 	p.Flags = append(p.Flags[:len(p.Flags):len(p.Flags)], "--smtp", p.mail.URL(), "--mail-from", "rolecall@example.org")
@@ -37,14 +34,12 @@ var noticeSubjects = map[rolecall.MailKind]string{
 // such mail that mailTo has not returned before.
 func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mailtest.Message {
 	t.Helper()
-	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, mailLimit)
+	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, patience.Limit)
 	if err != nil {
 		t.Fatalf("%s: %v", kind, err)
 	}
 	if token := m.Token(); token != "" {
-		w.program.tokensMu.Lock()
-		w.program.tokens = append(w.program.tokens, token)
-		w.program.tokensMu.Unlock()
+		w.program.secret(token)
 	}
 	return m
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // roleObject is a role that the requests of the matrix name.
@@ -260,7 +262,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{name: "a deleted role", id: deleted},
 		{name: "a role that never was", id: never},
 	}
-	poll(func() bool { return time.Now().After(soon) })
+	patience.Poll(func() bool { return time.Now().After(soon) })
 	return m
 }
 

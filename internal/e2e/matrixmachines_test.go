@@ -19,9 +19,7 @@ func (c *caller) makeToken(t testing.TB, account string, permissions ...string) 
 		path = "/service-accounts/" + account
 	}
 	a := c.do(t, "POST "+path+"/tokens", tokenBody("Token "+newKey(), permissions...)).expect(t, 201)
-	c.world.program.tokensMu.Lock()
-	c.world.program.tokens = append(c.world.program.tokens, a.text("/token"))
-	c.world.program.tokensMu.Unlock()
+	c.world.program.secret(a.text("/token"))
 	holder := account
 	if account == "" {
 		holder = c.id

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // hookGuide is the guide with the configuration that these tests run.
@@ -24,7 +26,7 @@ type nginx struct {
 func startNginx(t *testing.T, program, tenant string) *nginx {
 	t.Helper()
 	binary := tool(t, "nginx")
-	n := &nginx{address: freeAddress(t), client: http.Client{Timeout: startLimit}}
+	n := &nginx{address: freeAddress(t), client: http.Client{Timeout: patience.Limit}}
 	folder := t.TempDir()
 	written := strings.NewReplacer(
 		"127.0.0.1:8080", program, "127.0.0.1:8090", n.address, "127.0.0.1:8091", freeAddress(t), "x-tenant-schema demo;", "x-tenant-schema "+tenant+";",

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -248,7 +249,7 @@ func (c *caller) until(t *testing.T, status int) (other time.Duration) {
 	t.Helper()
 	began := time.Now()
 	var a *answer
-	poll(func() bool {
+	patience.Poll(func() bool {
 		asked := time.Since(began)
 		if a = c.do(t, "GET /users", ""); a.status == status {
 			return true
@@ -331,7 +332,7 @@ func TestTheMetricsShowWhetherANodeReceivesChanges(t *testing.T) {
 func awaitMetric(t *testing.T, address, line string) {
 	t.Helper()
 	var text string
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		text = scrape(t, address)
 		return strings.Contains(text, "\n"+line)
 	}) {

@@ -26,9 +26,7 @@ func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	if err := json.Unmarshal([]byte(output), &made); err != nil {
 		t.Fatal(err)
 	}
-	p.tokensMu.Lock()
-	p.tokens = append(p.tokens, made.Key)
-	p.tokensMu.Unlock()
+	p.secret(made.Key)
 	return &caller{bearer: made.Key, id: made.ID}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // testOperatorWebhooks follows a webhook of operators from its creation to its end.
@@ -63,7 +64,7 @@ func testOperatorWebhooks(t *testing.T, w *world) {
 		{name: "a key for one tenant", as: w.program.operatorKey(t, "--tenant", w.name).of(w), send: "GET " + line, status: 403, code: "permission-denied"},
 	})
 	item := follower.do(t, "POST "+line+"/test", "").expect(t, 200).text("/itemId")
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		a := follower.do(t, "GET "+line+"/deliveries?result=failed", "").expect(t, 200)
 		return slices.Contains(a.texts("itemId"), item) && !slices.Contains(a.texts("error"), "")
 	}) {
@@ -169,7 +170,7 @@ func TestWebhooksOfOperatorsLoseNothing(t *testing.T) {
 			r := newHookReceiver(t, p)
 			p.start(t)
 			t.Cleanup(func() { p.stop(t) })
-			if !poll(func() bool { return strings.Contains(p.Log(), "--operator-webhook-networks lets") }) {
+			if !patience.Poll(func() bool { return strings.Contains(p.Log(), "--operator-webhook-networks lets") }) {
 				t.Error("the program does not warn about the networks")
 			}
 			worlds := []*world{newWorld(t, p), newWorld(t, p)}
@@ -190,7 +191,7 @@ func TestWebhooksOfOperatorsLoseNothing(t *testing.T) {
 						w.owner.do(t, "PATCH /users/"+users[j], fmt.Sprintf(`{"name":"Round %d of %d"}`, round, i)).expect(t, 200)
 					}
 				}
-				if round == 0 && !poll(func() bool { return len(r.received()) > 10 }) {
+				if round == 0 && !patience.Poll(func() bool { return len(r.received()) > 10 }) {
 					t.Fatalf("received only %d items", len(r.received()))
 				}
 				p.kill(t) // the claims in progress end after a minute
@@ -207,11 +208,11 @@ func TestWebhooksOfOperatorsLoseNothing(t *testing.T) {
 				cursor = a.text("/nextCursor")
 				return len(items) >= 2+4*rounds*each && a.value("/upToDate") == true
 			}
-			if !poll(read) { // after its start, the program numbers what it had left
+			if !patience.Poll(read) { // after its start, the program numbers what it had left
 				t.Errorf("there are only %d changes", len(items))
 			}
 			complete := func() bool { return len(r.received()) >= len(items) }
-			for tries := 1; !poll(complete); tries++ { // until the claims end
+			for tries := 1; !patience.Poll(complete); tries++ { // until the claims end
 				if tries == 3 {
 					t.Fatalf("received %d of %d items", len(r.received()), len(items))
 				}

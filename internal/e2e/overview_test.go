@@ -30,7 +30,7 @@ func testOverview(t *testing.T, p *program) {
 	for i := range a.list("/recentEvents") {
 		types = append(types, a.text(fmt.Sprintf("/recentEvents/%d/type", i)))
 	}
-	if got := fmt.Sprint(types); got != "[role.assigned session.started user.password_changed user.created]" {
+	if got := fmt.Sprint(types); got != "[role.assigned session.started user.invitation_accepted user.invited user.created]" {
 		t.Errorf("the events are %s", got)
 	}
 

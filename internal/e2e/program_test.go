@@ -11,23 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/process"
-)
-
-const (
-	startLimit = 30 * time.Second
-	retryEvery = 10 * time.Millisecond
-
-	// waitLimit is the maximum time that a test waits for work that the program does after its
-	// response.
-	waitLimit = 30 * time.Second
-
-	// answerLimit is longer than any request may take. A program that has not responded until
-	// then is considered to hang.
-	answerLimit = 20 * time.Second
 )
 
 // canary is part of every password and every address, so that one search shows whether
@@ -46,9 +33,14 @@ type program struct {
 	operator *caller  // with a key for all tenants, or nil
 }
 
-// TestMain runs the tests, and then removes the programs that they have built.
+// TestMain runs the tests. It then stops the shared programs, checks their logs, and removes the
+// programs that the tests have built.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	for _, failure := range endPrograms() {
+		fmt.Fprintln(os.Stderr, failure)
+		code = 1
+	}
 	for _, folder := range builds.folders {
 		if err := os.RemoveAll(folder); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -68,17 +60,24 @@ var builds struct {
 	folders map[string]string
 }
 
+// builtVariable is the environment variable with the path of a program that is already built with
+// cheap password hashes. If it is empty, the tests build the program.
+const builtVariable = "ROLECALL_PROGRAM"
+
 // build returns the path of the program with cheap password hashes. Most tests sign in many
 // users, and full hashes would take most of their time. The environment variable that
 // process.BuildVariable names can contain other flags of go build, such as -race.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
+	if built := os.Getenv(builtVariable); built != "" {
+		return built
+	}
 	return buildWith(t, append(process.BuildFlags(), cheapHashes)...)
 }
 
 // buildWith returns the path of the program, built from this tree with the flags. It builds
 // the program only once in a test process.
-func buildWith(t *testing.T, flags ...string) string {
+func buildWith(t testing.TB, flags ...string) string {
 	t.Helper()
 	builds.Lock()
 	defer builds.Unlock()
@@ -101,7 +100,7 @@ func buildWith(t *testing.T, flags ...string) string {
 
 // serve starts the program and waits until it is ready. When the test ends, the program is
 // stopped, and the test fails if the log contains forbidden text.
-func serve(t *testing.T, binary, database string, flags ...string) *program {
+func serve(t testing.TB, binary, database string, flags ...string) *program {
 	t.Helper()
 	p := newProgram(t, binary, database, flags...)
 	p.start(t)
@@ -109,7 +108,7 @@ func serve(t *testing.T, binary, database string, flags ...string) *program {
 	return p
 }
 
-func newProgram(t *testing.T, binary, database string, flags ...string) *program {
+func newProgram(t testing.TB, binary, database string, flags ...string) *program {
 	t.Helper()
 	p := &program{document: readDocument(t), Server: process.Server{
 		Binary: binary, Database: database, Flags: flags, Address: freeAddress(t), Folder: t.TempDir(),
@@ -120,7 +119,7 @@ func newProgram(t *testing.T, binary, database string, flags ...string) *program
 	return p
 }
 
-func (p *program) start(t *testing.T) {
+func (p *program) start(t testing.TB) {
 	t.Helper()
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -128,7 +127,7 @@ func (p *program) start(t *testing.T) {
 }
 
 // kill kills the process.
-func (p *program) kill(t *testing.T) {
+func (p *program) kill(t testing.TB) {
 	t.Helper()
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
@@ -136,30 +135,15 @@ func (p *program) kill(t *testing.T) {
 }
 
 // stop stops the program, and checks its exit status and its log.
-func (p *program) stop(t *testing.T) {
+func (p *program) stop(t testing.TB) {
 	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 	p.checkLog(t)
 }
 
-// poll calls done repeatedly until it returns true, for at most waitLimit. It reports whether
-// done returned true. poll pauses between the calls, because other tests need the processor.
-func poll(done func() bool) bool {
-	retry, deadline := time.NewTicker(retryEvery), time.After(waitLimit)
-	defer retry.Stop()
-	for !done() {
-		select {
-		case <-deadline:
-			return false
-		case <-retry.C:
-		}
-	}
-	return true
-}
-
 // freeAddress returns an unused loopback address.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	address, err := process.FreeAddress()
 	if err != nil {
@@ -171,7 +155,14 @@ func freeAddress(t *testing.T) string {
 // wrongInLog are texts, in lower case, that the log of a healthy program does not contain.
 var wrongInLog = []string{"panic", "data race", `"level":"error"`, "level=error", canary}
 
-func (p *program) checkLog(t *testing.T) {
+// secret lets checkLog search the log for the texts.
+func (p *program) secret(texts ...string) {
+	p.tokensMu.Lock()
+	defer p.tokensMu.Unlock()
+	p.tokens = append(p.tokens, texts...)
+}
+
+func (p *program) checkLog(t testing.TB) {
 	log := p.Log()
 	for line := range strings.Lines(log) {
 		lower := strings.ToLower(line)
@@ -225,7 +216,7 @@ func (p *program) run(t testing.TB, input string, arguments ...string) string {
 // try is like run, but returns an error if the command fails.
 func (p *program) try(t testing.TB, input string, arguments ...string) (output string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), startLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience.Limit)
 	defer cancel()
 	return p.Run(ctx, input, arguments...)
 }

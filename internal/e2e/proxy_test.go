@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/process"
 )
 
@@ -29,7 +30,7 @@ func startProxy(t *testing.T, address, binary string, arguments ...string) {
 			t.Errorf("%s ended: %v\n%s", binary, err, log.String())
 		}
 	})
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return false

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 func testReach(t *testing.T, p *program) {
@@ -118,7 +120,7 @@ func testExpiry(t *testing.T, w *world) {
 	if got := a.text("/expiresAt"); got != end.Format("2006-01-02T15:04:05.000000Z") {
 		t.Errorf("the end is %s", got)
 	}
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		sent := time.Now()
 		a := c.do(t, "GET /users/"+w.owner.id, "")
 		answered := time.Now()

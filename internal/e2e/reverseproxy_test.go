@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // reverseProxy is a server with TLS that serves several hosts. A host can have pages of its
@@ -98,7 +100,7 @@ func (f *reverseProxy) passed() []passage {
 // the forwarded requests.
 func (f *reverseProxy) awaitPassed(t *testing.T) (seen []passage) {
 	t.Helper()
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		seen = f.passed()
 		return seen != nil
 	}) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 func testTenants(t *testing.T, p *program) {
@@ -160,7 +162,7 @@ func testLifeOfTenant(t *testing.T, p *program) {
 // has an effect after at most a second.
 func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 	t.Helper()
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		a = c.do(t, line, "")
 		return a.status == status
 	}) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -36,7 +37,7 @@ func (p *program) follower(t *testing.T, here *world, of ...*world) *caller {
 func (c *caller) nowOfTenants(t testing.TB, parameters ...string) string {
 	t.Helper()
 	var a *answer
-	if !poll(func() bool { // other tests change many tenants at the same time
+	if !patience.Poll(func() bool { // other tests change many tenants at the same time
 		a = c.do(t, "GET /operator/changes?"+strings.Join(append(parameters, "at=now"), "&"), "").expect(t, 200)
 		return a.value("/upToDate") == true
 	}) || len(a.list("/items")) != 0 {
@@ -70,7 +71,7 @@ func (c *caller) followTenants(t testing.TB, cursor string, parameters ...string
 // in the feed of all tenants some milliseconds after its response.
 func (c *caller) awaitOf(t testing.TB, tenant string, n int, cursor string, parameters ...string) (items []string, next string) {
 	t.Helper()
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		var all map[string][]string
 		all, next = c.followTenants(t, cursor, parameters...)
 		items = all[tenant]
@@ -230,7 +231,7 @@ func testTenantsChangeWaits(t *testing.T, w *world) {
 		waiting = append(waiting, operator.waitsForTenants(t, cursor, "wait=20", "type=tenant.logo_removed"))
 	}
 	var refused *answer
-	if !poll(func() bool {
+	if !patience.Poll(func() bool {
 		refused = operator.do(t, sinceOfTenants(none, "wait=1", "type=job.canceled"), "")
 		return refused.status == 429
 	}) {

@@ -42,9 +42,7 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 func (p *program) remember(response *http.Response) {
 	for _, cookie := range response.Cookies() {
 		if cookie.Value != "" {
-			p.tokensMu.Lock()
-			p.tokens = append(p.tokens, cookie.Value)
-			p.tokensMu.Unlock()
+			p.secret(cookie.Value)
 		}
 	}
 }
