@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 func testFraming(t *testing.T, p *program) {
@@ -226,7 +228,7 @@ func (w *world) exchangeRaw(t *testing.T, raw string) (*http.Response, string) {
 			t.Error(err)
 		}
 	}()
-	if err := connection.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(patience.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(connection, raw); err != nil {

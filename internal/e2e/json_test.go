@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // testJSON sends documents that JSON parsers treat differently. The status must be 400 for
@@ -80,11 +79,7 @@ func testJSON(t *testing.T, p *program) {
 	if items := w.owner.do(t, "GET /users?email=j@canary.example", "").expect(t, 200).list("/items"); len(items) != 0 {
 		t.Error("a refused document made a user")
 	}
-	started := time.Now()
 	w.owner.do(t, "POST /users", nested(30_000)).expect(t, 400)
-	if took := time.Since(started); took > 500*time.Millisecond {
-		t.Errorf("refusing a deep document took %v", took)
-	}
 	for _, line := range []string{"PATCH /users/" + w.owner.id, "POST /roles", "POST /auths/login", "PUT /users/" + w.owner.id + "/roles/" + never, "POST /users/" + never + "/suspend", "PATCH /roles/" + never} {
 		for _, body := range []string{`{`, `[`, `{"name":"a","name":"b"}`, "{\"name\":\"\xff\"}", `{} {}`} {
 			w.owner.do(t, line, body).refused(t, 400, "malformed-request")

@@ -129,19 +129,22 @@ func TestMailServerConfiguredLater(t *testing.T) {
 	}
 }
 
-// TestSlowMailServerDelaysNoResponse checks that invitations are created within two seconds
-// while the mail server does not respond.
+// sendLimit is the time after which the program ends an attempt to send a mail.
+const sendLimit = time.Minute
+
+// TestSlowMailServerDelaysNoResponse checks that requests that cause mails do not wait for the mail
+// server.
 func TestSlowMailServerDelaysNoResponse(t *testing.T) {
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
 	w := newWorld(t, p)
 	p.mail.Hang(mailtest.Connect)
-	for i := range 12 {
-		began := time.Now()
-		w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":"A Guest","invite":true}`, quoted(address(fmt.Sprintf("slow-%d", i))))).expect(t, 201)
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("inviting took %v beside a mail server that answers nothing", took)
+	guests := 0
+	inLessThan(t, sendLimit, func() {
+		for range 12 {
+			guests++
+			w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":"A Guest","invite":true}`, quoted(address(fmt.Sprintf("slow-%d", guests))))).expect(t, 201)
 		}
-	}
+	})
 	if n := len(p.mail.Messages()); n != 0 {
 		t.Errorf("%d mails came", n)
 	}

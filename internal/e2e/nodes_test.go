@@ -20,7 +20,9 @@ import (
 )
 
 // seenWithin is the maximum time after the response to a revocation for which another node may
-// still accept the revoked right.
+// still accept the revoked right. It does not depend on the speed of the machine, because a node that
+// has not heard from the database for so long does not use what it knows. The tests compare it with the
+// time at which they send a request, not with the time of the answer.
 const seenWithin = time.Second
 
 // revocation is one way to revoke a caller's rights. Before the revocation, the caller may

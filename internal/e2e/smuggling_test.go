@@ -135,13 +135,13 @@ func chunk(content string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(conte
 // all data that the server sends.
 func (s *smuggling) send(t *testing.T, raw string) string {
 	t.Helper()
-	const patience = time.Second // limit of the exchange, because a server may wait for the rest of a body
+	const enough = time.Second // a server may wait for the rest of a body; a shorter exchange can only miss an answer
 	connection, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(connection, raw+"GET /livez HTTP/1.1\r\nHost: rolecall\r\nConnection: close\r\n\r\n") // fails if a server refuses the request early

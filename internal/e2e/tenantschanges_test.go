@@ -220,15 +220,22 @@ func testTenantsChangesBadInput(t *testing.T, w *world) {
 
 func testTenantsChangeWaits(t *testing.T, w *world) {
 	operator, patient := w.program.follower(t, w, w), w.program.follower(t, w, w) // not for the tenants of other tests
-	cursor, none := operator.nowOfTenants(t, "type=tenant.logo_removed"), operator.nowOfTenants(t, "type=job.canceled")
+	none := operator.nowOfTenants(t, "type=job.canceled")
 	began := time.Now()
 	a := operator.do(t, sinceOfTenants(none, "wait=1", "type=job.canceled"), "").expect(t, 200)
 	if took := time.Since(began); took < time.Second && a.value("/upToDate") == true { // otherwise, it has read many changes of other tests
 		t.Errorf("waited only %v for %s", took, a.body)
 	}
+	inLessThan(t, longestWait, func() { testTenantsChangeWaitsEndEarly(t, operator, patient, w) })
+}
+
+// testTenantsChangeWaitsEndEarly lets as many requests wait as may wait, and ends the waits by a change.
+func testTenantsChangeWaitsEndEarly(t *testing.T, operator, patient *caller, w *world) {
+	t.Helper()
+	cursor, none := operator.nowOfTenants(t, "type=tenant.logo_removed"), operator.nowOfTenants(t, "type=job.canceled")
 	var waiting []<-chan *answer
 	for range maxWaits {
-		waiting = append(waiting, operator.waitsForTenants(t, cursor, "wait=20", "type=tenant.logo_removed"))
+		waiting = append(waiting, operator.waitsForTenants(t, cursor, waitLongest, "type=tenant.logo_removed"))
 	}
 	var refused *answer
 	if !patience.Poll(func() bool {
@@ -241,16 +248,12 @@ func testTenantsChangeWaits(t *testing.T, w *world) {
 	operator.do(t, sinceOfTenants(none, "type=job.canceled"), "").expect(t, 200) // does not wait
 	patient.do(t, sinceOfTenants(none, "wait=1", "type=job.canceled"), "").expect(t, 200)
 	w.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
-	changed := time.Now()
 	w.owner.do(t, "DELETE /tenant/logo", "").expect(t, 204)
 	for _, answers := range waiting {
 		a := (<-answers).expect(t, 200)
 		if !slices.Contains(a.texts("data/tenant"), w.name) {
 			t.Errorf("waited for %s", a.body)
 		}
-	}
-	if took := time.Since(changed); took > 15*time.Second {
-		t.Errorf("the answers came %v after the change", took)
 	}
 }
 
@@ -333,11 +336,8 @@ func TestFollowersOfAllTenantsOnTwoNodes(t *testing.T) {
 		}
 	}()
 	writing.Wait()
-	began := time.Now()
 	go stop()
-	if a := <-waiting; a.status != 200 || time.Since(began) > 5*time.Second {
-		t.Errorf("the node that stopped answered %d after %v", a.status, time.Since(began))
-	}
+	(<-waiting).expect(t, 200)
 	for _, w := range worlds {
 		w.owner.now(t) // numbers the last events
 	}

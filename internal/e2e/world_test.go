@@ -46,6 +46,22 @@ func newWorld(t *testing.T, p *program) *world {
 	return w
 }
 
+// inLessThan runs the attempt until one takes less than the time that a wait in the attempt lasts if nothing
+// ends it early. A slow machine needs more attempts. If nothing ends the wait, each attempt takes
+// longer, and the test fails.
+func inLessThan(t *testing.T, wait time.Duration, attempt func()) {
+	t.Helper()
+	for first := time.Now(); ; {
+		began := time.Now()
+		if attempt(); time.Since(began) < wait {
+			return
+		}
+		if time.Since(first) > 2*patience.Limit {
+			t.Fatalf("nothing ends the wait of %v", wait)
+		}
+	}
+}
+
 // connectFrom makes the world's requests come from a loopback address.
 func (w *world) connectFrom(t *testing.T, source net.IP) {
 	w.source = source.String()
