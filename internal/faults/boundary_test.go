@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -105,7 +106,7 @@ func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *cre
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(answerLimit):
+		case <-time.After(patience.Limit):
 			t.Fatalf("the creation was answered with %d before the program could be killed: %s", of.status, of.body)
 		}
 		if of.known {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/process"
 )
@@ -92,7 +93,7 @@ func TestTenantsStayIsolated(t *testing.T) {
 			commands, nodes, database := topology.serve(t)
 			transport := &http.Transport{MaxIdleConnsPerHost: canaryClients, DisableCompression: true}
 			t.Cleanup(transport.CloseIdleConnections)
-			all := &isolation{t: t, nodes: nodes, client: &http.Client{Transport: transport, Timeout: answerLimit}}
+			all := &isolation{t: t, nodes: nodes, client: &http.Client{Transport: transport, Timeout: patience.Limit}}
 			for i := range times(6, 20) {
 				all.settle(commands, i)
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/process"
 )
 
@@ -250,7 +251,7 @@ func (s *strict) CloseIdleConnections() {
 
 // exchange sends the request and reads the whole answer.
 func (s *strict) exchange(r *http.Request) (*http.Response, error) {
-	if err := s.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := s.conn.SetDeadline(time.Now().Add(patience.Limit)); err != nil {
 		return nil, err
 	}
 	if err := r.Write(s.conn); err != nil {
@@ -271,16 +272,10 @@ func readToEnd(answer *http.Response) error {
 	return answer.Body.Close()
 }
 
-// await waits until the condition is true, and fails the test after half a minute.
+// await waits until the condition is true, and fails the test after patience.Limit.
 func await(t *testing.T, otherwise string, condition func() bool) {
 	t.Helper()
-	tick, deadline := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal(otherwise)
-		}
+	if !patience.Poll(condition) {
+		t.Fatal(otherwise)
 	}
 }

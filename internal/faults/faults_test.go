@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/process"
 )
@@ -33,6 +35,19 @@ func fewer(short, check, proof int) int {
 	return times(check, proof)
 }
 
+// within returns the time that something may take. With -full, this is the goal, because each test then
+// has the machine for itself. Otherwise, it is the limit against hanging.
+func within(goal time.Duration) time.Duration {
+	if *full {
+		return goal
+	}
+	return patience.Limit
+}
+
+// claimedLimit is the limit against hanging for mail and items that a killed process may have claimed.
+// Such a claim expires within a minute, on each machine.
+var claimedLimit = time.Minute + patience.Limit
+
 // stores are the kinds of databases. database creates one, and returns its value for --database.
 var stores = []struct {
 	name     string
@@ -45,6 +60,7 @@ var stores = []struct {
 
 // onStores runs a test on each store, in parallel with other tests.
 func onStores(t *testing.T, run func(t *testing.T, database string)) {
+	alongside(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			alongside(t)
@@ -95,21 +111,17 @@ func runIn(m *testing.M) (code int) {
 // release builds the program with the full cost of password hashes, and returns its path.
 var release = sync.OnceValues(func() (string, error) { return buildAs("release") })
 
-// cheap builds the program with cheap password hashes, and returns its path. The cost of hashes
-// does not matter for most faults. With -full, it returns the path of release.
+// cheap returns the path of a program with cheap password hashes, because the cost of hashes does not
+// matter for most faults. Its webhooks reach the endpoint of a test. It builds the program unless
+// process.Program has one. With -full, the hashes have their full cost.
 var cheap = sync.OnceValues(func() (string, error) {
-	if *full {
-		return release()
-	}
-	return buildAs("cheap", "-tags=cheap_hashes")
-})
-
-// hooked builds the program as cheap does, and lets webhooks reach the endpoint of a test.
-var hooked = sync.OnceValues(func() (string, error) {
 	if *full {
 		return buildAs("hooked", "-tags=loopback_endpoints")
 	}
-	return buildAs("hooked", "-tags=cheap_hashes,loopback_endpoints")
+	if built, err := process.Program(); built != "" || err != nil {
+		return built, err
+	}
+	return buildAs("cheap", "-tags=cheap_hashes,loopback_endpoints")
 })
 
 func buildAs(name string, flags ...string) (string, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -81,6 +82,7 @@ func copied(t *testing.T, database string) string {
 // loses commits does. Followers that have read a lost change get 410, also after other changes have
 // taken its place.
 func TestFollowersOfADatabaseThatLostCommits(t *testing.T) {
+	alongside(t)
 	for _, store := range stores[:2] {
 		t.Run(store.name, func(t *testing.T) {
 			alongside(t)
@@ -178,7 +180,7 @@ func TestAnOpenTransactionDelaysOnlyItsEvent(t *testing.T) {
 			id := tn.hire(fmt.Sprint("hired-", changes))
 			committed := time.Now()
 			for !l.hasRead("user/" + id) {
-				if !l.followTenants("&wait=1") || time.Since(committed) > answerLimit {
+				if !l.followTenants("&wait=1") || time.Since(committed) > patience.Limit {
 					t.Fatalf("the change is not in the feed of all tenants after %v", time.Since(committed))
 				}
 			}
@@ -199,7 +201,7 @@ func TestAnOpenTransactionDelaysOnlyItsEvent(t *testing.T) {
 	}
 	l.checkTenantsFeed()
 	t.Logf("%d changes in %v while a transaction was open, each was read within %v", 2*changes, open, slowest.Round(time.Millisecond))
-	if slowest > 2*time.Second {
+	if slowest > within(2*time.Second) {
 		t.Errorf("a change was read only after %v", slowest)
 	}
 }

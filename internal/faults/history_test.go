@@ -6,9 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // step is the effect of an operation on a state. It returns the possible next states. It returns no
@@ -65,7 +66,6 @@ func (r *register[S]) add(key string, of result, step step[S], format string, ar
 // each between its call and its response, that explains all results. It returns the
 // histories that have no such order, or for which none was found in time.
 func (r *register[S]) wrong() (histories []string) {
-	const limit = 20 * time.Second
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{*new(S)} },
 		Step: func(state, input, _ any) (next []any) {
@@ -77,7 +77,7 @@ func (r *register[S]) wrong() (histories []string) {
 	}
 	deterministic := model.ToModel()
 	for key, ops := range r.ops {
-		if verdict := porcupine.CheckOperationsTimeout(deterministic, ops, limit); verdict != porcupine.Ok {
+		if verdict := porcupine.CheckOperationsTimeout(deterministic, ops, patience.Limit); verdict != porcupine.Ok {
 			histories = append(histories, fmt.Sprintf("the history of %s %s is %s:\n%s", r.name, key, strings.ToLower(string(verdict)), formatted[S](ops)))
 		}
 	}

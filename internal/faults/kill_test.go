@@ -36,9 +36,11 @@ func TestKill(t *testing.T) {
 				killed := time.Now()
 				start(t, s)
 				slowest = max(slowest, time.Since(killed))
+				l.endLeases()
 				if done++; l.far != nil && rand.IntN(2) == 0 {
 					kill(t, l.far)
 					start(t, l.far)
+					l.endLeases()
 				}
 			}
 			l.await(200)
@@ -54,11 +56,6 @@ func TestKill(t *testing.T) {
 func serveHooked(t *testing.T, database string, e *endpoint) *process.Server {
 	t.Helper()
 	s := newServer(t, database)
-	binary, err := hooked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Binary = binary
 	e.trusted(s)
 	startUntilEnd(t, s)
 	return s

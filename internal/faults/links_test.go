@@ -12,10 +12,6 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// linkLimit is how long a mail may take if the process that sent it was killed. The claim of that
-// process on the mail expires after half a minute.
-const linkLimit = 2 * time.Minute
-
 // TestKillDuringLinks kills the program while users change passwords and addresses by links. Either
 // a link is used and the credential has changed, or neither has happened. A mail is sent for every
 // acknowledged request.
@@ -92,13 +88,13 @@ func (f *forgetful) signsIn(email, password string) bool {
 }
 
 // follow waits for links that are mailed to the address, and uses each link until one has worked.
-// It returns false if no link arrives within linkLimit. worked reports whether a request with a
+// It returns false if no link arrives within claimedLimit. worked reports whether a request with a
 // lost response had an effect.
 func (f *forgetful) follow(to, page, line string, body func(token string) string, worked func() bool) bool {
 	for {
 		m, err := f.mail.Await(to, func(m *mailtest.Message) bool {
 			return m.Link() != nil && strings.HasSuffix(m.Link().Path, page)
-		}, linkLimit)
+		}, claimedLimit)
 		if err != nil {
 			f.load.t.Errorf("%s: no link works: %v", line, err)
 			return false
@@ -152,7 +148,7 @@ func (f *forgetful) move(random *rand.Rand) {
 // checkNotices waits until the user has been notified of every change, at the address that the user
 // had at that time.
 func (f *forgetful) checkNotices() {
-	deadline := time.Now().Add(linkLimit) // for all notices, so that only one lost notice costs the full wait
+	deadline := time.Now().Add(claimedLimit) // for all notices, so that only one lost notice costs the full wait
 	await := func(to, subject string) {
 		if _, err := f.mail.Await(to, func(m *mailtest.Message) bool { return strings.HasPrefix(m.Subject, subject) }, time.Until(deadline)); err != nil {
 			f.load.lost++

@@ -9,15 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/process"
 )
 
 const (
 	password = "correct horse battery staple"
-
-	// answerLimit is how long a client waits for a response. After that, the request may still have
-	// an effect.
-	answerLimit = 20 * time.Second
 
 	// retryPause is how long a client waits after a request without a known outcome.
 	retryPause = 5 * time.Millisecond
@@ -42,7 +39,7 @@ type load struct {
 	running  sync.WaitGroup
 
 	// stop ends the clients after their current requests. A request without a response delays stop
-	// by up to answerLimit.
+	// by up to patience.Limit.
 	stop func()
 
 	tried, acknowledged, refused, unknown atomic.Int64
@@ -54,7 +51,7 @@ var loads atomic.Int64 // numbers tenants
 // newLoad returns clients of the server that are not started.
 func newLoad(t *testing.T, s *process.Server) *load {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	l := &load{t: t, server: s, url: s.URL(), spread: 2, client: &http.Client{Transport: transport, Timeout: answerLimit}, stop: func() {}}
+	l := &load{t: t, server: s, url: s.URL(), spread: 2, client: &http.Client{Transport: transport, Timeout: patience.Limit}, stop: func() {}}
 	t.Cleanup(func() {
 		l.stop()
 		transport.CloseIdleConnections()
@@ -134,11 +131,18 @@ func (l *load) await(more int64) {
 	l.t.Helper()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	const limit = 2 * time.Minute
-	deadline := time.Now().Add(limit)
-	for wanted := l.acknowledged.Load() + more; l.acknowledged.Load() < wanted; <-poll.C {
-		if time.Now().After(deadline) {
-			l.t.Fatalf("%d requests were not acknowledged within %v", more, limit)
+	late := time.NewTimer(patience.Limit)
+	defer late.Stop()
+	for now := l.acknowledged.Load(); more > 0; {
+		select {
+		case <-poll.C:
+		case <-late.C:
+			l.t.Fatalf("%d requests were not acknowledged, and none within %v", more, patience.Limit)
+		}
+		if next := l.acknowledged.Load(); next > now {
+			more -= next - now
+			now = next
+			late.Reset(patience.Limit)
 		}
 	}
 }

@@ -8,11 +8,8 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/patience"
 )
-
-// mailLimit is how long the test waits for a mail. A mail is delayed if the process that was
-// sending it was killed, but by less than this.
-const mailLimit = 90 * time.Second
 
 // TestKillDuringMail kills the program while it invites users and sends them mail. Every
 // acknowledged invitation arrives, a mail that arrives twice is the same mail, and no
@@ -79,17 +76,15 @@ func (i *invitations) count() int {
 func (i *invitations) await(t *testing.T, more int) {
 	t.Helper()
 	want := i.count() + more
-	for deadline := time.Now().Add(mailLimit); i.count() < want; time.Sleep(retryPause) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d invitations were acknowledged, want %d", i.count(), want)
-		}
+	if !patience.Poll(func() bool { return i.count() >= want }) {
+		t.Fatalf("%d invitations were acknowledged, want %d", i.count(), want)
 	}
 }
 
 // check compares the acknowledged invitations with the received mails.
 func (i *invitations) check(t *testing.T, server *mailtest.Server) {
 	t.Helper()
-	deadline := time.Now().Add(mailLimit) // for all mails, so that only one lost mail costs the full wait
+	deadline := time.Now().Add(claimedLimit) // for all mails, so that only one lost mail costs the full wait
 	for address := range i.acknowledged {
 		if _, err := server.Await(address, nil, time.Until(deadline)); err != nil {
 			t.Errorf("a mail was lost: %v", err)

@@ -16,12 +16,12 @@ const between = 300
 // the test creates the listening socket, so the kernel queues connections while no process accepts
 // them.
 func TestRestartsFailNoRequest(t *testing.T) {
+	alongside(t)
 	for _, way := range []struct {
 		name    string
 		restart func(t *testing.T, leaving, coming *process.Server)
 	}{{"one after the other", stopAndStart}, {"overlapping", startAndStop}} {
 		t.Run(way.name, func(t *testing.T) {
-			alongside(t)
 			onStores(t, func(t *testing.T, database string) {
 				socket, address := listeningSocket(t)
 				next := func() *process.Server {

@@ -115,7 +115,7 @@ func (f *founder) check() {
 	for i, name := range f.made {
 		m, err := f.mail.Await(ownerOf(name), func(m *mailtest.Message) bool {
 			return m.Link() != nil && strings.HasSuffix(m.Link().Path, "/console/"+name+"/invitation")
-		}, linkLimit)
+		}, claimedLimit)
 		if err != nil {
 			f.load.lost++
 			f.load.t.Errorf("%s: the owner's invitation was lost: %v", name, err)

@@ -13,16 +13,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
 	"github.com/rolecall/rolecall/internal/process"
 )
-
-// deliveryLimit is how long a delivery may take after all faults. A killed process has claimed items for a
-// minute.
-const deliveryLimit = 2 * time.Minute
 
 // endpoint receives the items of webhooks.
 type endpoint struct {
@@ -158,7 +153,7 @@ func (e *endpoint) check() {
 		h.tenant.readRest()
 		wanted[h] = h.wanted()
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), deliveryLimit)
+	late, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), claimedLimit)
 	defer cancel()
 	for h, want := range wanted {
 		missing := e.await(late, h, want)
