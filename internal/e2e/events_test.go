@@ -12,7 +12,7 @@ import (
 )
 
 func testEvents(t *testing.T, p *program) {
-	t.Run("changes", func(t *testing.T) { testEventsOfChanges(t, newWorld(t, p)) })
+	t.Run("changes", func(t *testing.T) { testEventsOfChanges(t, newWorldByCommand(t, p)) })
 	t.Run("refusals", func(t *testing.T) { testEventsOfRefusals(t, newWorld(t, p)) })
 	t.Run("lists", func(t *testing.T) { testEventLists(t, newWorld(t, p)) })
 	t.Run("values", func(t *testing.T) { testEventValues(t, newWorld(t, p)) })

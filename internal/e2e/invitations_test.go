@@ -36,8 +36,7 @@ func (w *world) invited(t testing.TB, user string) string {
 func (w *world) guest(t testing.TB, name, department string) *caller {
 	t.Helper()
 	id := w.user(t, name, department)
-	a := w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, id), password)).expect(t, 200)
-	return &caller{world: w, tenant: w.name, token: a.session(t), id: id, email: address(name)}
+	return w.accept(t, address(name), id, w.invite(t, w.owner, id))
 }
 
 func testInvitations(t *testing.T, p *program) {

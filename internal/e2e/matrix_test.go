@@ -29,6 +29,8 @@ type matrix struct {
 	principals []*principal
 	roles      []*roleObject
 	fresh      int
+	standing   []*subject         // for requests that change nothing
+	refused    []*subject         // for principals whose requests are all refused
 	ofHooks    []*subject         // the service accounts of webhooks
 	last       []func(*testing.T) // requests that remove a principal; they run at the end
 }
@@ -185,9 +187,9 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 }
 
 // sampled is the sampling rate of the matrix. On PostgreSQL with go test -short, only one of
-// four pairs of an operation and a principal is tested, because authorization does not depend
+// eight pairs of an operation and a principal is tested, because authorization does not depend
 // on the store.
-const sampled = 4
+const sampled = 8
 
 // testMatrix sends every operation as every principal. On PostgreSQL with go test -short, it
 // sends only a sample. Each operation and each principal is in the sample.
@@ -274,9 +276,31 @@ func held(department string, permissions ...string) []holding {
 	return all
 }
 
-// subjects creates the users that the requests of one principal to one operation name. The
-// users are new in each call, because requests may change them.
+// subjects returns the users that the requests of one principal to one operation name. The users are
+// new in each call, because requests may change them, except for a principal whose requests are all
+// refused.
 func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
+	t.Helper()
+	m.fresh++ // also numbers what the cells create
+	if p.live {
+		return p.among(m.newSubjects(t))
+	}
+	if m.refused == nil {
+		m.refused = m.newSubjects(t)
+	}
+	return m.refused
+}
+
+// standingSubjects is like subjects, for requests that change nothing. The users are always the same.
+func (m *matrix) standingSubjects(t *testing.T, p *principal) []*subject {
+	t.Helper()
+	if m.standing == nil {
+		m.standing = m.newSubjects(t)
+	}
+	return p.among(m.standing)
+}
+
+func (m *matrix) newSubjects(t *testing.T) []*subject {
 	t.Helper()
 	m.fresh++
 	name := func(what string) string { return fmt.Sprintf("%s-%d", what, m.fresh) }
@@ -284,7 +308,7 @@ func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 	m.assign(t, owner, m.roles[2].id, "")
 	deleted := m.user(t, name("deleted"), "Sales")
 	m.owner.do(t, "DELETE /users/"+deleted, "").expect(t, 204)
-	all := []*subject{
+	return []*subject{
 		{name: "a user of Sales", id: m.user(t, name("inside"), "Sales"), department: "Sales", exists: true},
 		{name: "a user of Ops", id: m.user(t, name("outside"), "Ops"), department: "Ops", exists: true},
 		{name: "a user of no department", id: m.user(t, name("none"), ""), exists: true},
@@ -293,10 +317,14 @@ func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 		{name: "a deleted user", id: deleted, department: "Sales", deleted: true},
 		{name: "a user who never was", id: never},
 	}
+}
+
+// among returns the subjects, and the principal itself if it is a user or acts for one.
+func (p *principal) among(subjects []*subject) []*subject {
 	if p.live && (!p.program || p.holder != nil) {
-		all = append(all, p.self())
+		return append(subjects[:len(subjects):len(subjects)], p.self())
 	}
-	return all
+	return subjects
 }
 
 func (p *principal) self() *subject {
@@ -328,7 +356,7 @@ func (p *principal) compare(t *testing.T, what, line, body string, wanted expect
 }
 
 func listUsersCells(t *testing.T, m *matrix, p *principal) {
-	subjects := m.subjects(t, p)
+	subjects := m.standingSubjects(t, p)
 	listed := map[string][]string{} // the member names by user id
 	for next, more := "", true; more; more = next != "" {
 		a := p.compare(t, "users", "GET /users?limit=200"+next, "", first(done(200, "items nextCursor"), check{p.readsAnything(), mayNot}))
@@ -367,7 +395,7 @@ func createUserCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func getUserCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
+	for _, s := range m.standingSubjects(t, p) {
 		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.readableMembers(s)), check{p.speaksFor(s) || p.seesSomeUser(), mayNot}, check{p.sees(s), notThere}))
 	}
 }
@@ -459,7 +487,7 @@ func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func overviewCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
+	for _, s := range m.standingSubjects(t, p) {
 		members := "user allowedActions"
 		if p.is(s) || p.may("roles:read", s.department) {
 			members += " assignments assignmentCount expiredAssignments permissions"

@@ -64,7 +64,7 @@ func (p *principal) mayTakeOver(s *subject) bool {
 }
 
 func userEventsCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
+	for _, s := range m.standingSubjects(t, p) {
 		a := p.compare(t, s.name, "GET /users/"+s.id+"/events?type=user.created", "", first(done(200, "items nextCursor"),
 			check{p.is(s) || p.mayAnywhere("events:read"), mayNot}, check{p.sees(s), notThere}))
 		if a.status != http.StatusOK {
@@ -92,7 +92,7 @@ func consistencyCells(t *testing.T, m *matrix, p *principal) {
 // eventProofCells compares the proofs of the creation of users. The values are part of a proof only if the
 // caller may read all of them.
 func eventProofCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
+	for _, s := range m.standingSubjects(t, p) {
 		event := m.owner.do(t, "GET /events?type=user.created&subject="+s.id, "").expect(t, 200).text("/items/0/id")
 		a := p.compare(t, s.name, "GET /events/"+cmp.Or(event, never)+"/proof", "", first(done(200, "checkpoint hashes id index leaf reason source values"),
 			check{p.mayAnywhere("events:read"), mayNot}, check{event != "", notThere}))

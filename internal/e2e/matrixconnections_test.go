@@ -90,14 +90,14 @@ func findConnectionCells(t *testing.T, _ *matrix, p *principal) {
 }
 
 func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
+	for _, s := range m.standingSubjects(t, p) {
 		p.compare(t, s.name, "GET /users/"+s.id+"/identities", "", first(done(200, "items nextCursor"),
 			check{p.is(s) || p.mayAnywhere("identities:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("identities:read", s.department), mayNot}))
 	}
 }
 
 func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
-	subjects := m.subjects(t, p)
+	subjects := p.among(m.newSubjects(t))
 	connection := m.makeConnection(t, fmt.Sprint(m.fresh))
 	identities := m.identify(t, connection, subjects)
 	for _, s := range subjects {

@@ -240,7 +240,7 @@ func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func userTokensCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.subjects(t, p) {
+	for _, s := range m.standingSubjects(t, p) {
 		p.compare(t, s.name, "GET /users/"+s.id+"/tokens", "", p.listingAccess(s))
 	}
 }

@@ -161,6 +161,9 @@ func (r *hookReceiver) received() []string {
 // TestWebhooksOfOperatorsLoseNothing kills and restarts the program while it sends the changes of two
 // tenants. Each change is sent as GET /operator/changes shows it, and those of a subject in their order.
 func TestWebhooksOfOperatorsLoseNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("claims of a killed program end after a minute")
+	}
 	t.Parallel()
 	binary := build(t)
 	for _, store := range stores[:2] {

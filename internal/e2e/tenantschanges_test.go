@@ -292,6 +292,9 @@ func TestFollowersOfAllTenantsOnTwoNodes(t *testing.T) {
 		worlds = append(worlds, newWorld(t, near))
 	}
 	operator := near.operatorKey(t, "--scope", "changes").of(worlds[0])
+	for _, w := range worlds {
+		w.owner.now(t) // numbers earlier events
+	}
 	cursor := operator.nowOfTenants(t)
 	feeds := map[*world]string{}
 	for _, w := range worlds {

@@ -26,24 +26,42 @@ type world struct {
 }
 
 // newWorld creates a tenant and signs in the tenant's owner. If the program has an operator key, the
-// key creates the tenant, because a command would cost more time than most tests. Otherwise, the
-// command line creates it.
+// key creates the tenant, because a command takes more time than most tests.
 func newWorld(t *testing.T, p *program) *world {
 	t.Helper()
+	if p.operator == nil {
+		return newWorldByCommand(t, p)
+	}
+	w := nextWorld(t, p)
+	body := fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"},"delivery":"return"}`, quoted(w.name), quoted(address("owner")))
+	made := p.operator.of(w).do(t, "POST /operator/tenants", body).expect(t, 201)
+	w.owner = w.accept(t, address("owner"), made.text("/owner/id"), made.text("/invitation/token"))
+	return w
+}
+
+// newWorldByCommand is like newWorld, but the command line creates the tenant.
+func newWorldByCommand(t *testing.T, p *program) *world {
+	t.Helper()
+	w := nextWorld(t, p)
+	p.run(t, password+"\n", "tenant", "create", w.name, "--owner-email", address("owner"), "--owner-name", "Olga Owner", "--password-stdin")
+	w.owner = w.signIn(t, address("owner"))
+	return w
+}
+
+// nextWorld returns a world whose tenant does not exist yet.
+func nextWorld(t *testing.T, p *program) *world {
 	n := p.worlds.Add(1)
 	w := &world{program: p, name: fmt.Sprintf("tenant-%d", n)}
 	w.connectFrom(t, net.IPv4(127, 1, byte(n>>8), byte(n)))
-	if p.operator == nil {
-		p.run(t, password+"\n", "tenant", "create", w.name, "--owner-email", address("owner"), "--owner-name", "Olga Owner", "--password-stdin")
-		w.owner = w.signIn(t, address("owner"))
-	} else {
-		body := fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"}}`, quoted(w.name), quoted(address("owner")))
-		token := p.operator.of(w).do(t, "POST /operator/tenants", body).expect(t, 201).text("/invitation/token")
-		p.secret(token)
-		in := w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
-		w.owner = &caller{world: w, tenant: w.name, token: in.session(t), id: in.text("/user/id"), email: address("owner")}
-	}
 	return w
+}
+
+// accept accepts the invitation of the user. It returns a caller with the user's session.
+func (w *world) accept(t testing.TB, email, id, token string) *caller {
+	t.Helper()
+	w.program.secret(token)
+	a := w.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+	return &caller{world: w, tenant: w.name, token: a.session(t), id: id, email: email}
 }
 
 // inLessThan runs the attempt until one takes less than the time that a wait in the attempt lasts if nothing
@@ -106,10 +124,16 @@ func (w *world) user(t testing.TB, name, department string) string {
 	return w.owner.do(t, "POST /users", body).expect(t, 201).text("/id")
 }
 
-// member creates a user with a password and signs the user in.
+// member creates a user with a password and signs the user in. It is cheaper than guest, which sends
+// a mail.
 func (w *world) member(t testing.TB, name, department string) *caller {
 	t.Helper()
-	return w.guest(t, name, department)
+	if w.program.operator == nil {
+		return w.guest(t, name, department)
+	}
+	id := w.user(t, name, department)
+	invited := w.program.operator.of(w).do(t, "POST /users/"+id+"/invitations", `{"delivery":"return"}`).expect(t, 201)
+	return w.accept(t, address(name), id, invited.text("/token"))
 }
 
 // role creates a role with the permissions and returns its id.
