@@ -172,13 +172,28 @@ func (c *copier) read(t *testing.T, output io.Reader) {
 	}
 }
 
-// finish lets the copier follow to the end, and waits until it ends.
-func (c *copier) finish(t *testing.T) {
+// finishAll lets the copiers follow to the end, and waits until they end. Each may wait for a change, so
+// finishAll calls change again and again.
+func finishAll(t *testing.T, copiers []*copier, change func()) {
 	t.Helper()
-	if err := c.end.Close(); err != nil {
-		t.Error(err)
+	for _, c := range copiers {
+		if err := c.end.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	<-c.done
+	for _, c := range copiers {
+		if !patience.Poll(func() bool {
+			select {
+			case <-c.done:
+				return true
+			default:
+				change()
+				return false
+			}
+		}) {
+			t.Fatal("a copier does not end")
+		}
+	}
 }
 
 // churn creates, renames and deletes users until n users were created. All callers also rename the
@@ -212,9 +227,11 @@ func churn(t *testing.T, c *caller, writer, n int, shared []string) {
 // clients write. On PostgreSQL, they write on two nodes. In the end, the copy must equal the lists.
 // Each event must be read once, and the events about a user in the order of their causes.
 func TestTheCopyOfTheGuideEqualsTheLists(t *testing.T) {
+	t.Parallel()
 	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
 			p := serve(t, binary, store.database(t))
 			w := newWorld(t, p)
 			writers := []*caller{w.owner}
@@ -240,8 +257,12 @@ func TestTheCopyOfTheGuideEqualsTheLists(t *testing.T) {
 				holdUpEvents(t, p.Database)
 			}
 			writing.Wait()
+			role, renamed := w.role(t, "Of no copy"), 0
+			finishAll(t, copiers, func() {
+				renamed++
+				w.owner.do(t, "PATCH /roles/"+role, fmt.Sprintf(`{"description":"Changed %d times"}`, renamed)).expect(t, 200)
+			})
 			for _, c := range copiers {
-				c.finish(t)
 				compareCopy(t, w, c)
 			}
 		})

@@ -111,6 +111,7 @@ func testConfirmationByFactor(t *testing.T, w *world) {
 	ada := w.member(t, "ada", "")
 	app, codes := ada.enrol(t)
 	const send = "POST /auths/confirm"
+	next := code(t, app, 1)
 	with := func(way, value string) string {
 		return fmt.Sprintf(`{"password":%s,%s:%s}`, quoted(password), quoted(way), quoted(value))
 	}
@@ -120,11 +121,11 @@ func testConfirmationByFactor(t *testing.T, w *world) {
 	}
 	play(t, []scenario{
 		{name: "and the session goes on", as: ada, send: "GET /auths/session", status: 200, has: map[string]any{"/session/confirmedAt": nil}},
-		{name: "a wrong password", as: ada, send: send, body: strings.Replace(with("code", code(t, app, 1)), password, "wrong", 1), status: 422, faults: []string{"/password wrong"}},
+		{name: "a wrong password", as: ada, send: send, body: strings.Replace(with("code", next), password, "wrong", 1), status: 422, faults: []string{"/password wrong"}},
 		{name: "a wrong code", as: ada, send: send, body: with("code", "000000"), status: 422, faults: []string{"/code wrong"}},
 		{name: "what is no passkey of anybody", as: ada, send: send, body: `{"password":` + quoted(password) + `,"passkey":{}}`, status: 422, faults: []string{"/passkey wrong"}},
-		{name: "the code that a failure did not use", as: ada, send: send, body: with("code", code(t, app, 1)), status: 200},
-		{name: "the same code again", as: ada, send: send, body: with("code", code(t, app, 1)), status: 422, faults: []string{"/code wrong"}},
+		{name: "the code that a failure did not use", as: ada, send: send, body: with("code", next), status: 200},
+		{name: "the same code again", as: ada, send: send, body: with("code", next), status: 422, faults: []string{"/code wrong"}},
 		{name: "a recovery code", as: ada, send: send, body: with("recoveryCode", codes[0]), status: 200},
 		{name: "the same recovery code", as: ada, send: send, body: with("recoveryCode", codes[0]), status: 422, faults: []string{"/recoveryCode wrong"}},
 	})

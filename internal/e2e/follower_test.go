@@ -20,8 +20,8 @@ import (
 )
 
 // followerProgram runs the follower of docs/guides/events.md. The guide's code replaces %s.
-// The program polls as fast as it can until its standard input is closed, and then polls once
-// more. It prints the id of each handled event, and "polled" after each poll.
+// The program polls again and again until its standard input is closed, and then polls once more. It
+// pauses between the polls, because other tests need the processor. It prints the id of each handled event, and "polled" after each poll.
 const followerProgram = `package main
 
 import (
@@ -74,6 +74,7 @@ func main() {
 			panic(err)
 		}
 		fmt.Println("polled")
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 `
@@ -208,9 +209,11 @@ func holdUpCommits(t *testing.T, database string, followers ...*follower) {
 }
 
 func TestTheFollowerOfTheGuideLosesNoEvent(t *testing.T) {
+	t.Parallel()
 	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
 			p := serve(t, binary, store.database(t))
 			w := newWorld(t, p)
 			token := w.owner.do(t, "POST /users/"+w.owner.id+"/tokens", tokenBody("Follower", "events:read")).expect(t, 201).text("/token")

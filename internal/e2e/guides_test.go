@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// guideLimit is how long the commands of a guide may take.
-const guideLimit = 5 * time.Minute
+	"github.com/rolecall/rolecall/internal/patience"
+)
 
 var (
 	shellBlock   = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
@@ -30,6 +29,7 @@ var guidePrograms = map[string]string{"ts": "server.ts", "go": "main.go"}
 // scripts use a program with the demo data. A guide that starts Rolecall itself shows its
 // example in two languages, and the test runs the guide once for each language.
 func TestGuidesRunAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
 	guides, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(guides) < 6 {
 		t.Fatalf("found %d guides: %v", len(guides), err)
@@ -173,7 +173,7 @@ func (g *guide) run(t *testing.T, folder string) {
 	for _, block := range shellBlock.FindAllStringSubmatch(g.text, -1) {
 		script += block[1]
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), guideLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience.Limit) // a guide has many commands, and some compile a program
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", g.here(t, script))
 	command.Dir, command.Env, command.WaitDelay = folder, g.environment, time.Second

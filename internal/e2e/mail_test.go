@@ -55,6 +55,7 @@ func testMailInjection(t *testing.T, p *program) {
 // that change credentials and get the same file must cause a mail to the user. Commands that
 // do not get the file must fail.
 func TestCommandsSealWithTheKeyFile(t *testing.T) {
+	t.Parallel()
 	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
@@ -96,6 +97,7 @@ func TestCommandsSealWithTheKeyFile(t *testing.T) {
 // TestMailServerConfiguredLater creates invitations without a mail server, and then restarts
 // the program with a mail server. Only the link that is still valid may be mailed.
 func TestMailServerConfiguredLater(t *testing.T) {
+	t.Parallel()
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +137,7 @@ const sendLimit = time.Minute
 // TestSlowMailServerDelaysNoResponse checks that requests that cause mails do not wait for the mail
 // server.
 func TestSlowMailServerDelaysNoResponse(t *testing.T) {
+	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
 	w := newWorld(t, p)
 	p.mail.Hang(mailtest.Connect)
@@ -153,6 +156,7 @@ func TestSlowMailServerDelaysNoResponse(t *testing.T) {
 // TestTwoProgramsSendEachMailOnce checks that two programs on one database send each mail only
 // once.
 func TestTwoProgramsSendEachMailOnce(t *testing.T) {
+	t.Parallel()
 	binary, database := build(t), pgtest.URL(t)
 	one := serve(t, binary, database)
 	two := serve(t, binary, database, one.Flags...)

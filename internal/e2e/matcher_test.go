@@ -106,6 +106,7 @@ func (m *matcher) answer(t *testing.T, covered []covering, allowed []grantedTo) 
 var publishedCase = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (yes|no) \\|$")
 
 func TestMatchersOfTheGuideAnswerEveryPublishedCase(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/permissions.md")
 	if err != nil {
 		t.Fatal(err)
@@ -156,6 +157,7 @@ func holdings(random *rand.Rand, permission func() string) (session map[string]a
 // The matchers must never allow more than Rolecall. They may allow less for one of Rolecall's
 // own permissions that is held for some departments only, as the guide says.
 func TestMatchersOfTheGuideAllowNoMoreThanRolecall(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
 	permission := func() string {
@@ -187,6 +189,7 @@ func TestMatchersOfTheGuideAllowNoMoreThanRolecall(t *testing.T) {
 }
 
 func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", 64)
 	texts := []any{"", "*", "shop", "shop/", "shop/invoices", ":approve", "shop/:approve", "shop/invoices:", "a/b/c:d", "a:b:c", "a.b.c:d", "Shop/a:b", "shop/a:b ", " shop/a:b", "shop/a:b\n", "shop/ä:b", "shop/a*:b", "**:*",
 		long + "a:b", long + "/" + long + "." + long + ":" + long, "shop/invoices.:approve"}
@@ -229,6 +232,7 @@ func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
 // A guide must not search the list of permissions for a name. An owner holds wildcards, so the
 // search would not find the name.
 func TestNoGuideSearchesThePermissionsForAName(t *testing.T) {
+	t.Parallel()
 	search := regexp.MustCompile(`(?i)permissions\)?\.(includes|indexOf|find|contains)\b`)
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/guides/*.md", "../../client/*.go", "../../openapi/openapi.yaml", "../../console/*.templ"} {
 		files, err := filepath.Glob(pattern)

@@ -223,8 +223,9 @@ func newMatrix(t *testing.T, p *program) *matrix {
 	everywhere := func(permissions ...string) []holding { return held("", permissions...) }
 
 	expired := m.member(t, "expired", "Sales")
-	soon := time.Now().Add(4 * time.Second)
-	m.assign(t, expired.id, m.builtIn(t, "administrator"), `{"expiresAt":`+quoted(soon.UTC().Format(time.RFC3339Nano))+`}`)
+	soon := endSoon(t, func(end string) *answer {
+		return m.owner.do(t, "PUT /users/"+expired.id+"/roles/"+m.builtIn(t, "administrator"), `{"expiresAt":`+quoted(end)+`}`)
+	})
 
 	owner, administrator, viewer := m.member(t, "owner-2", ""), m.member(t, "administrator", "Sales"), m.member(t, "viewer", "Ops")
 	m.assign(t, owner.id, m.builtIn(t, "owner"), "")

@@ -84,6 +84,7 @@ func (n *nginx) send(t *testing.T, token, line, body string, header ...string) (
 }
 
 func TestNginxChecksBeforeItForwards(t *testing.T) {
+	t.Parallel()
 	tool(t, "nginx")
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"), "--trusted-proxies", "127.0.0.1")
 	w := newWorld(t, p)

@@ -420,6 +420,7 @@ func testGuessingKeys(t *testing.T, w *world) {
 // TestOperatorPathsExistWithAKeyOnly checks that paths under /operator answer like unknown
 // paths while no operator key exists.
 func TestOperatorPathsExistWithAKeyOnly(t *testing.T) {
+	t.Parallel()
 	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
@@ -444,6 +445,7 @@ func TestOperatorPathsExistWithAKeyOnly(t *testing.T) {
 // TestSeparateOperatorListener checks that with --operator-listen, operator keys are accepted
 // only at that address.
 func TestSeparateOperatorListener(t *testing.T) {
+	t.Parallel()
 	apart := freeAddress(t)
 	p := serve(t, build(t), stores[0].database(t), "--operator-listen", apart)
 	w := newWorld(t, p)
@@ -470,6 +472,7 @@ func TestSeparateOperatorListener(t *testing.T) {
 // TestAnOperatorKeyIsRevokedOnEveryNode checks that another node refuses a revoked key within
 // seenWithin.
 func TestAnOperatorKeyIsRevokedOnEveryNode(t *testing.T) {
+	t.Parallel()
 	binary, database := build(t), pgtest.URL(t)
 	one := serve(t, binary, database)
 	other := serve(t, binary, database)

@@ -76,10 +76,13 @@ func testOverview(t *testing.T, p *program) {
 // their reach and their expiry.
 func testExpiredAssignments(t *testing.T, w *world) {
 	user, role, account := w.user(t, "temporary", ""), w.role(t, "Temporary", "shop/a:b"), w.account(t, "Temporary import")
-	end := time.Now().UTC().Add(3 * time.Second).Format(time.RFC3339Nano)
-	body := `{"reach":{"departments":["Sales"]},"expiresAt":` + quoted(end) + `}`
-	w.assign(t, user, role, body)
-	w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+role, body).expect(t, 201)
+	endSoon(t, func(end string) *answer {
+		body := `{"reach":{"departments":["Sales"]},"expiresAt":` + quoted(end) + `}`
+		if a := w.owner.do(t, "PUT /users/"+user+"/roles/"+role, body); a.status >= 300 {
+			return a
+		}
+		return w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+role, body)
+	})
 	expired := map[string]any{"role/id": role, "role/name": "Temporary", "reach/departments/0": "Sales", "grantedBy": w.owner.id}
 	below := func(list string) map[string]any {
 		has := map[string]any{list + "/1": nil}

@@ -22,6 +22,7 @@ func writeList(t *testing.T, name string, lines ...string) string {
 }
 
 func TestPasswordLists(t *testing.T) {
+	t.Parallel()
 	const leaked, leakedToo, fine = canary + " correct horse battery", canary + " leaked elsewhere", canary + " quite another battery"
 	var hashes []string
 	for _, password := range []string{leaked, leakedToo} {

@@ -44,6 +44,7 @@ const publicTLS = "https://id.example.com"
 
 // TestIdentityProviders signs in with providers as an application and a browser do.
 func TestIdentityProviders(t *testing.T) {
+	t.Parallel()
 	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {

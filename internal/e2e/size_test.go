@@ -16,6 +16,7 @@ var documentedSize = regexp.MustCompile(`One static binary of about (\d+) MiB \(
 // The test builds the program without CGO_ENABLED=0 and -trimpath. These settings change the
 // size by less than the tolerance of the test, but go build would compile all packages again.
 func TestTheDocumentedSizeIsThatOfTheProgram(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("another program is linked")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func inLessThan(t *testing.T, wait time.Duration, attempt func()) {
 // connectFrom makes the world's requests come from a loopback address.
 func (w *world) connectFrom(t *testing.T, source net.IP) {
 	w.source = source.String()
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: source}, Timeout: 5 * time.Second}
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: source}, Timeout: patience.Limit}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, address)
@@ -159,6 +160,23 @@ func (w *world) assign(t testing.TB, user, role, body string) {
 	t.Helper()
 	if a := w.owner.do(t, "PUT /users/"+user+"/roles/"+role, body); a.status != 200 && a.status != 201 {
 		t.Fatalf("the role was not assigned: %d %s", a.status, a.body)
+	}
+}
+
+// endSoon calls put with a time that is about to come, and returns this time. put sends requests with the
+// time as their expiresAt. On a slow machine, the time can be over when a request arrives, which is then
+// refused. Then put is called with a later time.
+func endSoon(t testing.TB, put func(end string) (last *answer)) time.Time {
+	t.Helper()
+	for soon := 2 * time.Second; ; soon *= 2 {
+		end := time.Now().Add(soon).UTC().Truncate(time.Microsecond)
+		a := put(end.Format("2006-01-02T15:04:05.000000Z"))
+		if a.status == http.StatusOK || a.status == http.StatusCreated {
+			return end
+		}
+		if !slices.Equal(a.faults(), []string{"/expiresAt past"}) || soon > patience.Limit {
+			t.Fatalf("%s answered %d: %s", a.line, a.status, a.body)
+		}
 	}
 }
 

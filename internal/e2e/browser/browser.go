@@ -11,14 +11,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // Variable names the environment variable that holds the path of Chromium.
 const Variable = "ROLECALL_TEST_BROWSER"
-
-// limit is the maximum time that a test waits for a response of the browser or for a page to
-// load.
-const limit = 30 * time.Second
 
 // Browser is a running Chromium. It resolves every host name to this machine, and does not
 // check certificates.
@@ -141,7 +139,7 @@ func (b *Browser) call(t testing.TB, session, method string, params, result any)
 		if err := json.Unmarshal(m.Result, result); err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(limit):
+	case <-time.After(patience.Limit):
 		t.Fatalf("the browser does not answer %s", method)
 	}
 }

@@ -3,6 +3,8 @@ package browser
 import (
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // Tab is a browser tab that shares no cookies with other tabs.
@@ -92,7 +94,7 @@ func (tab *Tab) awaitLoad(t testing.TB) {
 	t.Helper()
 	select {
 	case <-tab.loads:
-	case <-time.After(limit):
+	case <-time.After(patience.Limit):
 		t.Fatal("no page has loaded")
 	}
 }
