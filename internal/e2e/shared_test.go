@@ -14,7 +14,7 @@ import (
 // program. Its methods record a failure instead of failing a test, because the failure can come
 // after the end of the test that uses these things first.
 type lifetime struct {
-	testing.TB // nil; it has the methods that nobody calls here
+	testing.TB // nil, because the shared programs do not call its methods
 
 	mu       sync.Mutex
 	failures []string
@@ -134,7 +134,7 @@ func (s store) sharedProgram(t *testing.T) *program {
 	return of.program
 }
 
-// endPrograms stops the shared programs and checks their logs. It returns what is wrong.
+// endPrograms stops the shared programs and checks their logs. It returns the failures.
 func endPrograms() (failures []string) {
 	for _, store := range stores {
 		for _, failure := range programs[store.name].life.end() {
