@@ -96,7 +96,7 @@ func testSignUpByProgram(t *testing.T, w *world) {
 		{name: "a role of the program's is given on", as: there.owner, send: "PUT /users/" + agent + "/roles/" + there.builtIn(t, "owner"), status: 201},
 		{name: "no other tenant has it", as: w.owner, send: "GET /roles/" + support, status: 404},
 	})
-	auditor := there.member(t, "auditor", "")
+	auditor := there.guest(t, "auditor", "")
 	there.assign(t, auditor.id, auditors, "")
 	byOperator := auditor.do(t, "GET /events?limit=200&actor="+operator.id, "").expect(t, 200)
 	var types []string
