@@ -32,6 +32,8 @@ type matrix struct {
 	standing   []*subject         // for requests that change nothing
 	refused    []*subject         // for principals whose requests are all refused
 	ofHooks    []*subject         // the service accounts of webhooks
+	hooks      []hook             // of eachHook, or nil
+	ofRefused  []*subject         // service accounts for principals whose requests are all refused
 	last       []func(*testing.T) // requests that remove a principal; they run at the end
 }
 

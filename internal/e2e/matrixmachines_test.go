@@ -38,9 +38,21 @@ func (w *world) account(t testing.TB, name string, permissions ...string) string
 	return id
 }
 
-// accounts creates the service accounts that the requests of one principal to one operation
-// name.
-func (m *matrix) accounts(t *testing.T) []*subject {
+// accounts returns the service accounts that the requests of one principal to one operation name. They
+// are new in each call, except for a principal whose requests are all refused.
+func (m *matrix) accounts(t *testing.T, p *principal) []*subject {
+	t.Helper()
+	m.fresh++ // also numbers what the cells create
+	if p.live {
+		return m.newAccounts(t)
+	}
+	if m.ofRefused == nil {
+		m.ofRefused = m.newAccounts(t)
+	}
+	return m.ofRefused
+}
+
+func (m *matrix) newAccounts(t *testing.T) []*subject {
 	t.Helper()
 	m.fresh++
 	name := func(what string) string { return fmt.Sprintf("%s %d", what, m.fresh) }
@@ -100,7 +112,7 @@ func (p *principal) readableAccountMembers() string {
 }
 
 func listAccountsCells(t *testing.T, m *matrix, p *principal) {
-	accounts := m.accounts(t)
+	accounts := m.accounts(t, p)
 	listed := map[string]bool{}
 	for next, more := "", true; more; more = next != "" {
 		a := p.compare(t, "service accounts", "GET /service-accounts?sort=-createdAt&limit=200"+next, "", first(done(200, "items nextCursor"), check{p.may("service-accounts:read", ""), mayNot}))
@@ -127,13 +139,13 @@ func createAccountCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func getAccountCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "GET /service-accounts/"+s.id, "", first(done(200, everyAccountMember), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
 	}
 }
 
 func updateAccountCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		m.fresh++
 		p.compare(t, s.name, "PATCH /service-accounts/"+s.id, fmt.Sprintf(`{"name":"Changed %d"}`, m.fresh),
 			first(done(200, p.readableAccountMembers()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
@@ -147,19 +159,19 @@ func (p *principal) protectiveOfAccount(s *subject, permission string, success e
 }
 
 func deleteAccountCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "DELETE /service-accounts/"+s.id, "", p.protectiveOfAccount(s, "service-accounts:delete", done(204, "")))
 	}
 }
 
 func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/suspend", "", p.protectiveOfAccount(s, "service-accounts:update", done(200, p.readableAccountMembers())))
 	}
 }
 
 func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		if s.exists {
 			m.owner.do(t, "POST /service-accounts/"+s.id+"/suspend", "").expect(t, 200)
 		}
@@ -168,7 +180,7 @@ func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func accountRolesCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		a := p.compare(t, s.name, "GET /service-accounts/"+s.id+"/roles", "", first(done(200, "items nextCursor"), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
 		if a.status == http.StatusOK && len(a.list("/items")) != 1 {
 			t.Errorf("%s holds %s", s.name, a.body)
@@ -177,7 +189,7 @@ func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
-	accounts := m.accounts(t)
+	accounts := m.accounts(t, p)
 	for _, s := range []*subject{accounts[0], accounts[2], accounts[4]} {
 		for _, r := range m.roles {
 			wanted := first(done(201, "role reach expiresAt grantedBy grantedAt"), check{p.may("service-accounts:update", ""), mayNot},
@@ -188,7 +200,7 @@ func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func unassignFromAccountCells(t *testing.T, m *matrix, p *principal) {
-	accounts := m.accounts(t)
+	accounts := m.newAccounts(t)
 	for _, s := range []*subject{accounts[0], accounts[2]} {
 		for _, r := range m.roles {
 			line := "/service-accounts/" + s.id + "/roles/" + r.id
@@ -207,7 +219,7 @@ const (
 )
 
 func accountTokensCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.newAccounts(t) {
 		if s.exists {
 			m.owner.makeToken(t, s.id, "users.email:read")
 		}
@@ -219,14 +231,14 @@ func accountTokensCells(t *testing.T, m *matrix, p *principal) {
 }
 
 func createAccountTokenCells(t *testing.T, m *matrix, p *principal) {
-	for _, s := range m.accounts(t) {
+	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/tokens", tokenBody("Made", "users.email:read"), first(done(201, newTokenMembers),
 			check{p.may("service-accounts:update", ""), mayNot}, check{!p.byToken, needsSession}, check{s.exists, notThere}, check{p.mayTakeOver(s), beyondOwn}))
 	}
 }
 
 func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
-	accounts := m.accounts(t)
+	accounts := m.newAccounts(t)
 	elsewhere := m.owner.makeToken(t, m.account(t, fmt.Sprintf("Elsewhere %d", m.fresh), "users.email:read"), "users.email:read")
 	for _, s := range accounts {
 		line := "DELETE /service-accounts/" + s.id + "/tokens/"

@@ -34,27 +34,35 @@ func hookBody(account string) string {
 func (m *matrix) hookAccounts(t *testing.T) []*subject {
 	t.Helper()
 	if m.ofHooks == nil {
-		m.ofHooks = m.accounts(t)
+		m.ofHooks = m.newAccounts(t)
 	}
 	return m.ofHooks
 }
 
 // eachHook calls send with webhooks of this tenant, of another tenant, and with one that does not exist.
-// It deletes them afterwards, because a tenant can have only a few.
+// They are the same ones until endHooks deletes them.
 func (m *matrix) eachHook(t *testing.T, send func(h hook)) {
 	t.Helper()
-	accounts := m.hookAccounts(t)
-	hooks := []hook{
-		{accounts[0], m.makeHook(t, accounts[0].id), true}, {accounts[1], m.makeHook(t, accounts[1].id), true},
-		{accounts[0], m.foreign.makeHook(t, accounts[2].id), false}, {accounts[0], never, false},
+	if m.hooks == nil {
+		accounts := m.hookAccounts(t)
+		m.hooks = []hook{
+			{accounts[0], m.makeHook(t, accounts[0].id), true}, {accounts[1], m.makeHook(t, accounts[1].id), true},
+			{accounts[0], m.foreign.makeHook(t, accounts[2].id), false}, {accounts[0], never, false},
+		}
 	}
-	for _, h := range hooks {
+	for _, h := range m.hooks {
 		send(h)
 	}
-	for _, h := range hooks[:2] {
+}
+
+// endHooks deletes the webhooks of eachHook, so that the next call makes new ones.
+func (m *matrix) endHooks(t *testing.T) {
+	t.Helper()
+	for _, h := range m.hooks[:2] {
 		m.owner.do(t, "DELETE /webhooks/"+h.id, "")
 	}
-	m.foreign.owner.do(t, "DELETE /webhooks/"+hooks[2].id, "").expect(t, 204)
+	m.foreign.owner.do(t, "DELETE /webhooks/"+m.hooks[2].id, "").expect(t, 204)
+	m.hooks = nil
 }
 
 // readableWebhook returns the members of a webhook that the principal may read.
@@ -116,6 +124,7 @@ func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
 		p.compare(t, "a webhook", "DELETE /webhooks/"+h.id, "", first(done(204, ""), check{p.may("webhooks:delete", ""), mayNot}, check{h.exists, notThere}))
 	})
+	m.endHooks(t)
 }
 
 // operateWebhookCells returns the cells of an operation that does not configure the webhook.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type program struct {
 // TestMain runs the tests. It then stops the shared programs, checks their logs, and removes the
 // programs that the tests have built.
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(lessGarbage) // this process and the programs live for a short time
 	code := m.Run()
 	for _, failure := range endPrograms() {
 		fmt.Fprintln(os.Stderr, failure)
@@ -49,6 +51,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// lessGarbage is the value of GOGC for this process and the tested programs.
+const lessGarbage = 400
 
 // cheapHashes is the flag of go build for cheap password hashes.
 const cheapHashes = "-tags=cheap_hashes"
@@ -111,7 +116,7 @@ func serve(t testing.TB, binary, database string, flags ...string) *program {
 func newProgram(t testing.TB, binary, database string, flags ...string) *program {
 	t.Helper()
 	p := &program{document: readDocument(t), Server: process.Server{
-		Binary: binary, Database: database, Flags: flags, Address: freeAddress(t), Folder: t.TempDir(),
+		Binary: binary, Database: database, Flags: flags, Address: freeAddress(t), Folder: t.TempDir(), Env: []string{fmt.Sprintf("GOGC=%d", lessGarbage)},
 	}}
 	if !slices.Contains(flags, "--demo") && !slices.Contains(flags, "--smtp") {
 		p.receiveMail(t)
