@@ -11,7 +11,6 @@ import (
 // TestPasskeysInABrowser follows docs/guides/second-factors.md in a real browser with a
 // virtual authenticator.
 func TestPasskeysInABrowser(t *testing.T) {
-	t.Parallel()
 	b := browser.Start(t)
 	binary := build(t)
 	t.Run("on the host of the service", func(t *testing.T) {

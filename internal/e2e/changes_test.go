@@ -370,7 +370,7 @@ func TestAWaitOnAnotherNodeIsAnsweredAtOnce(t *testing.T) {
 	awaitMetric(t, metrics, "rolecall_watch_up 1")
 	cursor := there.now(t)
 	renamed := 0
-	for range 5 {
+	for range 3 {
 		inLessThan(t, lookEvery, func() {
 			waiting := there.waits(t, since(cursor, waitLongest))
 			there.awaitWaits(t, 1)

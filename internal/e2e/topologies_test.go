@@ -12,7 +12,6 @@ import (
 
 // TestTopologies runs the topologies of docs/guides/topologies.md in a real browser.
 func TestTopologies(t *testing.T) {
-	t.Parallel()
 	b := browser.Start(t)
 	binary := build(t)
 	t.Run("same host under a path", func(t *testing.T) { testSameHost(t, b, binary) })
