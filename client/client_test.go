@@ -36,14 +36,13 @@ func TestMain(m *testing.M) {
 var folder string
 
 // program returns the path of the program. The first test that calls it builds the program
-// from this tree. If TestMain built the program, go test would not notice changes of the
+// from this tree, unless it is built already. If TestMain built the program, go test would not notice changes of the
 // program's sources, and would show cached results.
 var program = sync.OnceValues(func() (file string, err error) {
 	if folder, err = os.MkdirTemp("", "rolecall-client"); err != nil {
 		return "", err
 	}
-	file = filepath.Join(folder, "rolecall")
-	return file, process.Build(context.Background(), file)
+	return process.TestProgram(context.Background(), filepath.Join(folder, "rolecall"))
 })
 
 // demo has the address of a running demo, and the credentials of the owner of its tenant.
@@ -53,9 +52,11 @@ type demo struct {
 	folder string // with the database
 }
 
-// newDemo runs a demo until the test ends.
+// newDemo runs a demo until the test ends. The test runs in parallel with others, because it mostly
+// waits for the demo.
 func newDemo(t *testing.T, flags ...string) (d demo) {
 	t.Helper()
+	t.Parallel()
 	file, err := program()
 	if err != nil {
 		t.Fatal(err)

@@ -13,12 +13,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // TestTheGuideRunsAsItIsWritten builds both versions of the program in docs/guides/go.md, and runs the commands
 // of the guide.
 func TestTheGuideRunsAsItIsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves out the build of two programs")
+	}
 	guide, err := os.ReadFile("../docs/guides/go.md")
 	if err != nil {
 		t.Fatal(err)
@@ -47,12 +51,12 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, name), file) // in this module, for the client
+		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(folder, name), file) // in this module, for the client
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, output)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
 	defer cancel()
 	script := "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n" + strings.Join(blocks("bash"), "") // the guide can have ended the program
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
@@ -60,7 +64,7 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	if err := listener.Close(); err != nil { // after the build, so that no other program takes the port
 		t.Fatal(err)
 	}
-	command.Dir, command.Stdout, command.Stderr, command.WaitDelay = folder, &output, &output, time.Second
+	command.Dir, command.Stdout, command.Stderr, command.WaitDelay = folder, &output, &output, patience.Limit
 	if err := command.Run(); err != nil {
 		t.Errorf("%v after:\n%s", err, output.String())
 	}

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -300,7 +301,7 @@ func revocations(t *testing.T) int {
 	text := os.Getenv("ROLECALL_TEST_REVOCATIONS")
 	switch {
 	case text == "" && testing.Short():
-		return 10
+		return 5
 	case text == "":
 		return 50
 	}
@@ -347,6 +348,8 @@ func TestRevocationsAreSeenWithinASecond(t *testing.T) {
 		t.Fatal("no revocation")
 	}
 	slices.Sort(times)
+	// This bound does not depend on the speed of the machine. Memory answers a request only if a read of the
+	// changes that began less than a second before it has shown no revocation.
 	t.Logf("%d revocations were seen within %v, half of them within %v", len(times), times[len(times)-1], times[len(times)/2])
 	if times[len(times)-1] >= time.Second {
 		t.Errorf("a revocation was seen after %v", times[len(times)-1])
@@ -396,6 +399,9 @@ func (d demo) revoke(t *testing.T, p *client.Principals, number int, seed uint64
 		header := http.Header{"Cookie": {"theme=dark; " + session}}
 		isAllowed := func() bool {
 			caller, err := p.Get(ctx, header)
+			for errors.Is(err, context.DeadlineExceeded) { // the time limit of the client, on a slow machine
+				caller, err = p.Get(ctx, header)
+			}
 			if err != nil && !is(err, "unauthenticated") {
 				t.Error(err)
 			}

@@ -121,7 +121,8 @@ func (l *load) gather(db *sql.DB) {
 }
 
 // endLeases ends the claims of killed processes on webhooks and jobs, as time does. It does so only
-// with -short. Other runs wait until the claims expire.
+// with -short. Other runs wait until the claims expire. There must be no load, because SQLite lets it
+// go first.
 func (l *load) endLeases() {
 	l.t.Helper()
 	if !testing.Short() {

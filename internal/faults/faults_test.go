@@ -112,16 +112,13 @@ func runIn(m *testing.M) (code int) {
 var release = sync.OnceValues(func() (string, error) { return buildAs("release") })
 
 // cheap returns the path of a program with cheap password hashes, because the cost of hashes does not
-// matter for most faults. Its webhooks reach the endpoint of a test. It builds the program unless
-// process.Program has one. With -full, the hashes have their full cost.
+// matter for most faults. Its webhooks reach the endpoint of a test. With -full, the hashes have
+// their full cost.
 var cheap = sync.OnceValues(func() (string, error) {
 	if *full {
 		return buildAs("hooked", "-tags=loopback_endpoints")
 	}
-	if built, err := process.Program(); built != "" || err != nil {
-		return built, err
-	}
-	return buildAs("cheap", "-tags=cheap_hashes,loopback_endpoints")
+	return process.TestProgram(context.Background(), filepath.Join(folder, "cheap"))
 })
 
 func buildAs(name string, flags ...string) (string, error) {

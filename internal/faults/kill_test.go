@@ -28,7 +28,7 @@ func TestKill(t *testing.T) {
 		for done := 0; done < cycles; {
 			l.start()
 			for range min(together, cycles-done) {
-				l.await(100 + rand.Int64N(600))
+				l.await(50 + rand.Int64N(int64(fewer(150, 600, 600))))
 				release := endpoint.hold()
 				l.await(50)
 				kill(t, s)
@@ -36,16 +36,15 @@ func TestKill(t *testing.T) {
 				killed := time.Now()
 				start(t, s)
 				slowest = max(slowest, time.Since(killed))
-				l.endLeases()
 				if done++; l.far != nil && rand.IntN(2) == 0 {
 					kill(t, l.far)
 					start(t, l.far)
-					l.endLeases()
 				}
 			}
-			l.await(200)
+			l.await(100)
 			l.finish()
 		}
+		l.endLeases()
 		endpoint.check()
 		l.report("kill -9")
 		t.Logf("killed %d times; ready again within %v", cycles, slowest.Round(time.Millisecond))

@@ -16,8 +16,9 @@ import (
 const (
 	password = "correct horse battery staple"
 
-	// retryPause is how long a client waits after a request without a known outcome.
-	retryPause = 5 * time.Millisecond
+	// retryPause is how long a client waits after a request without a known outcome. While a server does
+	// not run, its clients must leave the processor to the start of the server.
+	retryPause = 20 * time.Millisecond
 )
 
 // load is many clients that use a server at once while faults happen. It records their

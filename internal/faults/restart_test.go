@@ -10,7 +10,7 @@ import (
 )
 
 // between is the minimum number of answered requests between two restarts.
-const between = 300
+const between = 200
 
 // TestRestartsFailNoRequest restarts a single program, a hundred times with -full. Like systemd,
 // the test creates the listening socket, so the kernel queues connections while no process accepts

@@ -26,9 +26,21 @@ import (
 const retryEvery = 20 * time.Millisecond
 
 // ProgramVariable is the environment variable with the path of a program that is already built for
-// tests. It saves the time of a build in each test package. The program must be built with the tags
-// cheap_hashes and loopback_endpoints.
+// tests. It saves the time of a build in each test package. The program must be built with TestTags.
 const ProgramVariable = "ROLECALL_PROGRAM"
+
+// TestTags are the flags of go build for the program of black-box tests: password hashes cost little,
+// and webhooks can reach this machine. A test that needs neither can use the same program.
+const TestTags = "-tags=cheap_hashes,loopback_endpoints"
+
+// TestProgram returns the program of black-box tests: that of ProgramVariable or, without it, one that
+// it builds into the file.
+func TestProgram(ctx context.Context, file string) (program string, err error) {
+	if program, err = Program(); program != "" || err != nil {
+		return program, err
+	}
+	return file, Build(ctx, file, append(BuildFlags(), TestTags)...)
+}
 
 // Program returns the absolute path in ProgramVariable, or an empty path if the variable is not set.
 // It looks at the program, so that go test does not return a cached result after another build.
