@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -23,11 +24,13 @@ func TestMain(m *testing.M) {
 }
 
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
 }
 
 // The test scripts of the operator commands also pass on PostgreSQL.
 func TestCommandLineOnPostgres(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Files:               []string{"testdata/script/operator.txtar", "testdata/script/seed.txtar"},
 		RequireExplicitExec: true,
@@ -37,9 +40,6 @@ func TestCommandLineOnPostgres(t *testing.T) {
 		},
 	})
 }
-
-// startTimeout is the maximum time that a test waits for a process.
-const startTimeout = 30 * time.Second
 
 // process is a running `rolecall serve`.
 type process struct {
@@ -114,7 +114,7 @@ func startServer(t *testing.T, folder string, args ...string) *process {
 			default:
 				s.before = append(s.before, line)
 			}
-		case <-time.After(startTimeout):
+		case <-time.After(patience.Limit):
 			t.Fatal("rolecall serve does not serve")
 		}
 	}
@@ -144,7 +144,7 @@ func (s *process) waitLog(message string) logLine {
 			if line.Message == message {
 				return line
 			}
-		case <-time.After(startTimeout):
+		case <-time.After(patience.Limit):
 			s.t.Fatalf("the process does not log %q", message)
 		}
 	}

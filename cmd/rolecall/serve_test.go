@@ -16,11 +16,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -43,11 +45,43 @@ func run(t *testing.T, folder, stdin string, args ...string) string {
 	return string(out)
 }
 
-// newTenant returns a folder with a database that holds the tenant acme.
+// tenantFiles are the files of a database that holds the tenant acme, by name. newTenant fills it.
+var (
+	tenantFiles map[string][]byte
+	tenantMutex sync.Mutex
+)
+
+// newTenant returns a folder with a database that holds the tenant acme. The database is a copy of the
+// first one, because the commands that create it take much of the time of a test.
 func newTenant(t *testing.T) string {
 	t.Helper()
+	tenantMutex.Lock()
+	defer tenantMutex.Unlock()
 	folder := t.TempDir()
+	data := filepath.Join(folder, "rolecall-data")
+	if tenantFiles != nil {
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range tenantFiles {
+			if err := os.WriteFile(filepath.Join(data, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return folder
+	}
 	createTenant(t, folder)
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(data, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tenantFiles = files
 	return folder
 }
 
@@ -73,6 +107,7 @@ func writeKeys(t *testing.T, folder string, fills ...byte) []string {
 }
 
 func TestANewDatabaseIsReported(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for _, want := range []bool{true, false} {
 		s := startServer(t, folder)
@@ -86,6 +121,7 @@ func TestANewDatabaseIsReported(t *testing.T) {
 }
 
 func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	var passwords []string
 	for range 2 {
@@ -162,6 +198,7 @@ func checkDemo(t *testing.T, s *process, password string) {
 }
 
 func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
+	t.Parallel()
 	folder := newTenant(t)
 	for _, test := range []struct {
 		args    []string
@@ -196,6 +233,7 @@ func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
 }
 
 func TestPublicURLIsTheBaseOfEveryRoute(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, newTenant(t), "--public-url", "http://localhost/people/")
 	if got := s.get("/people/livez").StatusCode; got != http.StatusOK {
 		t.Errorf("under the base: %d", got)
@@ -210,7 +248,8 @@ func TestCommandsWorkNextToARunningServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if folder == "" {
 				t.Setenv("ROLECALL_DATABASE", pgtest.URL(t))
-				folder = newTenant(t)
+				folder = t.TempDir()
+				createTenant(t, folder)
 			}
 			s := startServer(t, folder)
 			c := client.New("http://"+s.address, "acme", nil)
@@ -226,10 +265,11 @@ func TestCommandsWorkNextToARunningServer(t *testing.T) {
 				t.Errorf("the new password: %v", err)
 			}
 			run(t, folder, "", "tenant", "suspend", "acme")
-			end := time.Now().Add(startTimeout)
-			_, err := c.Session(t.Context())
-			for ; err == nil && time.Now().Before(end); _, err = c.Session(t.Context()) {
-			}
+			var err error
+			patience.Poll(func() bool { // the server reads the change a moment later
+				_, err = c.Session(t.Context())
+				return err != nil
+			})
 			if !isProblem(err, "tenant-suspended") {
 				t.Errorf("in a suspended tenant: %v", err)
 			}
@@ -243,6 +283,7 @@ func isProblem(err error, code string) bool {
 }
 
 func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	createTenant(t, folder, writeKeys(t, folder, 1)...)
 	var cursor string
@@ -309,6 +350,7 @@ func getAs(t *testing.T, s *process, session *http.Cookie, path string) (status 
 }
 
 func TestPortInUse(t *testing.T) {
+	t.Parallel()
 	folder := newTenant(t)
 	s := startServer(t, folder)
 	command := exec.Command("rolecall", "serve", "--listen", s.address)
@@ -321,6 +363,7 @@ func TestPortInUse(t *testing.T) {
 }
 
 func TestNewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
 	folder := newTenant(t)
 	db, err := sql.Open("sqlite", filepath.Join(folder, "rolecall-data", "rolecall.db"))
 	if err != nil {
@@ -343,6 +386,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 }
 
 func TestSuperuserIsRefused(t *testing.T) {
+	t.Parallel()
 	admin := pgtest.Admin(t, pgtest.Migrated(t))
 	out, err := exec.Command("rolecall", "serve", "--listen", "127.0.0.1:0", "--no-migrate", "--database", admin).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "--allow-superuser") || strings.Count(string(out), "\n") != 1 {
@@ -355,6 +399,7 @@ func TestSuperuserIsRefused(t *testing.T) {
 }
 
 func TestMetricsHaveTheirOwnListener(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, newTenant(t), "--metrics-listen", "127.0.0.1:0")
 	if got := s.get("/metrics").StatusCode; got != http.StatusNotFound {
 		t.Errorf("/metrics on the main listener: %d", got)
@@ -414,6 +459,7 @@ func metricsOf(t *testing.T, s *process) string {
 }
 
 func TestMetricsOfANode(t *testing.T) {
+	t.Parallel()
 	folder := newTenant(t)
 	s := startServer(t, folder, "--metrics-listen", "127.0.0.1:0")
 	if metrics := metricsOf(t, s); !strings.Contains(metrics, "rolecall_operator_key_next_expiry_timestamp_seconds +Inf\n") {
@@ -445,6 +491,7 @@ func TestMetricsOfANode(t *testing.T) {
 }
 
 func TestAKeyInTheDatabaseIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	folder, withFile := newTenant(t), t.TempDir()
 	createTenant(t, withFile, writeKeys(t, withFile, 1)...)
 	for _, test := range []struct {
@@ -463,6 +510,7 @@ func TestAKeyInTheDatabaseIsWarnedOf(t *testing.T) {
 }
 
 func TestKeysOfAnotherInstanceAreRefused(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	createTenant(t, folder, writeKeys(t, folder, 1)...)
 	try := func(args ...string) string {

@@ -22,6 +22,7 @@ import (
 // ones. Only new connections may be refused. Each request on an accepted connection must get a
 // response.
 func TestStopFailsNoRequest(t *testing.T) {
+	t.Parallel()
 	const clients, before = 64, 2_000
 	folder := newTenant(t)
 	for _, keep := range []bool{true, false} {
@@ -94,6 +95,7 @@ func isDial(err error) bool {
 }
 
 func TestARequestInProgressIsFinished(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, newTenant(t))
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -128,6 +130,7 @@ func TestARequestInProgressIsFinished(t *testing.T) {
 }
 
 func TestDrainServesOnWhileReadinessIsFalse(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, newTenant(t), "--drain", "10m")
 	if got := s.get("/readyz").StatusCode; got != http.StatusOK {
 		t.Fatalf("/readyz: %d", got)

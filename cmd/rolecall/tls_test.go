@@ -77,6 +77,7 @@ func serialServed(t *testing.T, address string, trusting *x509.CertPool) int64 {
 }
 
 func TestRenewedCertificateIsServedWithoutARestart(t *testing.T) {
+	t.Parallel()
 	folder := newTenant(t)
 	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
 	first, second := newKeyPair(t, 1), newKeyPair(t, 2)
@@ -158,6 +159,7 @@ func TestErrorsOfHTTP2AreNoWarnings(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	folder := newTenant(t)
 	pair := newKeyPair(t, 1)
 	replace(t, filepath.Join(folder, "cert.pem"), pair.cert)

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // errNoBouncer means that PgBouncer is not installed. Its text says how to install it.
@@ -23,8 +24,6 @@ var errNoBouncer = errors.New("no PgBouncer is installed (Debian, Ubuntu: apt in
 // bouncerGuard is a shell command that runs PgBouncer until its standard input ends. The
 // input also ends when the process that started the command dies.
 const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
-
-const bouncerStart = 20 * time.Second
 
 // Bouncer starts a PgBouncer in transaction mode in front of the server of the test
 // databases. Each of the settings is an additional line of its configuration. The returned
@@ -146,18 +145,15 @@ func freeAddress(t testing.TB) string {
 
 func awaitListener(t testing.TB, address string) {
 	t.Helper()
-	retry := time.NewTicker(10 * time.Millisecond)
-	defer retry.Stop()
-	for deadline := time.Now().Add(bouncerStart); ; <-retry.C {
+	var failure error
+	if !patience.Poll(func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
-			if err := conn.Close(); err != nil {
-				t.Fatalf("pgtest: %v", err)
-			}
-			return
+			err = conn.Close()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("pgtest: PgBouncer does not answer: %v", err)
-		}
+		failure = err
+		return err == nil
+	}) {
+		t.Fatalf("pgtest: PgBouncer does not answer: %v", failure)
 	}
 }

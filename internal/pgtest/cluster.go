@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -241,13 +242,11 @@ func CitusURL(t testing.TB) string {
 // dropDatabase drops a database. If the database is in use, it tries again, because the
 // background process of Citus may have connected to it.
 func (s *Server) dropDatabase(name string) (err error) {
-	for range 20 {
+	patience.Poll(func() bool {
 		err = s.as(context.Background(), "postgres", fmt.Sprintf("drop database %s with (force)", quoted(name)))
-		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "55006" { // in use
-			return err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		e, ok := errors.AsType[*pgconn.PgError](err)
+		return !ok || e.Code != "55006" // in use
+	})
 	return err
 }
 
