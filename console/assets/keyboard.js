@@ -4,6 +4,7 @@
 const sheet = document.getElementById("shortcuts");
 const words = JSON.parse(document.body.dataset.messages);
 let prefix = ""; // "g" while a shortcut such as "g u" is typed
+let forgetting; // the timer that ends the prefix
 
 function rows() {
   return [...document.querySelectorAll("[data-rows] [data-row]")].filter((row) => row.checkVisibility());
@@ -60,6 +61,7 @@ document.addEventListener("keydown", (event) => {
   if (typing || document.querySelector("dialog[open]")) return;
   const keys = prefix ? `${prefix} ${event.key}` : event.key;
   prefix = "";
+  clearTimeout(forgetting); // otherwise it would end the prefix of the next shortcut
   const target = document.querySelector(`[data-keys="${CSS.escape(keys)}"]`);
   if (target) {
     event.preventDefault();
@@ -83,7 +85,7 @@ document.addEventListener("keydown", (event) => {
     showSheet();
   } else if (keys === "g") {
     prefix = "g";
-    setTimeout(() => (prefix = ""), 1500);
+    forgetting = setTimeout(() => (prefix = ""), 1500);
   }
 });
 

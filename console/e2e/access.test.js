@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, first, person, scenario, signIn } from "./harness.js";
+import { call, checkAccess, checkWidth, chord, first, person, scenario, signIn } from "./harness.js";
 
 scenario("the access explorer shows who has users:erase, and through which roles", async (page) => {
   await signIn(page);
@@ -30,8 +30,7 @@ scenario("the access explorer shows who has users:erase, and through which roles
 
 scenario("a permission is found by its words", async (page) => {
   await signIn(page);
-  await page.keyboard.press("g");
-  await page.keyboard.press("p");
+  await chord(page, "g", "p");
   await page.waitForURL(/\/access$/);
   await page.keyboard.press("/");
   await page.keyboard.type("erase", { delay: 20 });

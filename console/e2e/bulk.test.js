@@ -104,7 +104,7 @@ scenario("a started job ends the selection, and its page leads to the users that
   assert.deepEqual(statuses, ["pending", "pending", "pending", "suspended"]);
   await dialog.getByRole("link", { name: "Back to the list" }).click();
   await page.waitForURL(/jobs\/[0-9a-f-]{36}\/users$/);
-}, { timeout: 120_000 });
+});
 
 scenario("the confirmation to stop a job has clear buttons", async (page) => {
   await signIn(page);

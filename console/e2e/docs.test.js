@@ -15,7 +15,7 @@ scenario("the API reference is accessible in both themes and at two widths", asy
       }
     }
   }
-}, { timeout: 120_000 });
+});
 
 scenario("a search of the API reference shows matching operations while typing", async (page) => {
   await page.goto("/docs");

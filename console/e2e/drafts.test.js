@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { authenticator, call, endSession, first, owner, person, scenario, setPassword, signedIn, signIn, world } from "./harness.js";
+import { authenticator, call, endSession, first, focused, owner, person, scenario, setPassword, signedIn, signIn, until, world } from "./harness.js";
 
 /**
  * forms maps the path of each form with input to the address of a page that shows the form. A Go
@@ -201,7 +201,7 @@ scenario("no form loses its input when the session has ended", async (page) => {
   }
   await page.goto(addressOf(forms["/users/{id}/edit"], ids));
   await losesNothing(page, main(page), "a form of a dialog on its own page");
-}, { timeout: 240_000 });
+});
 
 scenario("the names of passkeys survive the end of the session", async (page) => {
   await authenticator(page);
@@ -243,7 +243,7 @@ scenario("the forms without input, or with secrets alone, keep nothing", async (
   await main(page).evaluate((it) => it.requestSubmit());
   await page.waitForURL(/\/sign-in/);
   assert.equal(await kept(page), null);
-}, { timeout: 120_000 });
+});
 
 scenario("filters and selected rows survive the end of the session", async (page) => {
   await signIn(page);
@@ -330,8 +330,7 @@ scenario("a changed form is not left or closed without a question", async (page)
   await page.goto("/console/demo/roles/create");
   await page.getByLabel("Name", { exact: true }).fill("Kept role");
   await page.getByRole("link", { name: "Events" }).click({ noWaitAfter: true });
-  await page.waitForFunction(() => document.activeElement !== null);
-  while (asked.length === 0) await page.evaluate(() => new Promise(requestAnimationFrame));
+  await until(() => asked.length > 0);
   assert.deepEqual(asked, ["beforeunload"]);
   assert.match(page.url(), /roles\/create$/);
   await page.getByRole("button", { name: "Create" }).click();
@@ -358,7 +357,7 @@ scenario("a changed form is not left or closed without a question", async (page)
   await page.keyboard.press("Escape");
   await question.getByRole("button", { name: "Discard" }).click();
   await form.waitFor({ state: "hidden" });
-  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "New user");
+  await focused(page, "New user");
 });
 
 scenario("a removed role is back after one click, and the message covers nothing", async (page) => {

@@ -4,7 +4,8 @@ import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { test } from "node:test";
 import puppeteer from "puppeteer-core";
-import { owner, results, world } from "./harness.js";
+import { patience } from "../../tools/patience.mjs";
+import { owner, results, scenarioLimit, world } from "./harness.js";
 
 const dark = { "layout.css.prefers-color-scheme.content-override": 0 };
 
@@ -12,6 +13,8 @@ const dark = { "layout.css.prefers-color-scheme.content-override": 0 };
 const launch = (preferences = {}) =>
   puppeteer.launch({
     browser: "firefox",
+    timeout: patience,
+    protocolTimeout: patience,
     defaultViewport: { width: 1280, height: 900 },
     executablePath: process.env.ROLECALL_TEST_FIREFOX || "/usr/bin/firefox-esr",
     extraPrefsFirefox: { "intl.accept_languages": "en", "ui.prefersReducedMotion": 1, ...preferences },
@@ -23,11 +26,11 @@ world.launch = () => launch();
  * also fails if a script throws an error or if a response has status 500 or higher.
  */
 function scenario(name, play, preferences) {
-  test(`in Firefox, ${name}`, { timeout: 60_000 }, async () => {
+  test(`in Firefox, ${name}`, { timeout: scenarioLimit }, async () => {
     const browser = preferences ? await launch(preferences) : world.browser;
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(patience);
     const faults = [];
     page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
     page.on("console", (message) => {
@@ -102,7 +105,7 @@ scenario("the list of users is searched and opened with the keyboard", async (pa
   await focused(page, "[data-row]");
   await press(page, "Enter");
   await page.waitForSelector("h1 ::-p-text(Zoë Perlman)");
-  await press(page, "g", "r");
+  await page.keyboard.type("gr"); // at once, because the page forgets the first key after a time
   await at(page, /\/roles$/);
   await press(page, "?");
   await page.waitForSelector("#shortcuts[open]");
@@ -145,7 +148,7 @@ scenario("a role is edited, and the settings are changed", async (page) => {
   await page.locator("input[name=name]").fill("Support lead");
   await press(page, "Enter");
   await page.waitForSelector("h1 ::-p-text(Support lead)");
-  await press(page, "g", "s");
+  await page.keyboard.type("gs");
   await at(page, /\/settings$/);
   await press(page, "e");
   await at(page, /\/settings\/edit$/);

@@ -13,15 +13,18 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
+import { patience } from "../../tools/patience.mjs";
 
 const run = promisify(execFile);
 
-/** results is the folder for the program and for screenshots of failed tests. */
+/** results is the folder for screenshots of failed tests, and for the program if ROLECALL_PROGRAM does not name one. */
 export const results = join(dirname(fileURLToPath(import.meta.url)), "results");
-const program = join(results, "rolecall"); // built by make console-test
+const program = process.env.ROLECALL_PROGRAM || join(results, "rolecall");
 const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const qrSource = createRequire(import.meta.url).resolve("jsqr");
-const waitLimit = 15_000;
+
+/** scenarioLimit is longer than patience, because a scenario has many steps. Each step ends after patience. */
+export const scenarioLimit = 10 * patience;
 
 export const owner = "ada.lovelace@demo.example";
 
@@ -34,7 +37,7 @@ export const owner = "ada.lovelace@demo.example";
 export const world = {
   base: "", database: "", mailbox: "", password: "", browser: null,
   port: 0, flags: [], environment: {}, elsewhere: [],
-  launch: () => chromium.launch({ executablePath: process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium", args: ["--no-sandbox", "--no-proxy-server"] }),
+  launch: () => chromium.launch({ executablePath: process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium", args: ["--no-sandbox", "--no-proxy-server"], timeout: patience }),
 };
 
 let server;
@@ -109,7 +112,7 @@ export async function setPassword(email) {
 
 /** until calls found repeatedly until found returns a true value. It returns that value. */
 export async function until(found) {
-  const end = Date.now() + waitLimit;
+  const end = Date.now() + patience;
   for (;;) {
     const value = await Promise.resolve(found()).catch(() => null);
     if (value) return value;
@@ -136,14 +139,21 @@ export async function mailLink(email, kind) {
 /** isElsewhere reports whether the URL belongs to another server whose pages the browser may open. */
 const isElsewhere = (url) => world.elsewhere.some((origin) => url.startsWith(`${origin}/`));
 
+/** newContext returns a context for pages that shares no cookies with other contexts, such as a new browser. */
+export async function newContext(options = {}) {
+  const context = await world.browser.newContext({ baseURL: world.base, ...options });
+  context.setDefaultTimeout(patience);
+  return context;
+}
+
 /**
  * scenario runs play as a test, with a page that shares no cookies with other tests. The test also
  * fails if a page of the program violates its Content-Security-Policy, sends a request to another host,
  * logs an error or a warning, or gets a 5xx response. If the test fails, a screenshot is saved in results.
  */
-export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
-  test(name, { timeout }, async () => {
-    const context = await world.browser.newContext({ baseURL: world.base, reducedMotion: "reduce", timezoneId: "UTC", ...options });
+export function scenario(name, play, options = {}) {
+  test(name, { timeout: scenarioLimit }, async () => {
+    const context = await newContext({ reducedMotion: "reduce", timezoneId: "UTC", ...options });
     const faults = [];
     context.on("weberror", (e) => {
       if (!isElsewhere(e.page().url())) faults.push(`script: ${e.error().message}`);
@@ -166,7 +176,6 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
       addEventListener("securitypolicyviolation", (e) => window.noteViolation(`${e.violatedDirective} ${e.blockedURI}`));
     });
     const page = await context.newPage();
-    page.setDefaultTimeout(waitLimit);
     try {
       await play(page);
       assert.deepEqual(faults, []);
@@ -206,6 +215,22 @@ export async function signIn(page, email = owner, password = world.password) {
   await section.click();
   await page.waitForURL((url) => !url.pathname.endsWith("/home"));
 }
+
+/**
+ * focused waits until the name, or else the text or the tag, of the focused element begins with expected. The focus can
+ * come after what is visible: the browser sets it after the page has loaded, and scripts set it after a dialog has opened.
+ */
+export async function focused(page, expected) {
+  const at = (expected) => {
+    const e = document.activeElement;
+    const name = e?.name || e?.innerText?.trim() || e?.tagName || "";
+    return name.startsWith(expected) || (expected === null && name);
+  };
+  await page.waitForFunction(at, expected).catch(async () => assert.equal(await page.evaluate(at, null), expected));
+}
+
+/** chord presses the keys of a shortcut such as "g u". Between them, no time passes, because the page forgets the first one. */
+export const chord = (page, ...keys) => Promise.all(keys.map((key) => page.keyboard.press(key)));
 
 /**
  * authenticator adds a virtual authenticator to the page, which approves each request at once. It

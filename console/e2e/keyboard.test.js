@@ -1,19 +1,11 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, endSession, owner, person, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, chord, endSession, focused, owner, person, scenario, signIn, world } from "./harness.js";
 
 /** at returns the name of the focused element, or else its text or its tag. */
 const at = (page) => page.evaluate(() => {
   const e = document.activeElement;
   return e.name || e.innerText?.trim() || e.tagName;
 });
-
-/** focused waits until the result of at begins with expected. */
-async function focused(page, expected) {
-  await page.waitForFunction((expected) => {
-    const e = document.activeElement;
-    return (e.name || e.innerText?.trim() || e.tagName).startsWith(expected);
-  }, expected).catch(async () => assert.equal(await at(page), expected));
-}
 
 async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key);
@@ -30,7 +22,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "Enter");
   await page.waitForURL(/\/home$/);
   assert.match(await page.title(), /^Home · .+ · Rolecall$/);
-  await press(page, "g", "u");
+  await chord(page, "g", "u");
   await page.waitForURL(/\/users$/);
 
   // Skip to the content.
@@ -83,7 +75,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await page.getByText("Viewer was assigned to Margaret Hamilton.").waitFor();
 
   // Return to the list. The row that was opened before has the focus.
-  await press(page, "g", "u");
+  await chord(page, "g", "u");
   await page.waitForURL(/\/users$/);
   await press(page, "j", "j", "j");
   const row = await at(page);
@@ -99,9 +91,10 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
   await press(page, "?");
   const sheet = await page.getByRole("dialog").innerText();
   await press(page, "Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   for (const [keys, name, path] of await page.locator(".sections a").evaluateAll((list) => list.map((a) => [a.dataset.keys, a.innerText.trim(), a.pathname]))) {
     assert.ok(sheet.includes(`Go to ${name}`), name);
-    await press(page, ...keys.split(" "));
+    await chord(page, ...keys.split(" "));
     await page.waitForURL((url) => url.pathname === path);
     assert.equal(await page.locator(".sections [aria-current=page]").innerText(), name);
   }
@@ -114,7 +107,7 @@ scenario("sign-in, search, edit, role assignment, navigation and sign-out work u
 
 scenario("the focus moves to the error when a form is refused", async (page) => {
   await signIn(page);
-  await press(page, "g", "r");
+  await chord(page, "g", "r");
   await page.waitForURL(/\/roles$/);
   await press(page, "c");
   await page.waitForURL(/roles\/create$/);

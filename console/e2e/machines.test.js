@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { call, checkAccess, checkWidth, first, owner, person, scenario, setPassword, signIn, until, world } from "./harness.js";
+import { call, checkAccess, checkWidth, chord, first, owner, person, scenario, setPassword, signIn, until, world } from "./harness.js";
 
 const run = promisify(execFile);
 
@@ -31,8 +31,7 @@ async function self(page) {
 
 scenario("a service account gets a role in one department and a token using only the keyboard", async (page) => {
   await signIn(page);
-  await page.keyboard.press("g");
-  await page.keyboard.press("m");
+  await chord(page, "g", "m");
   await page.waitForURL(/service-accounts$/);
   await page.getByRole("heading", { name: "Service accounts" }).waitFor();
   await page.keyboard.press("c");

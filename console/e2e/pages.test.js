@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
-import { call, checkAccess, checkShifts, checkWidth, colorRules, results, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, checkShifts, checkWidth, colorRules, newContext, results, scenario, signIn, world } from "./harness.js";
 
 /** The pages to check. If you add a page to the console, add its address here. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
@@ -52,7 +52,7 @@ scenario("all pages are accessible and fit three widths in both themes", async (
   assert.equal(job.status, 201, JSON.stringify(job.body));
   const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id, "{connection}": connection.body.id };
   for (const path of pages) await look(page, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`, path);
-}, { timeout: 600_000 });
+});
 
 for (const colorScheme of ["light", "dark"]) {
   scenario(`the menu, dialogs and keyboard shortcuts are accessible in the ${colorScheme} theme`, async (page) => {
@@ -71,14 +71,14 @@ for (const colorScheme of ["light", "dark"]) {
     await page.keyboard.press("?");
     await page.getByRole("heading", { name: "Keyboard" }).waitFor();
     await checkAccess(page);
-  }, { colorScheme, timeout: 240_000 });
+  }, { colorScheme });
 }
 
 for (const path of ["/sign-in", "/users"]) {
   scenario(`${path} loads less than 100 kB without layout shifts or late requests`, async (page) => {
     if (path !== "/sign-in") await signIn(page);
     const storageState = await page.context().storageState();
-    const context = await world.browser.newContext({ baseURL: world.base, storageState }); // nothing is cached
+    const context = await newContext({ storageState }); // nothing is cached
     try {
       const cold = await context.newPage();
       const protocol = await context.newCDPSession(cold);

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, mailLink, person, scenario, signIn, until } from "./harness.js";
+import { call, checkAccess, focused, mailLink, person, scenario, signIn, until } from "./harness.js";
 
 /** newcomer creates a user and opens the user's page. It returns the user. */
 async function newcomer(page, email, members = {}) {
@@ -53,7 +53,7 @@ scenario("an email that another user has is refused next to the field, and the c
   await form.getByLabel("Email", { exact: true }).fill("Ada.Lovelace@demo.example");
   await form.getByRole("button", { name: "Create" }).click();
   await form.getByText("Another user of this tenant has this email address.").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.name), "email");
+  await focused(page, "email");
   await form.getByText("External ID and metadata").click();
   await form.getByLabel("Key").first().fill("floor");
   await form.getByLabel("Value").first().fill("=HYPERLINK(\"http://evil\")");

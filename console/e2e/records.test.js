@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, mailLink, person, scenario, setPassword, signIn } from "./harness.js";
+import { call, checkAccess, checkWidth, chord, mailLink, person, scenario, setPassword, signIn } from "./harness.js";
 
 /** shown returns the texts of the events in the list. */
 const shown = (page) => page.locator(".event-days .event").allInnerTexts();
@@ -8,8 +8,7 @@ scenario("events are filtered by type and user, and the filters survive reload a
   await signIn(page);
   const user = await person(page, "edsger.wirth@demo.example");
   await call(page, "POST", `/users/${user.id}/suspend`, { reason: "long leave" });
-  await page.keyboard.press("g");
-  await page.keyboard.press("e");
+  await chord(page, "g", "e");
   await page.waitForURL(/\/events$/);
   await page.getByLabel("Event").selectOption("user.suspended");
   await page.waitForURL(/type=user.suspended/);

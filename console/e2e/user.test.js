@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, person, scenario, signIn, until, world } from "./harness.js";
+import { call, focused, person, scenario, signIn, until, world } from "./harness.js";
 
 /** open opens the page of the user with the email address. It returns the user. */
 async function open(page, email) {
@@ -23,7 +23,7 @@ scenario("a user is suspended with a reason, which their page shows, and resumed
   await page.getByRole("link", { name: "Suspend" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Cancel");
+  await focused(page, "Cancel");
   await page.getByLabel("Reason").focus();
   await page.keyboard.type("left the company");
   await page.keyboard.press("Enter"); // moves to the button
@@ -80,7 +80,7 @@ scenario("the edit form shows errors next to the fields and the value that anoth
   await form.getByLabel("Name").fill("x");
   await form.getByRole("button", { name: "Save" }).click();
   await form.getByText("Must have 3 to 255 characters.").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.name), "name");
+  await focused(page, "name");
   await call(page, "PATCH", `/users/${user.id}`, { name: "Antony Allen" });
   await form.getByLabel("Name").fill("Toni Allen");
   await form.getByRole("button", { name: "Save" }).click();

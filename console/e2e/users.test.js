@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, first, owner, person, scenario, setPassword, signIn } from "./harness.js";
+import { call, chord, first, focused, owner, person, scenario, setPassword, signIn } from "./harness.js";
 
 const names = (page) => page.locator("[data-row] bdi").allInnerTexts();
 
@@ -15,7 +15,7 @@ scenario("a search shows matching users while typing, and reload and back keep i
   await page.keyboard.type("zoe pe", { delay: 20 });
   await listed(page, /q=zoe\+pe$/, "1 user");
   assert.deepEqual(await names(page), ["Zoë Perlman"]);
-  assert.equal(await page.evaluate(() => document.activeElement.id), "q");
+  await focused(page, "q");
   await page.reload();
   assert.deepEqual(await names(page), ["Zoë Perlman"]);
   assert.equal(await page.getByLabel("Search by name or email").inputValue(), "zoe pe");
@@ -69,6 +69,7 @@ scenario("the keyboard opens the help, moves through the rows and changes the pa
   await page.keyboard.press("?");
   assert.match(await page.getByRole("dialog").innerText(), /Go to Users.*Search.*Next row/s);
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.keyboard.press("j");
   await page.keyboard.press("j");
   await page.keyboard.press("j");
@@ -77,8 +78,7 @@ scenario("the keyboard opens the help, moves through the rows and changes the pa
   await page.keyboard.press("Enter");
   await page.waitForURL(/users\/[0-9a-f-]{36}$/);
   assert.ok(name.includes(await page.locator("h1 bdi").innerText()));
-  await page.keyboard.press("g");
-  await page.keyboard.press("u");
+  await chord(page, "g", "u");
   await page.waitForURL(/\/users$/);
   await page.keyboard.press("n");
   await page.waitForURL(/cursor=/);

@@ -2,7 +2,7 @@
 // The harness starts the program on SQLite, or on PostgreSQL if ROLECALL_TEST_POSTGRES is set.
 
 import { strict as assert } from "node:assert";
-import { call, command, first, mailLink, person, readPicture, scenario, signIn, signedIn, totp, until, world } from "../../console/e2e/harness.js";
+import { call, command, first, mailLink, newContext, person, readPicture, scenario, signedIn, signIn, totp, until, world } from "../../console/e2e/harness.js";
 
 const providers = JSON.parse(process.env.ROLECALL_TEST_PROVIDERS);
 
@@ -64,7 +64,7 @@ async function session(page) {
 function through(name, play, more = () => ({})) {
   for (const provider of providers) {
     scenario(`${provider.name}: ${name}`, async (page) => {
-      const context = await world.browser.newContext({ baseURL: world.base });
+      const context = await newContext();
       const owner = await context.newPage();
       await signIn(owner);
       const asOwner = async (method, path, body) => {
@@ -87,7 +87,7 @@ function through(name, play, more = () => ({})) {
         }
         await context.close();
       }
-    }, { ignoreHTTPSErrors: true, timeout: 120_000 });
+    }, { ignoreHTTPSErrors: true });
   }
 }
 
