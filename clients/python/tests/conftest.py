@@ -1,4 +1,4 @@
-"""Starts the program on each store."""
+"""Starts the program on each store, and repeats files that failed if ROLECALL_TEST_REPEAT is 1."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import os
 import re
 import secrets
 import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+import rolecall.principals
 from rolecall import Client
 
 ROOT = Path(__file__).parents[3]
@@ -22,6 +26,18 @@ PROGRAM = Path(os.environ.get("ROLECALL_PROGRAM", Path(__file__).parents[1] / ".
 POSTGRES = os.environ.get("ROLECALL_TEST_POSTGRES", "")
 STORES = ["sqlite"] + (["postgres"] if POSTGRES else [])
 PASSWORD = "a long enough password of theirs"
+PATIENCE = 60 * float(os.environ.get("ROLECALL_TEST_PATIENCE") or 1)  # seconds after which a wait counts as hanging
+MOST_FAILURES = 5  # files that are repeated
+
+rolecall.principals.LOAD_TIMEOUT = PATIENCE  # a slow machine is not an unreachable service
+
+
+def until(found: Callable[[], bool]) -> None:
+    """Calls found until it returns true."""
+    end = time.monotonic() + PATIENCE
+    while not found():
+        assert time.monotonic() < end, "waited too long"
+        threading.Event().wait(0.005)
 
 
 def random_name(prefix: str) -> str:
@@ -46,7 +62,7 @@ class Demo:
         return done.stdout
 
     def client(self, **options: Any) -> Client:
-        return Client(self.address, self.tenant, **options)
+        return Client(self.address, self.tenant, **{"http": httpx.Client(timeout=PATIENCE), **options})
 
     def owner(self) -> Client:
         """Returns a client with a new session of the owner."""
@@ -102,10 +118,45 @@ def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         started = json.loads(text)
         yield Demo(started["address"], started["tenant"], started["email"], started["password"], database, folder)
         process.terminate()
-        assert process.wait(60) == 0, (folder / "log").read_text()
+        assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
     assert '"level":"ERROR"' not in (folder / "log").read_text()
 
 
 @pytest.fixture(scope="module")
 def owner(demo: Demo) -> Client:
     return demo.owner()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives each store its own process, so that each store needs only one program."""
+    for item in items:
+        store = getattr(item, "callspec").params.get("demo") if hasattr(item, "callspec") else None
+        if store is not None:
+            item.add_marker(pytest.mark.xdist_group(store))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Runs each file that failed once more, alone, if ROLECALL_TEST_REPEAT is 1. What passes then does not fail the run."""
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    if hasattr(session.config, "workerinput") or reporter is None:
+        return
+    failures = [report for kind in ("failed", "error") for report in reporter.stats.get(kind, [])]
+    files = sorted({report.nodeid.split("::")[0] for report in failures})
+    again = files if os.environ.get("ROLECALL_TEST_REPEAT") == "1" and len(files) <= MOST_FAILURES else []
+    fails = {file: runs_again(session.config, file) if file in again else True for file in files}
+    lines = []
+    for report in failures:
+        file, _, name = report.nodeid.partition("::")
+        lines += [f"{'FAILED' if fails[file] else 'FLAKY'} {file} {name}", *report.longreprtext.splitlines()[-30:]]
+    failed = sum(fails[report.nodeid.split("::")[0]] for report in failures)
+    passed = len(reporter.stats.get("passed", [])) + len(failures) - failed
+    lines.append(f"{passed} passed, {failed} failed, {len(reporter.stats.get('skipped', []))} skipped")
+    session.config.add_cleanup(lambda: print(*lines, sep="\n"))
+    if files and failed == 0:
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def runs_again(config: pytest.Config, file: str) -> bool:
+    """Runs the file, and reports whether it fails."""
+    line = [sys.executable, "-m", "pytest", "-c", str(config.inipath), "--rootdir", str(config.rootpath), str(config.rootpath / file)]
+    return subprocess.run(line, env={**os.environ, "ROLECALL_TEST_REPEAT": ""}, capture_output=True).returncode != 0

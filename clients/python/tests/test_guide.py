@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import ROOT, Demo
+from conftest import PATIENCE, ROOT, Demo
 
 GUIDE = (ROOT / "docs" / "guides" / "python.md").read_text()
 
@@ -46,5 +46,5 @@ def test_the_guide(demo: Demo, tmp_path: Path) -> None:
         (tmp_path / name).write_text(here(text))
     script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + here("".join(blocks("bash")))
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=10 * PATIENCE)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{(tmp_path / 'shop.log').read_text() if (tmp_path / 'shop.log').exists() else ''}"

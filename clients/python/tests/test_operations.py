@@ -7,14 +7,13 @@ import inspect
 import json
 import re
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from conftest import PASSWORD, ROOT, Demo, later, random_name
+from conftest import PASSWORD, ROOT, Demo, later, random_name, until
 from jsonschema import Draft202012Validator
 
 from rolecall import AsyncClient, Client, Problem, etag
@@ -69,8 +68,7 @@ class World:
 
     def await_jobs(self) -> None:
         """Returns when no job runs, because a tenant can have only some at once."""
-        while any(job["endedAt"] is None for job in self.owner.iter_jobs()):
-            threading.Event().wait(0.05)
+        until(lambda: all(job["endedAt"] is not None for job in self.owner.iter_jobs()))
 
     def job(self) -> str:
         self.await_jobs()
@@ -129,9 +127,8 @@ class World:
 
     def size(self) -> int:
         """Returns the size of the audit log, which has a checkpoint some seconds after the first event."""
-        while (size := self.owner.get_checkpoint()["size"]) == 0:
-            threading.Event().wait(0.1)
-        return size
+        until(lambda: self.owner.get_checkpoint()["size"] > 0)
+        return self.owner.get_checkpoint()["size"]
 
     def invitation(self) -> str:
         return self.link("invite_user", self.user())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import threading
@@ -12,13 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from conftest import PASSWORD, Demo, later
+from conftest import PASSWORD, PATIENCE, Demo, later, until
 from proxies import Proxy
 
-from rolecall import AsyncPrincipals, Client, Credential, Principal, Principals, RolecallError, Unauthenticated
+from rolecall import AsyncPrincipals, Client, Credential, Invalid, Principals, RolecallError, Unauthenticated
 
 REVOCATIONS = int(os.environ.get("ROLECALL_TEST_REVOCATIONS", "50"))
-LIMIT = 1.0  # seconds from the response to a revocation until it has an effect
+# The seconds from the response to a revocation until it has an effect. This is not the speed of the machine: the memory
+# answers only if the changes were read within the last second, however slow the machine is.
+LIMIT = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +54,16 @@ def sign_in(demo: Demo, email: str) -> tuple[Client, Credential]:
 
 def until_in_memory(principals: Principals, route: Route, credential: Credential) -> None:
     """Returns when an entry that is older than a second comes from the memory."""
-    end = time.monotonic() + 30
     began, loads = time.monotonic(), route.loads
-    while time.monotonic() < end:
+
+    def is_old() -> bool:
+        nonlocal began, loads
         principals.get(credential)
         if route.loads != loads:
             began, loads = time.monotonic(), route.loads
-        if time.monotonic() - began > 1.5:
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("no entry is kept")
+        return time.monotonic() - began > 1.5
+
+    until(is_old)
 
 
 def test_the_memory_answers_and_a_change_is_seen(demo: Demo, owner: Client, feed_token: str) -> None:
@@ -73,10 +76,14 @@ def test_the_memory_answers_and_a_change_is_seen(demo: Demo, owner: Client, feed
             principal = principals.get(credential)
             assert (principal.type, principal.id, principal.name) == ("user", id, "A Person")
             assert principal.can("shop/invoices:approve", "Sales") and not principal.can("shop/invoices:approve")
-            loads = route.loads
-            for _ in range(1000):
-                principals.get(credential)
-            assert route.loads == loads
+
+            def are_kept() -> bool:
+                loads = route.loads
+                for _ in range(1000):
+                    principals.get(credential)
+                return route.loads == loads
+
+            until(are_kept)  # on a busy machine, the feed can be late, and an entry is then read again
             owner.suspend_user(id)
             assert waited(accepts(principals, credential)) < LIMIT
             with pytest.raises(Unauthenticated):
@@ -86,7 +93,7 @@ def test_the_memory_answers_and_a_change_is_seen(demo: Demo, owner: Client, feed
 def waited(is_allowed: Callable[[], bool]) -> float:
     """Returns after how many seconds the last allowed request began. A refused request can take longer."""
     began = now = last = time.monotonic()
-    while time.monotonic() < began + 10:
+    while time.monotonic() < began + PATIENCE:
         now = time.monotonic()
         if not is_allowed():
             return last - began
@@ -155,10 +162,7 @@ def revoke(demo: Demo, principals: Principals, number: int, seed: int) -> list[f
         owner.unassign_role(id, role)
         times.append(waited(is_allowed))
         owner.assign_role(id, role, {})
-        end = time.monotonic() + 10
-        while not is_allowed():
-            assert time.monotonic() < end
-            threading.Event().wait(0.005)
+        until(is_allowed)
     return times
 
 
@@ -231,7 +235,7 @@ def test_a_refused_token_is_reported_once_also_after_a_lost_connection(caplog: p
 def answers_from_memory(feed: Feed, is_async: bool) -> None:
     """Calls get until an answer comes from memory."""
     credential = Credential("Bearer rs_x", "")
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
 
     async def use() -> None:
         async with AsyncPrincipals("http://rolecall.example", "acme", feed_token="rc_x", transport=httpx.MockTransport(feed)) as principals:
@@ -243,23 +247,22 @@ def answers_from_memory(feed: Feed, is_async: bool) -> None:
         asyncio.run(use())
         return
     with Principals("http://rolecall.example", "acme", feed_token="rc_x", transport=httpx.MockTransport(feed)) as principals:
-        while principals.get(credential) is not principals.get(credential):
-            assert time.monotonic() < end
-            threading.Event().wait(0.02)
+        until(lambda: principals.get(credential) is principals.get(credential))
 
 
 def test_an_assignment_that_expires_ends_the_permission(demo: Demo, owner: Client, feed_token: str) -> None:
     id, email = demo.user(owner, "shop/invoices:approve")
     role = owner.list_user_roles(id)["items"][0]["role"]["id"]
-    owner.assign_role(id, role, {"expiresAt": later(3 / 86400)})
-    _, credential = sign_in(demo, email)
     with Principals(demo.address, demo.tenant, feed_token=feed_token) as principals:
-        principal = principals.get(credential)
+        for seconds in (2, 4, 8, 16, 32):  # on a slow machine, the assignment can expire before it is read
+            with contextlib.suppress(Invalid):
+                owner.assign_role(id, role, {"expiresAt": later(seconds / 86400)})
+            _, credential = sign_in(demo, email)
+            principal = principals.get(credential)
+            if principal.can("shop/invoices:approve"):
+                break
         assert principal.can("shop/invoices:approve")
-        end = time.monotonic() + 10
-        while principals.get(credential).can("shop/invoices:approve"):
-            assert time.monotonic() < end
-            threading.Event().wait(0.02)
+        until(lambda: not principals.get(credential).can("shop/invoices:approve"))
     expired = principal.current["permissionsExpireAt"]
     assert expired is not None and later(0) >= expired
 
@@ -287,12 +290,15 @@ def test_asyncio(demo: Demo, owner: Client, feed_token: str) -> None:
 
     async def use() -> float:
         async with AsyncPrincipals(demo.address, demo.tenant, feed_token=feed_token) as principals:
-            found: list[Principal] = []
-            end = time.monotonic() + 4
-            while time.monotonic() < end:
-                found.append(await principals.get(credential))
+            kept = 0
+            end = time.monotonic() + PATIENCE
+            principal = await principals.get(credential)
+            while kept < 100:
+                assert time.monotonic() < end
+                before, principal = principal, await principals.get(credential)
+                kept = kept + 1 if principal is before else 0
                 await asyncio.sleep(0.01)
-            assert found[-1].can("shop/invoices:approve") and len({builtin_id(p) for p in found}) < len(found) / 2
+            assert principal.can("shop/invoices:approve")
             await asyncio.to_thread(client.logout)
             began = now = last = time.monotonic()
             while True:
@@ -305,6 +311,3 @@ def test_asyncio(demo: Demo, owner: Client, feed_token: str) -> None:
                 await asyncio.sleep(0.005)
 
     assert asyncio.run(use()) < LIMIT
-
-
-builtin_id = id

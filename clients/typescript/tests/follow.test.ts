@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { follow, ProblemError, Rolecall } from "../src/index.js";
-import { Proxy, stores, World } from "./program.js";
+import { hanging, Proxy, stores, World } from "./program.js";
 
 for (const store of stores) {
   describe(`follow on ${store}`, () => {
@@ -18,7 +18,7 @@ for (const store of stores) {
       await world.stop();
     });
 
-    test("the copy has all users, also after the connection was cut and the follower was restarted", { timeout: 120_000 }, async () => {
+    test("the copy has all users, also after the connection was cut and the follower was restarted", hanging, async () => {
       const { token } = await world.serviceAccount(owner, "changes:read", "users:read");
       const reader = new Rolecall({ baseUrl: proxy.base, tenant: "acme", token });
       const copy = new Map<string, unknown>();
@@ -133,7 +133,7 @@ for (const store of stores) {
   });
 }
 
-test("a request for changes ends before the timeout of the client, and a short timeout causes pauses", { timeout: 60_000 }, async () => {
+test("a request for changes ends before the timeout of the client, and a short timeout causes pauses", hanging, async () => {
   for (const [timeout, wait] of [[60_000, "20"], [0, "20"], [10_000, "5"], [1999, "0"]] as const) {
     const end = new AbortController();
     const sentAt: number[] = [];

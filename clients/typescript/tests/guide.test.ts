@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { password, repository, run, stores, World } from "./program.js";
+import { hanging, password, repository, run, stores, until, World } from "./program.js";
 
 const here = fileURLToPath(new URL("clients/typescript/", repository));
 const versions = (JSON.parse(await readFile(join(here, "package.json"), "utf8")) as { devDependencies: Record<string, string> }).devDependencies;
 const pinned = (...names: string[]) => names.map((name) => `${name}@${versions[name]}`);
 
-describe("the packed client in an empty project", { timeout: 300_000 }, () => {
+describe("the packed client in an empty project", hanging, () => {
   let project: string;
   let environment: NodeJS.ProcessEnv;
   before(async () => {
@@ -75,16 +75,14 @@ describe("the packed client in an empty project", { timeout: 300_000 }, () => {
 
       /** Waits for the invitation of an address, and accepts it. */
       async function accept(tenant: string, email: string): Promise<void> {
-        for (;;) {
+        const token = await until(async () => {
           for (const name of await readdir(join(world.folder, "mail")).catch(() => [])) {
             const mail = (await readFile(join(world.folder, "mail", name), "utf8")).replaceAll("=\r\n", "").replaceAll("=3D", "=");
-            const token = /invitation#([\w-]+)/.exec(mail)?.[1];
-            if (!mail.includes(email) || token === undefined) continue;
-            await world.anonymous({ tenant }).POST("/auths/invitations/accept", { body: { token, password } });
-            return;
+            if (mail.includes(email)) return /invitation#([\w-]+)/.exec(mail)?.[1];
           }
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
+          return undefined;
+        });
+        await world.anonymous({ tenant }).POST("/auths/invitations/accept", { body: { token, password } });
       }
 
       async function signIn(tenant: string, email: string): Promise<string> {

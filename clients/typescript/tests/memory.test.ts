@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Guard, Principal, Refusal, Rolecall, type Schemas } from "../src/index.js";
+import { Guard, Principal, ProblemError, Refusal, Rolecall, type Schemas } from "../src/index.js";
 import { PrincipalMemory } from "../src/memory.js";
-import { inAnHour, Proxy, stores, World } from "./program.js";
+import { hanging, inAnHour, patience, Proxy, stores, World } from "./program.js";
 
 const revocations = Number(process.env["ROLECALL_TEST_REVOCATIONS"] ?? 50);
 
@@ -27,7 +27,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
     function guarded(base: string, memory = true) {
       const sent = { sessions: 0, changes: 0 };
       const guard = new Guard({
-        baseUrl: base, tenant: "acme", timeout: 10_000, ...(memory ? { memory: { token: feedToken } } : {}),
+        baseUrl: base, tenant: "acme", timeout: patience, ...(memory ? { memory: { token: feedToken } } : {}),
         fetch: (request) => {
           sent[request.url.includes("/changes") ? "changes" : "sessions"]++;
           return fetch(request);
@@ -48,7 +48,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       }
     }
 
-    test("a principal that is kept needs no request", { timeout: 60_000 }, async () => {
+    test("a principal that is kept needs no request", hanging, async () => {
       const { guard, sent } = guarded(world.base);
       const { client, user } = await world.member(owner, ["shop/invoices:approve"]);
       await warm(guard, sent, bearing(client.token));
@@ -61,7 +61,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
     });
 
     // On a busy machine, the feed can be late, and the guard then reads the principal. So the test repeats.
-    test("a change of another user, and a sign-in, remove nothing", { timeout: 120_000 }, async () => {
+    test("a change of another user, and a sign-in, remove nothing", hanging, async () => {
       const { guard, sent } = guarded(world.base);
       const { client } = await world.member(owner, ["shop/invoices:approve"]);
       const other = await owner.POST("/users", { body: { email: `other-${world.next()}@example.com`, name: "Other" } });
@@ -86,6 +86,9 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       ["the role gets a reach", ({ user, role }) => owner.PUT("/users/{id}/roles/{roleId}", { params: { path: { id: user.id, roleId: role.id } }, body: { reach: { departments: ["Sales"] } } }), 403],
     ];
 
+    // The limit of a second is not the speed of the machine: the guard answers from memory only if it has read the
+    // changes within the last second. A check that begins later must see the revocation, however slow it is.
+
     /**
      * Repeats the check until it is refused with the status. It returns when the last check began that was
      * still allowed, and when the first one was refused, in milliseconds from now.
@@ -106,12 +109,12 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       }
     }
 
-    test(`${revocations} revocations take effect within a second while the feed is cut at random`, { timeout: 120_000 + revocations * 5000 }, async () => {
+    test(`${revocations} revocations take effect within a second while the feed is cut at random`, hanging, async () => {
       const delays: { allowed: number; refused: number; isCut: boolean }[] = [];
       // The feed goes through the proxy, and the sessions do not, so that a cut feed alone is seen.
       const sent = { sessions: 0 };
       const guard = new Guard({
-        baseUrl: proxy.base, tenant: "acme", timeout: 10_000, memory: { token: feedToken },
+        baseUrl: proxy.base, tenant: "acme", timeout: patience, memory: { token: feedToken },
         fetch: (request) => {
           if (request.url.includes("/changes")) return fetch(request);
           sent.sessions++;
@@ -142,11 +145,15 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       console.log(`${store}: ${revocations} revocations, ${delays.filter(({ isCut }) => isCut).length} with a cut feed. Milliseconds (median, 99 %, maximum) to the last allowed check: ${parts("allowed")}; to the first refusal: ${parts("refused")}`);
     });
 
-    test("an entry expires with the assignment", { timeout: 60_000 }, async () => {
+    test("an entry expires with the assignment", hanging, async () => {
       const { guard, sent } = guarded(world.base);
       const { client, user, role } = await world.member(owner, ["shop/invoices:approve"]);
-      const end = Date.now() + 3000;
-      await owner.PUT("/users/{id}/roles/{roleId}", { params: { path: { id: user.id, roleId: role.id } }, body: { expiresAt: new Date(end).toISOString() } });
+      let end = 0;
+      for (let wait = 2000; end === 0; wait *= 2) {
+        const soon = Date.now() + wait;
+        const assigned = owner.PUT("/users/{id}/roles/{roleId}", { params: { path: { id: user.id, roleId: role.id } }, body: { expiresAt: new Date(soon).toISOString() } });
+        await assigned.then(() => (end = soon), (error: unknown) => assert.ok(error instanceof ProblemError && error.status === 422, String(error))); // it is too late when it arrives
+      }
       for (;;) {
         const checked = Date.now();
         try {
@@ -162,7 +169,7 @@ describe("principals in memory", { concurrency: stores.length }, () => {
       assert.ok(sent.sessions > 0);
     });
 
-    test("an API token that is revoked", { timeout: 60_000 }, async () => {
+    test("an API token that is revoked", hanging, async () => {
       const { guard, sent } = guarded(world.base);
       const { id, token, tokenId } = await world.serviceAccount(owner, "shop/invoices:approve");
       await warm(guard, sent, bearing(token));
@@ -338,7 +345,6 @@ describe("rules of the memory", () => {
 
   test("an expired cursor begins anew at once", async () => {
     const memory = await started();
-    const { ProblemError } = await import("../src/index.js");
     now = 1500;
     pages = [new ProblemError(new Response(null, { status: 410 }), { code: "changes-expired" })];
     memory.get("acme", "A");

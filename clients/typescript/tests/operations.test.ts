@@ -9,7 +9,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { parse } from "yaml";
 import { ProblemError, Rolecall } from "../src/index.js";
-import { inAnHour, ownerEmail, password, repository, stores, World } from "./program.js";
+import { inAnHour, ownerEmail, password, repository, stores, until, World } from "./program.js";
 
 interface Media { schema?: object; example?: unknown }
 interface Body { content?: Record<string, Media> }
@@ -110,8 +110,7 @@ for (const store of stores) {
     const event = async () => {
       let first = "";
       for await (const { id } of owner.items("/events")) first = id;
-      const isInLog = () => owner.GET("/events/{id}/proof", { params: { path: { id: first } } }).then(() => true, () => false);
-      while (!(await isInLog())) await new Promise((resolve) => setTimeout(resolve, 50));
+      await until(() => owner.GET("/events/{id}/proof", { params: { path: { id: first } } }).catch(() => undefined));
       return first;
     };
 

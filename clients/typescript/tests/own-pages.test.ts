@@ -10,7 +10,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Rolecall } from "../src/index.js";
 import { Browser } from "./browser.js";
-import { password, repository, run, stores, World } from "./program.js";
+import { hanging, password, repository, run, stores, until, World } from "./program.js";
 
 const here = fileURLToPath(new URL("clients/typescript/", repository));
 const publicUrl = "https://id.example.com";
@@ -33,15 +33,6 @@ function kill(child: ChildProcess): Promise<void> {
   });
 }
 
-async function until<T>(find: () => Promise<T | undefined>, limit = 90_000): Promise<T> {
-  for (const end = Date.now() + limit; ; ) {
-    const found = await find();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("it took too long");
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -60,7 +51,7 @@ async function installClient(): Promise<void> {
   await symlink(join(here, ".build/src"), join(folder, "src"));
 }
 
-describe("the application with its own pages", { concurrency: stores.length, timeout: 300_000 }, () => {
+describe("the application with its own pages", { concurrency: stores.length, ...hanging }, () => {
   before(installClient);
   for (const store of stores) describe(`on ${store}`, { concurrency: 1 }, () => {
     let world: World;

@@ -12,6 +12,22 @@ import { Rolecall, type RolecallOptions, type Schemas } from "../src/index.js";
 const program = process.env["ROLECALL_PROGRAM"];
 if (!program) throw new Error("ROLECALL_PROGRAM is not set: run clients/typescript/test");
 
+/** The time in milliseconds after which a wait counts as hanging. ROLECALL_TEST_PATIENCE is a factor of it. */
+export const patience = 60_000 * Number(process.env["ROLECALL_TEST_PATIENCE"] || 1);
+
+/** The limit of a test with many steps, against hanging. */
+export const hanging = { timeout: 10 * patience };
+
+/** Calls find until it returns a value other than undefined. */
+export async function until<T>(find: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  for (const end = Date.now() + patience; ; ) {
+    const found = await find();
+    if (found !== undefined) return found;
+    if (Date.now() > end) throw new Error("waited too long");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 /** The root of the repository. Tests run in .build/tests. */
 export const repository = new URL("../../../../", import.meta.url);
 
