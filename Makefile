@@ -2,26 +2,54 @@
 # PostgreSQL and the tools of the tests, or installs them if that needs no password.
 
 SHELL = /bin/bash -o pipefail
+# All programs and tests but those with the race detector are built without C, like a release, so
+# that each package is compiled once.
+export CGO_ENABLED = 0
 WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 TEMPL = go tool -modfile=tools/go.mod templ
-VALE = go tool -modfile=tools/go.mod vale
+VALE = CGO_ENABLED=1 go tool -modfile=tools/go.mod vale
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
+GOTESTSUM = go tool -modfile=tools/go.mod gotestsum
 FUZZTIME = 10s
+
+PACKAGES = ./...
+SHORT = -short
 # More tests than cores run at once, because most of them wait for a database or a process.
-TEST = go test -timeout 40m -p 4 -parallel 6
+TEST_FLAGS = -timeout 40m -p 4 -parallel 6
+# $(call gotest,packages,flags) runs go test. .ci/run sets EVENTS, the file for the events of the tests. Then a
+# failed top-level test is run once more, alone.
+gotest = go test $(TEST_FLAGS) $(2) $(1)
+ifdef EVENTS
+gotest = $(GOTESTSUM) --format=pkgname-and-test-fails --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --jsonfile=$(EVENTS) --packages="$(1)" -- $(TEST_FLAGS) $(2)
+endif
+# compile compiles packages and their tests with the flags, so that no test runs during this. go test links them.
+compile = go list -export -test -deps -f '' $(2) $(1)
+
 # The race detector leaves out SQLite, which is translated from C and would take four fifths of
 # the time.
 RACE = -race -gcflags=modernc.org/...=-race=false
-# Tests that run on all stores, and also on Citus.
-ON_CITUS = ^(TestProgram|TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
 BLACK_BOX = ./internal/e2e ./internal/faults
-BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../.. && go build -o console/e2e/results/rolecall ./cmd/rolecall
+# The packages with goroutines of our own. Their tests run with the race detector.
+RACED = $(addprefix ./internal/,feed httpserver idempotency invalidation limiter node ratelimit store/... web webhooks)
+# All other packages. The conventions are a part of make check.
+PLAIN = $$(go list ./... | grep -v -x -F -e "$$(go list $(BLACK_BOX) $(RACED) ./internal/conventions)")
+
+# The program that black-box tests, browsers and clients test, and the same program with the race detector.
+# Its password hashes are cheap, and it sends webhooks to this machine.
+TEST_TAGS = -tags=cheap_hashes,loopback_endpoints
+PROGRAM = $(CURDIR)/.cache/program/rolecall
+RACED_PROGRAM = $(CURDIR)/.cache/program/rolecall-race
+
+# Tests that run on all stores, and also on Citus.
+ON_CITUS = ^($(shell sed -n 's/^func \(Test[A-Za-z]*\)(t .testing.T) *{ \(onEachStore\|byRules\)(.*/\1|/p' internal/e2e/e2e_test.go | tr -d '\n')TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
 # The appearance and accessibility of pages do not depend on the store.
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
+NODE_TEST = ROLECALL_PROGRAM=$(PROGRAM) node tools/nodetest.mjs
+CONSOLE_PACKAGES = cd console/e2e && ../../tools/installed package-lock.json npm ci --silent --no-audit --no-fund
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-citus test-tools test-deploy clients-test interop test-idp browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools all-tools clean-tree test-deploy clients-test interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,12 +57,29 @@ help: ## list these commands
 run: ## serve a demo on http://127.0.0.1:8080, and print how to sign in
 	go run ./cmd/rolecall serve --demo
 
-test: test-tools ## run the tests on SQLite and on a temporary PostgreSQL; make check and make race run the longer ones
-	$(WITH_POSTGRES) $(TEST) -short ./...
+test: test-tools program ## run the tests on SQLite and on a temporary PostgreSQL, without the long ones; SHORT= runs these too
+	$(call compile,$(PACKAGES))
+	ROLECALL_PROGRAM=$(PROGRAM) $(WITH_POSTGRES) $(call gotest,$(PACKAGES),$(SHORT))
+
+program:
+	go build $(TEST_TAGS) -o $(PROGRAM) ./cmd/rolecall
+
+raced-program: export CGO_ENABLED = 1
+raced-program:
+	go build $(TEST_TAGS) $(RACE) -o $(RACED_PROGRAM) ./cmd/rolecall
+
+race: export CGO_ENABLED = 1
+race: test-tools ## run all tests of the packages that start goroutines, with the race detector
+	$(call compile,$(RACED),$(RACE))
+	$(WITH_POSTGRES) $(call gotest,$(RACED),$(RACE))
+
+black-box: test-tools raced-program ## run all black-box tests and faults on both stores, against a program built with the race detector
+	$(call compile,$(BLACK_BOX))
+	ROLECALL_TEST_BUILD="$(RACE)" ROLECALL_PROGRAM=$(RACED_PROGRAM) $(WITH_POSTGRES) $(call gotest,$(BLACK_BOX))
 
 test-citus: ## run the tests of the store, the program and faults on a Citus cluster; FULL=1 runs the long ones
-	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|Shard|Distribut|LaterMigrations|$(ON_CITUS)/^citus$$' ./internal/store/postgres ./internal/e2e
-	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
+	$(WITH_POSTGRES) -citus go test $(TEST_FLAGS) -count=1 -run 'Citus|Shard|Distribut|LaterMigrations|$(ON_CITUS)/^citus$$' ./internal/store/postgres ./internal/e2e
+	$(WITH_POSTGRES) -citus go test $(TEST_FLAGS) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
 # If a tool cannot be installed, its tests are skipped. If CI is set, they fail instead. A tool whose package
 # has another name is written as command:package.
@@ -44,51 +89,57 @@ test-tools:
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $${tool#*:}; } || exit 1; \
 	done
 
-clients-test: TEST_TOOLS = nodejs npm python3
-clients-test: test-tools ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
-	@for client in clients/*/test; do $$client || exit 1; done
+# The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
+all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium firefox-esr java:default-jre-headless caddy prometheus buildah
+all-tools: test-tools
+	$(WITH_POSTGRES) true # it installs PostgreSQL
 
+clients-test: TEST_TOOLS = nodejs npm python3
+clients-test: test-tools program ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
+	@for client in clients/*/test; do ROLECALL_PROGRAM=$(PROGRAM) $$client || exit 1; done
+
+test-deploy: SHORT =
 test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah
-test-deploy: test-tools ## test the image, the compose file, the chart, the units, the proxies, the alerts and the dashboard in deploy/
-	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go test -count=1 -v -timeout 20m ./...'
+test-deploy: test-tools ## test everything in deploy/; SHORT=-short leaves out the chart and the release, whose tools take minutes to compile
+	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go test -count=1 -v -timeout 20m $(if $(SHORT),-tags=short) .'
 
 interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries
-	cd internal/httpapi/interop && npm ci --silent --no-audit --no-fund
-	cd internal/httpapi/interop && python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	cd internal/httpapi/interop && ../../../tools/installed package-lock.json npm ci --silent --no-audit --no-fund
+	cd internal/httpapi/interop && ../../../tools/installed requirements.txt sh -ec 'python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
 	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestItemsAreCloudEvents$$' ./internal/httpapi
 	tools/webhooks/run
 
 test-idp: TEST_TOOLS = nodejs npm openssl chromium java:default-jre-headless
-test-idp: test-tools ## sign in with oidc-provider and with Keycloak, also in Chromium, on both stores; the first run downloads Keycloak from Maven Central
-	$(BROWSER_TESTS)
-	cd tools/idp && npm ci --silent --no-audit --no-fund
+test-idp: test-tools program ## sign in with oidc-provider and with Keycloak, also in Chromium, on both stores; the first run downloads Keycloak from Maven Central
+	$(CONSOLE_PACKAGES)
+	cd tools/idp && ../installed package-lock.json npm ci --silent --no-audit --no-fund
 	$(WITH_POSTGRES) node tools/idp/run.js sh -ec '\
 		go test -count=1 -run "^TestRealProviders$$" ./internal/oidc; \
-		env -u ROLECALL_TEST_POSTGRES node --test tools/idp/browser.test.js; \
-		node --test tools/idp/browser.test.js'
+		env -u ROLECALL_TEST_POSTGRES $(NODE_TEST) tools/idp/browser.test.js; \
+		$(NODE_TEST) tools/idp/browser.test.js'
 
 browser-test: TEST_TOOLS = chromium
-browser-test: test-tools ## test the topologies of the guide, attacks on them, and passkeys in Chromium
+browser-test: test-tools program ## test the topologies of the guide, attacks on them, and passkeys in Chromium
 	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
-	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run '^(TestTopologies|TestPasskeysInABrowser)$$' ./internal/e2e
+	ROLECALL_PROGRAM=$(PROGRAM) ROLECALL_TEST_BROWSER="$$(command -v chromium)" $(call gotest,./internal/e2e,-run='^(TestTopologies|TestPasskeysInABrowser)$$')
 
 console-test: TEST_TOOLS = chromium firefox-esr npm
 screenshots: TEST_TOOLS = chromium npm
-console-test: test-tools ## test the console in Chromium, and the main scenarios in Firefox; STORE=postgres runs the tests that depend on the store on a temporary PostgreSQL
-	$(BROWSER_TESTS)
-	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 $(CONSOLE_TESTS)
+console-test: test-tools program ## test the console in Chromium, and the main scenarios in Firefox; STORE=postgres runs the tests that depend on the store on a temporary PostgreSQL
+	$(CONSOLE_PACKAGES)
+	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES) env) $(NODE_TEST) --concurrency=2 $(CONSOLE_TESTS)
 
-screenshots: test-tools ## take the pictures of the README; ALL=1 takes pictures of all pages in console/e2e/results/pages
-	$(BROWSER_TESTS)
-	$(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern='all pages' console/e2e/pages.test.js,node console/e2e/screenshots.js)
+screenshots: test-tools program ## take the pictures of the README; ALL=1 takes pictures of all pages in console/e2e/results/pages
+	$(CONSOLE_PACKAGES)
+	export ROLECALL_PROGRAM=$(PROGRAM); $(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern='all pages' console/e2e/pages.test.js,node console/e2e/screenshots.js)
 
 templ: ## generate the Go code of the console's templates
 	$(TEMPL) generate -include-version=false -path console
 
-check race: export GORACE = halt_on_error=1 exitcode=66 atexit_sleep_ms=0
+race black-box: export GORACE = halt_on_error=1 exitcode=66 atexit_sleep_ms=0
 
-check: test-tools ## run the checks that a change must pass, with the race detector
+check: ## run the linters and the tests of the conventions
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	go mod tidy -diff
 	$(TEMPL) generate -include-version=false -path console
@@ -96,15 +147,13 @@ check: test-tools ## run the checks that a change must pass, with the race detec
 	go vet ./...
 	$(STATICCHECK) ./...
 	$(MAKE) prose
-	$(TEST) ./internal/conventions # without the race detector: it parses all files in one goroutine
-	$(WITH_POSTGRES) $(TEST) $(RACE) $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults' -e '.*/internal/conventions')
+	$(call gotest,./internal/conventions)
+
+clean-tree: # the checks must not change the tree
+	@changes=$$(git status --porcelain); test -z "$$changes" || { echo "$$changes"; exit 1; }
 
 prose: ## check the style of the documents by the rules in .vale
 	$(VALE) --output=line $$(git ls-files -co --exclude-standard '*.md')
-
-# make test runs a part of these tests (-short). This target runs all of them on both stores.
-race: test-tools ## run all tests of the program and of faults on both stores, against a program built with the race detector
-	ROLECALL_TEST_BUILD="$(RACE)" $(WITH_POSTGRES) $(TEST) $(BLACK_BOX)
 
 bench: ## compare the speed with a minimal service; BENCH=-full takes longer, BENCH=-peers measures other services, BENCH=-citus clusters
 	go run ./bench/speed $(BENCH)

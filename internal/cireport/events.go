@@ -13,8 +13,8 @@ import (
 
 const module = "github.com/rolecall/rolecall/"
 
-// once matches the tests that may not be repeated.
-var once = regexp.MustCompile(`^internal/faults\b|^internal/e2e\.Test(Matrix|Races|Trespass)`)
+// once matches the tests that may not be repeated: faults, races, isolation, revocation and the matrix.
+var once = regexp.MustCompile(`^internal/faults\b|^internal/e2e\.Test(Matrix|Confirm|Races|CancelStorm|Idempotency|Trespass|Tenants|Reach|Fields|RequestSmuggling|ARevocation|ATokenThatIsRevoked|AnOperatorKeyIsRevoked)`)
 
 // fatal are texts of failures that may not be repeated.
 var fatal = []string{"DATA RACE", "panic: ", "fatal error: "}
@@ -22,14 +22,14 @@ var fatal = []string{"DATA RACE", "panic: ", "fatal error: "}
 // event is an event of go test -json.
 type event struct{ Action, Package, ImportPath, Test, Output string }
 
-// test has what is known of a top-level test and its subtests.
+// test is a top-level test with its subtests.
 type test struct {
 	first, last string // the results of its first and last run
 	output      string // of the first run that failed
 	running     strings.Builder
 }
 
-// pack has what is known of a package.
+// pack is a package with its tests.
 type pack struct {
 	tests    map[string]*test
 	failed   bool            // one of its tests has failed in this run

@@ -103,7 +103,7 @@ func TestDocumentedMakeTargetsExist(t *testing.T) {
 	}
 	for document, text := range documents(t) {
 		for _, match := range makeTarget.FindAllStringSubmatch(strings.Join(code.FindAllString(text, -1), "\n"), -1) {
-			if !strings.Contains(string(makefile), "\n"+match[1]+": ") {
+			if !strings.Contains(string(makefile), "\n"+match[1]+":") {
 				t.Errorf("%s: make %s is not there", document, match[1])
 			}
 		}

@@ -55,7 +55,7 @@ func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 var testTags = map[string][]string{
 	"cheap_hashes": {
 		"internal/secret/cost.go", "internal/secret/cost_cheap.go", "cmd/rolecall/serve.go",
-		"internal/e2e/program_test.go", "internal/e2e/siege_test.go", "internal/e2e/operators_test.go", "internal/faults/faults_test.go", "internal/process/process.go", "CONTRIBUTING.md", "Makefile",
+		"internal/e2e/siege_test.go", "internal/e2e/operators_test.go", "internal/faults/faults_test.go", "internal/process/process.go", "CONTRIBUTING.md", "Makefile",
 	},
 	"loopback_endpoints": {
 		"internal/outbound/loopback.go", "internal/outbound/loopback_endpoints.go", "cmd/rolecall/serve.go",

@@ -11,7 +11,7 @@ import (
 // are not affected.
 func TestMailLimit(t *testing.T) {
 	t.Parallel()
-	binary := buildWith(t)
+	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()

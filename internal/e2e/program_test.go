@@ -55,9 +55,6 @@ func TestMain(m *testing.M) {
 // lessGarbage is the value of GOGC for this process and the tested programs.
 const lessGarbage = 400
 
-// cheapHashes is the flag of go build for cheap password hashes.
-const cheapHashes = "-tags=cheap_hashes"
-
 // builds has the folder of each program that this test process has built. The keys are the
 // flags of go build.
 var builds struct {
@@ -65,19 +62,19 @@ var builds struct {
 	folders map[string]string
 }
 
-// builtVariable is the environment variable with the path of a program that is already built with
-// cheap password hashes. If it is empty, the tests build the program.
-const builtVariable = "ROLECALL_PROGRAM"
-
 // build returns the path of the program with cheap password hashes. Most tests sign in many
 // users, and full hashes would take most of their time. The environment variable that
 // process.BuildVariable names can contain other flags of go build, such as -race.
 func build(t testing.TB) string {
 	t.Helper()
-	if built := os.Getenv(builtVariable); built != "" {
+	built, err := process.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if built != "" {
 		return built
 	}
-	return buildWith(t, append(process.BuildFlags(), cheapHashes)...)
+	return buildWith(t, append(process.BuildFlags(), process.TestTags)...)
 }
 
 // buildWith returns the path of the program, built from this tree with the flags. It builds

@@ -58,11 +58,11 @@ func TestReleaseUnderSiege(t *testing.T) {
 	t.Run("equal work", func(t *testing.T) { testEqualHashes(t, s) })
 }
 
-// release returns the path of the program with full password hashes. The program is built
+// release returns the path of the program as it is released, with full password hashes. It is built
 // without the race detector, which makes a hash ten times as expensive.
 func release(t *testing.T) string {
 	t.Helper()
-	return buildWith(t)
+	return buildWith(t, "-ldflags=-s -w")
 }
 
 func newSiege(t *testing.T, binary, database string) *siege {
