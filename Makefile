@@ -42,7 +42,7 @@ PROGRAM = $(CURDIR)/.cache/program/rolecall
 RACED_PROGRAM = $(CURDIR)/.cache/program/rolecall-race
 
 # Tests that run on all stores, and also on Citus.
-ON_CITUS = ^($(shell sed -n 's/^func \(Test[A-Za-z]*\)(t .testing.T) *{ \(onEachStore\|byRules\)(.*/\1|/p' internal/e2e/e2e_test.go | tr -d '\n')TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
+ON_CITUS = ^($(shell grep -E '^func Test.* (onEachStore|byRules)' internal/e2e/e2e_test.go | grep -oE 'Test[A-Za-z]+' | tr '\n' '|')TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
 # The appearance and accessibility of pages do not depend on the store.
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 NODE_TEST = ROLECALL_PROGRAM=$(PROGRAM) node tools/nodetest.mjs
