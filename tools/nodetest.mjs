@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { stripVTControlCharacters } from "node:util";
+import { patience } from "./patience.mjs";
 
 const mostFailures = 5;
 const shownLines = 30;
@@ -18,7 +19,7 @@ const files = words.filter((word) => !word.startsWith("--"));
 /** play runs a file. It returns the counts of its tests, the names of those that failed, and its output. */
 async function play(file) {
   const result = { file, passed: 0, skipped: 0, failed: [], output: "" };
-  const events = run({ files: [file], concurrency: 1 });
+  const events = run({ files: [file], concurrency: 1, timeout: 60 * patience });
   events.on("test:pass", ({ skip, details }) => {
     if (details.type !== "suite") result[skip === undefined ? "passed" : "skipped"]++;
   });

@@ -3,16 +3,16 @@
 
 import { strict as assert } from "node:assert";
 import { execFile, spawn } from "node:child_process";
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
+import { freePort } from "../../tools/freeport.mjs";
 import { patience } from "../../tools/patience.mjs";
 
 const run = promisify(execFile);
@@ -65,7 +65,7 @@ before(async () => {
   });
   await until(async () => (await fetch(`${world.base}/readyz`)).ok);
   world.browser = await world.launch();
-});
+}, { timeout: scenarioLimit });
 
 after(async () => {
   await world.browser?.close();
@@ -76,22 +76,14 @@ after(async () => {
   }
   await rm(folder, { recursive: true });
   assert.doesNotMatch(log, /"level":"ERROR"|panic/);
-});
-
-async function freePort() {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => listener.on("listening", resolve));
-  const { port } = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  return port;
-}
+}, { timeout: scenarioLimit });
 
 /**
  * ownDatabase creates a PostgreSQL database, and a role that owns the database and has no other
  * privileges. It returns the URL for this role.
  */
 async function ownDatabase(server) {
-  const name = `console_${process.pid}`;
+  const name = `console_${randomBytes(6).toString("hex")}`;
   await run("psql", [server, "-q", "-v", "ON_ERROR_STOP=1", "-c", `create role ${name} login`, "-c", `create database ${name} owner ${name}`]);
   return server.replace(/^postgres(?:ql)?:\/\/(?:[^@/]*@)?([^/?]*)(?:\/[^?]*)?/, `postgres://${name}@$1/${name}`);
 }
@@ -308,7 +300,7 @@ export const colorRules = { type: "rule", values: ["color-contrast", "link-in-te
 export async function checkAccess(page, rules = accessRules) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(await readFile(axeSource, "utf8"));
   const found = await page.evaluate(async (runOnly) => {
-    const { violations } = await window.axe.run({ runOnly });
+    const { violations } = await window.axe.run({ runOnly, resultTypes: ["violations"], preload: false });
     return violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" | ")}`);
   }, rules);
   assert.deepEqual(found, []);
@@ -319,17 +311,19 @@ export async function checkAccess(page, rules = accessRules) {
  * has received its last button (0.005). One moved line of a list is more than 0.01; the Web Vitals accept 0.1.
  */
 export async function checkShifts(page) {
-  const [shifts, shifted] = await page.evaluate(() => new Promise((resolve) => {
+  const [shifts, shifted] = await page.evaluate(async () => {
     let sum = 0;
     const shifted = [];
-    new PerformanceObserver((list) => {
-      for (const e of list.getEntries()) {
-        sum += e.value;
-        for (const s of e.sources) shifted.push(`${s.node?.outerHTML?.slice(0, 100) ?? s.node?.textContent} ${JSON.stringify(s.previousRect)} to ${JSON.stringify(s.currentRect)}`);
-      }
-    }).observe({ type: "layout-shift", buffered: true });
-    setTimeout(() => resolve([sum, shifted]), 200);
-  }));
+    const observer = new PerformanceObserver(() => {});
+    await document.fonts.ready; // a font can move the text
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    observer.observe({ type: "layout-shift", buffered: true });
+    for (const e of observer.takeRecords()) {
+      sum += e.value;
+      for (const s of e.sources) shifted.push(`${s.node?.outerHTML?.slice(0, 100) ?? s.node?.textContent} ${JSON.stringify(s.previousRect)} to ${JSON.stringify(s.currentRect)}`);
+    }
+    return [sum, shifted];
+  });
   assert.ok(shifts < 0.01, `shifts by ${shifts}: ${shifted.join("\n")}`);
 }
 

@@ -1,21 +1,21 @@
 // Starts two OpenID providers, oidc-provider and Keycloak, runs the command of the arguments, and stops
-// them. The command gets the providers as JSON in ROLECALL_TEST_PROVIDERS, and the port on which it can
-// start Rolecall in ROLECALL_TEST_PORT.
+// them. The command gets the providers as JSON in ROLECALL_TEST_PROVIDERS, and two ports on which it can
+// start Rolecall, separated by a comma, in ROLECALL_TEST_PORTS.
 
 import { execFileSync, spawn } from "node:child_process";
-import { createHash, randomInt } from "node:crypto";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request, createServer as createSecureServer } from "node:https";
-import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import Provider from "oidc-provider";
+import { freePort } from "../freeport.mjs";
+import { patience } from "../patience.mjs";
 
 const version = "26.7.3";
 const sum = "77657f30b7e90d70f727712ce1c967f430fd6a5e9f458d32d8c6df0635345f47";
-const startLimit = 300_000;
 
 // The client of both providers.
 const client = { clientId: "rolecall", clientSecret: "the secret of rolecall" };
@@ -34,9 +34,9 @@ const npmPersons = persons("npm.example");
 const keycloakPersons = persons("keycloak.example");
 
 // Where the providers may return the browser: to pages that do not exist, or to the program.
-const port = await freePort();
-const redirects = ["https://rolecall.example/auths/oidc/callback", `http://localhost:${port}/auths/oidc/callback`];
-const afterSignOut = ["https://rolecall.example/signed-out", `http://localhost:${port}/console/demo/signed-out`];
+const ports = [await freePort(), await freePort()];
+const redirects = ["https://rolecall.example/auths/oidc/callback", ...ports.map((port) => `http://localhost:${port}/auths/oidc/callback`)];
+const afterSignOut = ["https://rolecall.example/signed-out", ...ports.map((port) => `http://localhost:${port}/console/demo/signed-out`)];
 
 const folder = mkdtempSync(join(tmpdir(), "rolecall-idp-"));
 const cert = join(folder, "cert.pem");
@@ -117,7 +117,7 @@ async function startKeycloak() {
   server.stderr.on("data", (text) => output.push(text));
   ending.push(() => stopGroup(server.pid));
   const keycloak = `https://localhost:${port}`;
-  for (const end = Date.now() + startLimit; !(await responds(`${keycloak}/realms/master/.well-known/openid-configuration`)); await wait(500)) {
+  for (const end = Date.now() + 5 * patience; !(await responds(`${keycloak}/realms/master/.well-known/openid-configuration`)); await wait(500)) {
     if (server.exitCode !== null || Date.now() > end) throw new Error(`Keycloak did not start:\n${output.join("")}`);
   }
   await createRealm(keycloak);
@@ -187,26 +187,6 @@ function stopGroup(pid) {
 
 const responds = (url) => send("GET", url).then(() => true, () => false);
 
-/**
- * freePort returns an unused port below the range of outgoing connections. Otherwise, an outgoing connection
- * could take the port before a server listens on it.
- */
-async function freePort() {
-  for (;;) {
-    const server = createServer().listen(randomInt(10_000, 30_000), "127.0.0.1");
-    try {
-      await once(server, "listening");
-    } catch (error) {
-      if (error.code === "EADDRINUSE") continue;
-      throw error;
-    }
-    const { port } = server.address();
-    server.close();
-    await once(server, "close");
-    return port;
-  }
-}
-
 function stop() {
   for (const end of ending) end();
   rmSync(folder, { recursive: true, force: true });
@@ -227,7 +207,7 @@ try {
     { name: "Keycloak", issuer: await startKeycloak(), ...shared, ...keycloakPersons },
   ];
   const [command, ...args] = process.argv.slice(2);
-  const test = spawn(command, args, { stdio: "inherit", env: { ...process.env, ROLECALL_TEST_PROVIDERS: JSON.stringify(providers), ROLECALL_TEST_PORT: port } });
+  const test = spawn(command, args, { stdio: "inherit", env: { ...process.env, ROLECALL_TEST_PROVIDERS: JSON.stringify(providers), ROLECALL_TEST_PORTS: ports.join() } });
   const [code] = await once(test, "exit");
   process.exitCode = code ?? 1;
 } finally {

@@ -120,7 +120,7 @@ describe("the application with its own pages", { concurrency: stores.length, ...
       // Each of three requests replaces the token, because REFRESH_SECONDS is 0.
       const refreshes = () => world.log.match(/"route":"\/auths\/refresh","status":200/g)?.length ?? 0;
       for (let i = 0; i < 2; i++) assert.equal((await browser.visit(`${origin}/globex/home`)).status, 200);
-      await until(async () => (refreshes() === 3 ? true : undefined), 5000);
+      await until(() => (refreshes() === 3 ? true : undefined));
       assert.match((await browser.submit(home, "Approve")).text, /Olga Owner approved the invoice 7/);
       assert.match((await browser.submit(home, "Invite", { name: "Carl Colleague", email: "carl@globex.example" })).text, /We sent Carl Colleague a link/);
       assert.equal((await browser.submit(home, "Sign out")).url.pathname, "/globex/sign-in");

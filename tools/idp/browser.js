@@ -1,12 +1,13 @@
 // Signs in on the sign-in page of the console with Chromium, through the providers that run.js has started.
-// The harness starts the program on SQLite, or on PostgreSQL if ROLECALL_TEST_POSTGRES is set.
+// The harness starts the program on SQLite, or on PostgreSQL if ROLECALL_TEST_POSTGRES is set. Each store has its port,
+// so that both can be tested at once.
 
 import { strict as assert } from "node:assert";
 import { call, command, first, mailLink, newContext, person, readPicture, scenario, signedIn, signIn, totp, until, world } from "../../console/e2e/harness.js";
 
 const providers = JSON.parse(process.env.ROLECALL_TEST_PROVIDERS);
 
-world.port = Number(process.env.ROLECALL_TEST_PORT);
+world.port = Number(process.env.ROLECALL_TEST_PORTS.split(",")[process.env.ROLECALL_TEST_POSTGRES ? 1 : 0]);
 const fonts = "https://fonts.googleapis.com"; // the pages of oidc-provider load a font
 world.elsewhere = [fonts, ...providers.map((provider) => new URL(provider.issuer).origin)];
 world.environment = { SSL_CERT_FILE: providers[0].roots };

@@ -1,0 +1,2 @@
+delete process.env.ROLECALL_TEST_POSTGRES; // before the harness reads it
+await import("./browser.js");
