@@ -24,6 +24,8 @@ from rolecall import Client
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(os.environ.get("ROLECALL_PROGRAM", Path(__file__).parents[1] / ".venv" / "rolecall"))
 POSTGRES = os.environ.get("ROLECALL_TEST_POSTGRES", "")
+# The decorator of tests that depend on the program, but not on its store.
+ON_ONE_STORE = pytest.mark.parametrize("demo", ["sqlite"], indirect=True)
 STORES = ["sqlite"] + (["postgres"] if POSTGRES else [])
 PASSWORD = "a long enough password of theirs"
 PATIENCE = 60 * float(os.environ.get("ROLECALL_TEST_PATIENCE") or 1)  # seconds after which a wait counts as hanging
@@ -137,7 +139,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Runs each file that failed once more, alone, if ROLECALL_TEST_REPEAT is 1. What passes then does not fail the run."""
-    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    reporter: Any = session.config.pluginmanager.getplugin("terminalreporter")
     if hasattr(session.config, "workerinput") or reporter is None:
         return
     failures = [report for kind in ("failed", "error") for report in reporter.stats.get(kind, [])]
@@ -147,7 +149,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     lines = []
     for report in failures:
         file, _, name = report.nodeid.partition("::")
-        lines += [f"{'FAILED' if fails[file] else 'FLAKY'} {file} {name}", *report.longreprtext.splitlines()[-30:]]
+        lines += [f"{'FAILED' if fails[file] else 'FLAKY'} {os.path.relpath(session.config.rootpath / file)} {name}", *report.longreprtext.splitlines()[-30:]]
     failed = sum(fails[report.nodeid.split("::")[0]] for report in failures)
     passed = len(reporter.stats.get("passed", [])) + len(failures) - failed
     lines.append(f"{passed} passed, {failed} failed, {len(reporter.stats.get('skipped', []))} skipped")

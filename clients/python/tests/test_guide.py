@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import PATIENCE, ROOT, Demo
+from conftest import ON_ONE_STORE, PATIENCE, ROOT, Demo
 
 GUIDE = (ROOT / "docs" / "guides" / "python.md").read_text()
 
@@ -29,6 +29,7 @@ def with_function(program: str, function: str) -> str:
     return "".join(lines)
 
 
+@ON_ONE_STORE
 def test_the_guide(demo: Demo, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         application = f"127.0.0.1:{free.getsockname()[1]}"

@@ -7,7 +7,7 @@ import sys
 import venv
 from pathlib import Path
 
-from conftest import Demo
+from conftest import ON_ONE_STORE, Demo
 
 FOLDER = Path(__file__).parents[1]
 PROGRAM = """
@@ -24,6 +24,7 @@ with rolecall.Client(address, tenant) as client:
 """
 
 
+@ON_ONE_STORE
 def test_the_wheel_works_in_an_empty_environment(demo: Demo, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, FOLDER], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")

@@ -4,7 +4,7 @@ import { Guard, Principal, ProblemError, Refusal, Rolecall, type Schemas } from 
 import { PrincipalMemory } from "../src/memory.js";
 import { hanging, inAnHour, patience, Proxy, stores, World } from "./program.js";
 
-const revocations = Number(process.env["ROLECALL_TEST_REVOCATIONS"] ?? 50);
+const revocations = Number(process.env["ROLECALL_TEST_REVOCATIONS"] ?? 24);
 
 describe("principals in memory", { concurrency: stores.length }, () => {
   for (const store of stores) describe(`on ${store}`, () => {
