@@ -36,17 +36,19 @@ RACED = $(addprefix ./internal/,feed httpserver idempotency invalidation limiter
 PLAIN = $$(go list ./... | grep -v -x -F -e "$$(go list $(BLACK_BOX) $(RACED) ./internal/conventions)")
 
 # The program that black-box tests, browsers and clients test, and the same program with the race detector.
-# Its password hashes are cheap, and it sends webhooks to this machine.
+# Its password hashes are cheap, and tests can let it send webhooks to this machine.
 TEST_TAGS = -tags=cheap_hashes,loopback_endpoints
 PROGRAM = $(CURDIR)/.cache/program/rolecall
 RACED_PROGRAM = $(CURDIR)/.cache/program/rolecall-race
 
 # Tests that run on all stores, and also on Citus.
 ON_CITUS = ^($(shell grep -E '^func Test.* (onEachStore|byRules)' internal/e2e/e2e_test.go | grep -oE 'Test[A-Za-z]+' | tr '\n' '|')TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
-# The appearance and accessibility of pages do not depend on the store.
-CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
+# The files of the console that run on PostgreSQL too, because what they test depends on the store.
+CONSOLE_STORE_TESTS = access bulk exports lists people records users views
+CONSOLE_TESTS = $(if $(filter postgres,$(STORE)),$(CONSOLE_STORE_TESTS:%=console/e2e/%.test.js),$(wildcard console/e2e/*.test.js))
+NPM_CI = npm ci --silent --no-audit --no-fund
 NODE_TEST = ROLECALL_PROGRAM=$(PROGRAM) node tools/nodetest.mjs
-CONSOLE_PACKAGES = cd console/e2e && ../../tools/installed package-lock.json npm ci --silent --no-audit --no-fund
+CONSOLE_PACKAGES = cd console/e2e && ../../tools/installed package-lock.json $(NPM_CI)
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
 .PHONY: help run test test-citus test-tools all-tools clean-tree test-deploy clients-test interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
@@ -96,7 +98,10 @@ all-tools: test-tools
 
 clients-test: TEST_TOOLS = nodejs npm python3
 clients-test: test-tools program ## test the clients in other languages against the program, on SQLite and on a temporary PostgreSQL
-	@for client in clients/*/test; do ROLECALL_PROGRAM=$(PROGRAM) $$client || exit 1; done
+	@ROLECALL_PROGRAM=$(PROGRAM) $(MAKE) --no-print-directory -j2 --output-sync=target clients/python/test.run clients/typescript/test.run
+
+clients/%/test.run:
+	@clients/$*/test
 
 test-deploy: SHORT =
 test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah
@@ -105,19 +110,18 @@ test-deploy: test-tools ## test everything in deploy/; SHORT=-short leaves out t
 
 interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries
-	cd internal/httpapi/interop && ../../../tools/installed package-lock.json npm ci --silent --no-audit --no-fund
-	cd internal/httpapi/interop && ../../../tools/installed requirements.txt sh -ec 'python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
+	cd internal/httpapi/interop && ../../../tools/installed package-lock.json $(NPM_CI)
+	cd internal/httpapi/interop && ../../../tools/installed requirements.txt sh -ec 'test -x .venv/bin/python || python3 -m venv .venv; .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
 	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestItemsAreCloudEvents$$' ./internal/httpapi
 	tools/webhooks/run
 
 test-idp: TEST_TOOLS = nodejs npm openssl chromium java:default-jre-headless
 test-idp: test-tools program ## sign in with oidc-provider and with Keycloak, also in Chromium, on both stores; the first run downloads Keycloak from Maven Central
 	$(CONSOLE_PACKAGES)
-	cd tools/idp && ../installed package-lock.json npm ci --silent --no-audit --no-fund
+	cd tools/idp && ../installed package-lock.json $(NPM_CI)
 	$(WITH_POSTGRES) node tools/idp/run.js sh -ec '\
 		go test -count=1 -run "^TestRealProviders$$" ./internal/oidc; \
-		env -u ROLECALL_TEST_POSTGRES $(NODE_TEST) tools/idp/browser.test.js; \
-		$(NODE_TEST) tools/idp/browser.test.js'
+		$(NODE_TEST) --concurrency=2 tools/idp/postgres.test.js tools/idp/sqlite.test.js'
 
 browser-test: TEST_TOOLS = chromium
 browser-test: test-tools program ## test the topologies of the guide, attacks on them, and passkeys in Chromium

@@ -46,10 +46,12 @@ func (b *bench) deliveries(ctx context.Context) (err error) {
 	if err := process.Build(ctx, b.binary, "-tags=loopback_endpoints"); err != nil {
 		return err
 	}
-	if err := os.Setenv("SSL_CERT_FILE", e.roots); err != nil {
-		return err
+	for name, value := range map[string]string{"SSL_CERT_FILE": e.roots, "ROLECALL_TEST_LOOPBACK": "1"} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Unsetenv(name)) }()
 	}
-	defer func() { err = errors.Join(err, os.Unsetenv("SSL_CERT_FILE")) }()
 	n, err := b.filled(ctx, "hooks", "--tenants", strconv.Itoa(b.subscribers), "--users", "2", "--passwords", "0", "--roles", "1", "--assignments", "1", "--holders", "1")
 	if err != nil {
 		return err

@@ -48,14 +48,14 @@ func newEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-// trusted makes the program trust the certificate of the endpoint.
+// trusted makes the program reach the endpoint and trust its certificate.
 func (e *endpoint) trusted(s *process.Server) {
 	file := filepath.Join(e.t.TempDir(), "endpoint.pem")
 	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		e.t.Fatal(err)
 	}
-	s.Env = append(s.Env, "SSL_CERT_FILE="+file)
+	s.Env = append(s.Env, "SSL_CERT_FILE="+file, "ROLECALL_TEST_LOOPBACK=1")
 }
 
 // hold makes deliveries wait until release is called. Those of a process that is killed in the meantime have not

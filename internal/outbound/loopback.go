@@ -2,6 +2,6 @@
 
 package outbound
 
-// LoopbackEndpoints reports whether the program was built for tests. Requests of such a program also
-// reach this machine.
+// LoopbackEndpoints reports whether requests also reach this machine. Only a program that was built for
+// tests can do this.
 const LoopbackEndpoints = false

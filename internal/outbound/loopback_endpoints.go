@@ -2,6 +2,8 @@
 
 package outbound
 
-// LoopbackEndpoints reports whether the program was built for tests. Requests of such a program also
-// reach this machine.
-const LoopbackEndpoints = true
+import "os"
+
+// LoopbackEndpoints reports whether requests also reach this machine. Only a program that was built for
+// tests can do this, if ROLECALL_TEST_LOOPBACK is 1.
+var LoopbackEndpoints = os.Getenv("ROLECALL_TEST_LOOPBACK") == "1"

@@ -30,7 +30,7 @@ const retryEvery = 20 * time.Millisecond
 const ProgramVariable = "ROLECALL_PROGRAM"
 
 // TestTags are the flags of go build for the program of black-box tests: password hashes cost little,
-// and webhooks can reach this machine. A test that needs neither can use the same program.
+// and webhooks can reach this machine if ROLECALL_TEST_LOOPBACK is 1.
 const TestTags = "-tags=cheap_hashes,loopback_endpoints"
 
 // TestProgram returns the program of black-box tests: that of ProgramVariable or, without it, one that
