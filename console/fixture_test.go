@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,7 +22,6 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
-	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -29,6 +29,8 @@ const (
 	ownerEmail = "owner@example.com"
 	password   = "correct horse battery staple"
 )
+
+func TestMain(m *testing.M) { os.Exit(sqlitetest.Main(m)) }
 
 // fixture is the console with a real HTTP handler, service and store. It has two tenants,
 // whose owners have the same email address and password.
@@ -46,10 +48,7 @@ func newFixture(t testing.TB) *fixture { return newFixtureAt(t, "") }
 func newFixtureAt(t testing.TB, base string) *fixture {
 	t.Helper()
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, sqlitetest.Migrated(t), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := sqlitetest.Opened(t)
 	logger := slog.New(slog.DiscardHandler)
 	party, err := passkey.New("example.com", []string{"https://example.com"})
 	if err != nil {
@@ -76,12 +75,7 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 	site := web.New(options)
 	server := httptest.NewServer(web.Mount(base+Path, New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Policies()), httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Options{})))
 	f.url = server.URL
-	t.Cleanup(func() {
-		server.Close()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(server.Close)
 	return f
 }
 

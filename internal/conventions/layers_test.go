@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"internal/queue":                 {"."},
 	"internal/secret":                {".", "internal/argon2", "internal/limiter"},
 	"internal/signin":                {".", "internal/access", "internal/audit", "internal/authz", "internal/idempotency", "internal/invalidation", "internal/oidc", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
-	"internal/sqlitetest":            {"internal/store/sqlite"},
+	"internal/sqlitetest":            {".", "internal/store", "internal/store/sqlite"},
 	"internal/store":                 {"."},
 	"internal/store/postgres":        {".", "internal/store"},
 	"internal/store/sqlite":          {".", "internal/store"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -12,8 +13,9 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
-	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
+
+func TestMain(m *testing.M) { os.Exit(sqlitetest.Main(m)) }
 
 const start rolecall.Time = 1_800_000_000_000_000
 
@@ -47,15 +49,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlitetest.Migrated(t), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	db, _ := sqlitetest.Opened(t)
 	f := &fixture{T: t, db: &broken{Database: db}, tenant: rolecall.NewID[rolecall.Tenant](start)}
 	f.clock.Store(int64(start))
 	f.store = store.New(f.db, func(e store.Effects) {

@@ -23,6 +23,7 @@ import (
 	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -36,7 +37,7 @@ var recorded = struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code := m.Run()
+	code := sqlitetest.Main(m)
 	if *writeExamples && code == 0 {
 		if err := saveExamples(); err != nil {
 			panic(err)

@@ -31,6 +31,7 @@ var limiterLabels = map[web.Limiter]string{web.WorkLimiter: "work", web.SessionL
 // TestFullLimiter fills one limiter after the other. While a limiter is full, its operations are
 // refused without an effect. The operations of other limiters and the health checks still succeed.
 func TestFullLimiter(t *testing.T) {
+	t.Parallel() // because a refused request waits for a second
 	s := newTestServer(t)
 	const none = web.Limiter(-1)
 	operations := []struct {

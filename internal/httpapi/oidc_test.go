@@ -323,6 +323,7 @@ func TestRefusalsReturnToTheApplication(t *testing.T) {
 // Sign-ins have the concurrency limiter of sessions: before and after the time in which they wait for the
 // provider.
 func TestAnOverloadedServerStartsAndCompletesNoSignIn(t *testing.T) {
+	t.Parallel() // because a refused request waits for a second
 	s := newOIDCServer(t)
 	b := browser{}
 	address := s.started(s.startBody(appReturn, ""))

@@ -22,7 +22,6 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
-	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -60,11 +59,7 @@ func newTestServerWith(t testing.TB, o web.Options) *testServer {
 func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	t.Helper()
 	ctx := context.Background()
-	path := sqlitetest.Migrated(t)
-	db, err := sqlite.Open(ctx, path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, _ := sqlitetest.Opened(t)
 	s := &testServer{t: t, db: db, keys: secret.NewKeys(secret.NewKey()), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
 	passkeys, err := passkey.New("example.com", []string{passkeyOrigin})
 	if err != nil {
@@ -93,12 +88,7 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	server.Config = s.site.Server(s.edge)
 	server.Start()
 	s.url = server.URL + s.site.Base
-	t.Cleanup(func() {
-		server.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(server.Close)
 	s.owner = s.signIn(ownerEmail, ownerPassword)
 	return s
 }

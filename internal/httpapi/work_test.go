@@ -100,6 +100,9 @@ func blocksRun(t *testing.T, program string, size int) map[string]int {
 // TestLinearMemoryForEveryBody compares how many bytes the server allocates for a hostile body
 // and for one that is four times as large.
 func TestLinearMemoryForEveryBody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends every hostile body twice")
+	}
 	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
 	before := s.bytesAllocated(2 * smallBody)

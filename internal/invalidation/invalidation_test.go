@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -104,9 +105,7 @@ func TestAWatchThatFailsIsTriedAgain(t *testing.T) {
 		defer close(done)
 		table.Watch(ctx, func(ctx context.Context) error { return db.Watch(ctx, watcher{table}) }, slog.New(slog.DiscardHandler))
 	}()
-	for deadline := time.Now().Add(20 * time.Second); !table.IsInvalidated(stamp, db.id) && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+	patience.Poll(func() bool { return table.IsInvalidated(stamp, db.id) })
 	cancel()
 	<-done
 	if !table.IsInvalidated(stamp, db.id) || db.calls != 3 {

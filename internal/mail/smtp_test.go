@@ -16,9 +16,8 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/patience"
 )
-
-const awaitLimit = 5 * time.Second
 
 // aMessage returns a message whose headers and parts are all different.
 func aMessage() Message {
@@ -51,14 +50,14 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 
 func send(t *testing.T, s *SMTP, m Message) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), awaitLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
 	defer cancel()
 	return s.Send(ctx, m)
 }
 
 func await(t *testing.T, server *mailtest.Server, to string) mailtest.Message {
 	t.Helper()
-	m, err := server.Await(to, nil, awaitLimit)
+	m, err := server.Await(to, nil, patience.Limit)
 	if err != nil {
 		t.Fatal(err)
 	}

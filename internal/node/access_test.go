@@ -34,7 +34,7 @@ func (f *fixture) everyAccess(c access.Caller, l directory.AccessListing) (all [
 // TestAccessListsThoseWhosePrincipalsHoldThePermission compares the list with the principals
 // of random users.
 func TestAccessListsThoseWhosePrincipalsHoldThePermission(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		random := rand.New(rand.NewPCG(17, 8))
 		permissions := []string{"users:erase", "users:*", "*:read", "users.email:read", "*:*", "tenant:update", "shop/*:*", "shop/a_b:read", "*/*:*", "roles:read", "roles:assign"}
 		departments := []string{"", "Sales", "Ops", "Säles"}
@@ -153,7 +153,7 @@ func TestAccessListsServiceAccountsAfterUsers(t *testing.T) {
 
 // TestAccessReadsLimitedPagesForADepartment lists one holder in Sales after many in Ops.
 func TestAccessReadsLimitedPagesForADepartment(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		role := f.role("Shop", "shop/*:*")
 		var users []rolecall.User
 		var assignments []rolecall.Assignment

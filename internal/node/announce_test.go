@@ -422,7 +422,7 @@ var harmless = []string{
 }
 
 func TestEveryServiceMethodAnnouncesChangesOfCachedData(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		for i, mutation := range mutations {
 			s := subject{name: fmt.Sprintf("someone-%d", i)}
 			s.user, s.role = f.member(s.name), f.role("Role of "+s.name, "users:read")

@@ -186,7 +186,7 @@ var tamperings = []tampering{
 // TestEveryChangeOfALogIsFound changes every row of a log in every way. Without -short, the log has
 // 10,000 events.
 func TestEveryChangeOfALogIsFound(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		size, rounds := 10_000, len(tamperings)
 		if testing.Short() {
 			size, rounds = 600, 2
@@ -506,7 +506,7 @@ func TestProofsVerifyWithAnotherImplementation(t *testing.T) {
 
 // TestManyNodesBuildOneLog writes and builds on several nodes at the same time.
 func TestManyNodesBuildOneLog(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		var group sync.WaitGroup
 		for i := range 4 {
 			peer := store.New(f.open(), nil)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTokensPerHolderAreLimited(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		_, member, account, _ := f.programs()
 		c, nodes := f.call(f.signIn("programmer")), []*node.Node{f.Node, f.node()}
 		another := map[string]func(int) error{

@@ -25,7 +25,7 @@ func (p *provided) ownCodeOf(in signin.SignIn, purpose signin.Purpose) secret.To
 }
 
 func TestCodesOfAProviderThatWorkAreNotCounted(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		p := provide(f, nil)
 		ada := f.member("ada")
 		p.identity(ada.ID, "ada")

@@ -70,7 +70,7 @@ func (f *fixture) saying(id rolecall.UserID) (all, saying int) {
 }
 
 func TestAnInterruptedErasureIsFinishedInTheBackground(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		for steps, left := range []int{1201, 701, 201} { // including the creation
 			user := f.talkedAbout(fmt.Sprintf("ada-%d", steps))
 			peer := node.New(&dying{f.db, 1 + steps}, access.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -29,6 +30,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
+func TestMain(m *testing.M) { os.Exit(sqlitetest.Main(m)) }
+
 // start is the time of the clock at the start of each test.
 const start rolecall.Time = 1_800_000_000_000_000
 
@@ -38,15 +41,40 @@ const password = "correct horse battery"
 const origin = "https://id.example.com"
 
 // clock is a clock that only the test moves.
-type clock struct{ now atomic.Int64 }
+type clock struct {
+	now   atomic.Int64
+	mu    sync.Mutex
+	wakes []func() // are called when time has passed, so that no test waits until a worker looks again
+}
 
 // Now returns the current time of the clock.
 func (c *clock) Now() rolecall.Time { return rolecall.Time(c.now.Load()) }
 
-func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
+func (c *clock) advance(d time.Duration) {
+	c.now.Add(d.Microseconds())
+	c.passed()
+}
 
 // until sets the clock to the time t.
-func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
+func (c *clock) until(t rolecall.Time) {
+	c.now.Store(int64(t))
+	c.passed()
+}
+
+func (c *clock) passed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, wake := range c.wakes {
+		wake()
+	}
+}
+
+// wake calls the function whenever time has passed.
+func (c *clock) wake(fn func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wakes = append(c.wakes, fn)
+}
 
 // fixture is a store with a node, and a tenant with its owner.
 type fixture struct {
@@ -65,19 +93,27 @@ type fixture struct {
 }
 
 // onEachStore runs the test on a new SQLite database and on a new PostgreSQL database.
-// With -short, only one test in three runs on PostgreSQL, because the tests of
-// internal/store/storetest and internal/e2e depend more on the store. The make target
-// check runs all tests on both.
+// With -short, it runs only on SQLite, because the tests of internal/store/storetest and
+// internal/e2e depend more on the store.
 func onEachStore(t *testing.T, run func(*fixture)) {
 	t.Helper()
 	onEachStoreLimited(t, ratelimit.Limits{}, run)
+}
+
+// onEachStoreInLong is like onEachStore, but skips the test with -short, because it takes long.
+func onEachStoreInLong(t *testing.T, run func(*fixture)) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	onEachStore(t, run)
 }
 
 func onEachStoreLimited(t *testing.T, limits ratelimit.Limits, run func(*fixture)) {
 	t.Helper()
 	t.Parallel()
 	for name, database := range map[string]func(*testing.T) (store.Database, func() store.Database){"sqlite": onSQLite, "postgres": onPostgres} {
-		if name == "postgres" && testing.Short() && crc32.ChecksumIEEE([]byte(t.Name()))%3 != 0 {
+		if name == "postgres" && testing.Short() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -145,8 +181,8 @@ func (f *fixture) checkEvent(e *rolecall.Event) {
 
 // onSQLite returns an empty database, and a function that opens it again.
 func onSQLite(t *testing.T) (store.Database, func() store.Database) {
-	path := sqlitetest.Migrated(t)
-	open := func() store.Database {
+	database, path := sqlitetest.Opened(t)
+	return database, func() store.Database {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +194,6 @@ func onSQLite(t *testing.T) (store.Database, func() store.Database) {
 		})
 		return s
 	}
-	return open(), open
 }
 
 // onPostgres returns an empty database, and a function that opens it again.
@@ -353,14 +388,8 @@ func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 // eventually fails the test unless the condition becomes true soon. It uses the real clock.
 func (f *fixture) eventually(holds func() bool) {
 	f.Helper()
-	retry, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
-	defer retry.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			f.Fatal("it did not come to pass")
-		case <-retry.C:
-		}
+	if !patience.Poll(holds) {
+		f.Fatal("it did not come to pass")
 	}
 }
 

@@ -161,7 +161,7 @@ func (h *history) check(at rolecall.Time) {
 func compareIDs(a, b rolecall.UserID) int { return slices.Compare(a[:], b[:]) }
 
 func TestAssignmentsAtATimeMatchTheHistory(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		changes, checks := 400, 10_000
 		if testing.Short() {
 			changes, checks = 200, 500

@@ -58,7 +58,7 @@ func (f *fixture) reuse(in signin.SignIn) {
 }
 
 func TestAnAddressRequestedInASessionEndsWithIt(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		id := func(in signin.SignIn) rolecall.SessionID { return in.Principal.Session.ID }
 		for i, c := range []struct {
 			what  string

@@ -101,7 +101,7 @@ func TestOperatorsReceiveTheChangesOfAllTenants(t *testing.T) {
 
 // Many places, and a place with many numbers, are read in several pages.
 func TestOperatorsReceiveEachChangeOnceFromManyPages(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		r := newReceiver(f, nil)
 		f.delivering(r)
 		other, operators := f.also("other"), f.ofOperators()
@@ -120,7 +120,7 @@ func TestOperatorsReceiveEachChangeOnceFromManyPages(t *testing.T) {
 			}
 		}
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error { // one place with several pages
-			for range 450 {
+			for range 210 {
 				tx.InsertEvent(rolecall.Event{ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventRoleUpdated, OccurredAt: start, Members: []string{"description"},
 					Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}, Subject: rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(roles[0].ID)}})
 			}
@@ -130,8 +130,8 @@ func TestOperatorsReceiveEachChangeOnceFromManyPages(t *testing.T) {
 		f.ok(err)
 		change(other, roles[1], "Text 99")
 		operators.enable(w.ID, true)
-		all := r.await("all changes", func(all []received) bool { return len(distinct(all)) >= 2*each+451 })
-		if len(all) != len(distinct(all)) || len(all) != 2*each+451 {
+		all := r.await("all changes", func(all []received) bool { return len(distinct(all)) >= 2*each+211 })
+		if len(all) != len(distinct(all)) || len(all) != 2*each+211 {
 			f.Errorf("%d requests with %d items", len(all), len(distinct(all)))
 		}
 		for _, of := range []*fixture{f, other} {

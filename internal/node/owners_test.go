@@ -56,7 +56,7 @@ func TestTheLastOwnerCannotBeRemoved(t *testing.T) {
 // TestTwoOwnersCannotRemoveEachOther lets two owners act on each other concurrently, 200
 // times. For every pair of actions, exactly one succeeds.
 func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		role := f.owner.Assignments[0].Role
 		for range 8 {
 			for first, one := range acts {

@@ -19,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/webhooks"
 )
 
@@ -93,7 +94,7 @@ func (r *receiver) all() []received {
 }
 
 // await waits until the requests so far fulfill the condition, and returns them. It gives up when no new
-// item has come for 20 seconds.
+// item has come within the limit of patience.
 func (r *receiver) await(what string, is func([]received) bool) []received {
 	r.Helper()
 	items := 0
@@ -104,7 +105,7 @@ func (r *receiver) await(what string, is func([]received) bool) []received {
 			return all
 		}
 		if n := len(distinct(all)); n > items || late == nil {
-			items, late = n, time.After(20*time.Second)
+			items, late = n, time.After(patience.Limit)
 		}
 		select {
 		case <-r.news:
@@ -152,6 +153,7 @@ func (f *fixture) delivering(r *receiver) (stop func()) {
 
 // work runs the feed and the webhooks of the node.
 func (f *fixture) work(n *node.Node) (stop func()) {
+	f.clock.wake(n.Access.Deliver)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
 	var working sync.WaitGroup
 	working.Go(func() { n.Access.Feed.Run(ctx) })

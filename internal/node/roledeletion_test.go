@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -38,7 +37,7 @@ func (f *fixture) holders(role rolecall.Role, n int) (ids []rolecall.UserID) {
 }
 
 func TestEveryHolderOfADeletedRoleGetsAnEvent(t *testing.T) {
-	onEachStore(t, func(f *fixture) {
+	onEachStoreInLong(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
 		f.is(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, false, nil), rolecall.ErrRoleInUse)
@@ -78,17 +77,17 @@ func (f *fixture) finishDeletions() {
 	ctx, stop := context.WithCancel(f.Context())
 	done := make(chan error)
 	go func() { done <- f.Node.Run(ctx) }()
-	for left := true; left; {
-		time.Sleep(time.Millisecond)
+	f.eventually(func() bool {
 		// On the database itself, because f.db would record it.
 		err := store.New(f.db.Database, nil).View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			_, _, err := tx.HiddenRole()
 			return err
 		})
-		if left = err == nil; !left {
+		if err != nil {
 			f.is(err, rolecall.ErrNotFound)
 		}
-	}
+		return err != nil
+	})
 	stop()
 	f.ok(<-done)
 }

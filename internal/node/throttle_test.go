@@ -12,6 +12,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
@@ -281,7 +282,7 @@ func TestDetachedWorkHasADeadline(t *testing.T) {
 		f.Node = node.New(store, access.Options{
 			Clock: f.clock.Now, Keys: f.keys, Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 0, 0),
 		})
-		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(f.Context(), patience.Limit)
 		defer cancel()
 		f.is(errorOf(f.SignIn.Login(ctx, f.attempt(), address("owner"), password)), rolecall.ErrBusy)
 		f.Access.Refused(f.owner, f.owner.User.ID, "test", "forbidden")

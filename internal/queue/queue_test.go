@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -91,7 +92,9 @@ func TestAWorkerBoundsItsWork(t *testing.T) {
 
 // TestSlowWorkFreesItsSlot has a worker with one slot, whose work never ends. One more piece can
 // begin while another one lingers, and no third one.
-func TestSlowWorkFreesItsSlot(t *testing.T) {
+func TestSlowWorkFreesItsSlot(t *testing.T) { synctest.Test(t, slowWork) }
+
+func slowWork(t *testing.T) {
 	begun, end := make(chan int, 9), make(chan struct{})
 	next := 0
 	w := New(Worker[int]{AtOnce: 1, Batch: 1, Interval: time.Millisecond, Lingering: 1, LingerAfter: 20 * time.Millisecond, Claim: func(context.Context, int) ([]int, error) {

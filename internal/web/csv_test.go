@@ -7,11 +7,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -62,26 +63,58 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// exporting returns a server that serves the table. The export takes longer than the request
-// timeouts of the server.
-func exporting(t *testing.T, format CSV, open func() (*rolecall.Table, error)) *httptest.Server {
-	t.Helper()
-	site := New(Options{Logger: slog.New(slog.DiscardHandler), Deadline: 100 * time.Millisecond})
-	server := httptest.NewUnstartedServer(nil)
-	server.Config = site.Server(site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := site.ServeCSV(w, r, format, open); err != nil {
-			site.RespondProblem(w, r, err)
-		}
-	}), site.RespondProblem))
-	server.Config.ReadTimeout, server.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
+// pipes is a listener whose connections are in memory, so that synctest controls the time.
+type pipes chan net.Conn
+
+// Accept returns the next connection.
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
 }
 
-func get(t *testing.T, server *httptest.Server) (*http.Response, string, error) {
+// Close ends Accept.
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+// Addr returns an address without a name.
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// exporting calls test in a bubble of synctest, with a function that gets the table from a server. The
+// export may take longer than the request timeouts of the server.
+func exporting(t *testing.T, format CSV, open func() (*rolecall.Table, error), test func(t *testing.T, get func() (*http.Response, error))) {
 	t.Helper()
-	answer, err := server.Client().Get(server.URL)
+	synctest.Test(t, func(t *testing.T) {
+		site := New(Options{Logger: slog.New(slog.DiscardHandler), Deadline: 100 * time.Millisecond})
+		server := site.Server(site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := site.ServeCSV(w, r, format, open); err != nil {
+				site.RespondProblem(w, r, err)
+			}
+		}), site.RespondProblem))
+		server.ReadTimeout, server.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
+		connections := make(pipes)
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(connections) }()
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			connections <- theirs
+			return ours, nil
+		}}
+		test(t, func() (*http.Response, error) { return (&http.Client{Transport: transport}).Get("http://example.com/") })
+		transport.CloseIdleConnections()
+		err := server.Close()
+		if ended := <-served; err != nil || !errors.Is(ended, http.ErrServerClosed) {
+			t.Errorf("%v, %v", err, ended)
+		}
+	})
+}
+
+func read(t *testing.T, get func() (*http.Response, error)) (*http.Response, string, error) {
+	t.Helper()
+	answer, err := get()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,63 +123,67 @@ func get(t *testing.T, server *httptest.Server) (*http.Response, string, error) 
 }
 
 func TestExportsOutliveTheDeadlinesOfARequest(t *testing.T) {
-	server := exporting(t, CSV{Tenant: "acme", Mark: true}, func() (*rolecall.Table, error) {
-		parts := 0
+	parts := 0
+	exporting(t, CSV{Tenant: "acme", Mark: true}, func() (*rolecall.Table, error) {
 		return &rolecall.Table{Name: "users", Columns: []string{"id"}, Record: func() error { return nil }, Next: func(ctx context.Context) ([][]string, bool, error) {
 			<-time.After(60 * time.Millisecond)
 			parts++
 			return [][]string{{strings.Repeat("x", parts)}}, parts < 10, ctx.Err()
 		}}, nil
+	}, func(t *testing.T, get func() (*http.Response, error)) {
+		answer, body, err := read(t, get)
+		if lines := strings.Split(body, "\r\n"); err != nil || len(lines) != 12 || lines[0] != "\ufeffid" || lines[10] != strings.Repeat("x", 10) {
+			t.Errorf("%q, %v", body, err)
+		}
+		if answer.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(answer.Header.Get("Content-Disposition"), `attachment; filename="acme-users-2`) {
+			t.Error(answer.Header)
+		}
 	})
-	answer, body, err := get(t, server)
-	if lines := strings.Split(body, "\r\n"); err != nil || len(lines) != 12 || lines[0] != "\ufeffid" || lines[10] != strings.Repeat("x", 10) {
-		t.Errorf("%q, %v", body, err)
-	}
-	if answer.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(answer.Header.Get("Content-Disposition"), `attachment; filename="acme-users-2`) {
-		t.Error(answer.Header)
-	}
 }
 
 func TestAnExportThatFailsAbortsTheConnection(t *testing.T) {
-	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
-		parts := 0
+	parts := 0
+	exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
 		return &rolecall.Table{Columns: []string{"id"}, Record: func() error { return nil }, Next: func(context.Context) ([][]string, bool, error) {
 			if parts++; parts == 3 {
 				return nil, false, errors.New("the store is down")
 			}
 			return [][]string{{"x"}}, true, nil
 		}}, nil
+	}, func(t *testing.T, get func() (*http.Response, error)) {
+		if _, body, err := read(t, get); err == nil {
+			t.Errorf("the client got %q as a whole file", body)
+		}
 	})
-	if _, body, err := get(t, server); err == nil {
-		t.Errorf("the client got %q as a whole file", body)
-	}
 }
 
 func TestAnExportEndsWhenTheClientLeaves(t *testing.T) {
-	ended := make(chan error, 1)
-	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
+	var ended error
+	exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
 		return &rolecall.Table{Columns: []string{"id"}, Record: func() error { return nil }, Next: func(ctx context.Context) ([][]string, bool, error) {
 			select {
 			case <-ctx.Done():
-				ended <- ctx.Err()
-				return nil, false, ctx.Err()
+				ended = ctx.Err()
+				return nil, false, ended
 			case <-time.After(time.Millisecond):
 				return [][]string{{"x"}}, true, nil
 			}
 		}}, nil
+	}, func(t *testing.T, get func() (*http.Response, error)) {
+		answer, err := get()
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		<-time.After(2 * time.Millisecond) // the next part
+		synctest.Wait()
+		if !errors.Is(ended, context.Canceled) {
+			t.Errorf("the export goes on, or ended with %v", ended)
+		}
 	})
-	answer, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the export goes on")
-	}
 }
 
 func TestExportsAreBounded(t *testing.T) {
@@ -165,33 +202,34 @@ func TestExportsAreBounded(t *testing.T) {
 		t.Error("an export that ended counts")
 	}
 	started, release := make(chan struct{}, exportsOfOne), make(chan struct{})
-	server := exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
+	exporting(t, CSV{Tenant: "acme"}, func() (*rolecall.Table, error) {
 		return &rolecall.Table{Columns: []string{"id"}, Record: func() error { return nil }, Next: func(context.Context) ([][]string, bool, error) {
 			started <- struct{}{}
 			<-release
 			return nil, false, nil
 		}}, nil
-	})
-	done := make(chan error, exportsOfOne)
-	for range exportsOfOne {
-		go func() {
-			answer, err := server.Client().Get(server.URL)
-			if err == nil {
-				_, err = io.Copy(io.Discard, answer.Body)
-			}
-			done <- err
-		}()
-	}
-	for range exportsOfOne {
-		<-started
-	}
-	if answer, body, err := get(t, server); answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
-		t.Error(answer.StatusCode, body, err)
-	}
-	close(release)
-	for range exportsOfOne {
-		if err := <-done; err != nil {
-			t.Error(err)
+	}, func(t *testing.T, get func() (*http.Response, error)) {
+		done := make(chan error, exportsOfOne)
+		for range exportsOfOne {
+			go func() {
+				answer, err := get()
+				if err == nil {
+					_, err = io.Copy(io.Discard, answer.Body)
+				}
+				done <- err
+			}()
 		}
-	}
+		for range exportsOfOne {
+			<-started
+		}
+		if answer, body, err := read(t, get); answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+			t.Error(answer.StatusCode, body, err)
+		}
+		close(release)
+		for range exportsOfOne {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
@@ -222,8 +222,7 @@ func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 	if _, err := lock.Exec(t.Context(), "lock table users in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
-	const deadline = 30 * time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
 	defer cancel()
 	results := make(chan error)
 	for range 2 {
@@ -310,12 +309,15 @@ func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 func cancelCommit(t *testing.T, url string) {
 	t.Helper()
 	conn := connect(t, url)
-	for cancelled := false; !cancelled; {
+	if !patience.Poll(func() (cancelled bool) {
 		err := conn.QueryRow(t.Context(), `select coalesce(bool_or(pg_cancel_backend(pid)), false)
 			from pg_stat_activity where application_name = 'waiting' and wait_event = 'SyncRep'`).Scan(&cancelled)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return cancelled
+	}) {
+		t.Fatal("no commit waits")
 	}
 }
 

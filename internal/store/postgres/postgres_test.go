@@ -21,12 +21,11 @@ func TestStore(t *testing.T) {
 }
 
 // In transaction mode, the sessions of the server are shared, so prepared statements
-// cannot be used. With -short, only a sample of the suite runs behind the pooler. The make
-// target check runs the whole suite.
+// cannot be used. With -short, only a sample of the suite runs behind the pooler.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	through, every := pgtest.Bouncer(t), 1
 	if testing.Short() {
-		every = 4
+		every = 8
 	}
 	storetest.RunSample(t, every, func(t *testing.T) store.Database {
 		return open(t, through(pgtest.Reused(t))+"?default_query_exec_mode=exec", postgres.Options{})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
@@ -56,7 +57,7 @@ func TestAConnectionThatIsNeverSettledGivesUpItsPlace(t *testing.T) {
 		t.Fatal("something was read through a hole")
 	}
 	network.open.Store(false)
-	if err := read(3 * time.Second); err != nil {
+	if err := read(patience.Limit); err != nil {
 		t.Errorf("after the fault: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -464,11 +465,17 @@ func TestEveryIndexHasFigures(t *testing.T) {
 // alias of the table of migrations.
 var few = []string{"instance_keys", "instance_key_fingerprints", "m", "tenant_guards", "tenant_logos", "feeds", "logs"}
 
+// planned has the statements whose plan noTableIsScanned has checked. The plan does not depend on the rows.
+var planned sync.Map
+
 // noTableIsScanned checks the statements that were run on the store. It fails the test if
 // one of them reads a table without an index, or all rows of a tenant without a limit.
 func noTableIsScanned(t *testing.T, s *Database) {
 	check := func(c *conn) {
 		for query := range c.prepared {
+			if _, known := planned.LoadOrStore(query, true); known {
+				continue
+			}
 			for _, scanned := range scans(t, c, query) {
 				if !slices.Contains(few, scanned) {
 					t.Errorf("all of %s is read by: %s", scanned, query)

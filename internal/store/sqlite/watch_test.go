@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -49,7 +50,7 @@ func TestAWatchReceivesChangesOfOtherProcesses(t *testing.T) {
 		t.Helper()
 		select {
 		case <-w.current:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience.Limit):
 			t.Fatal("nobody looks at the file")
 		}
 		select {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -276,6 +277,9 @@ func readAllUnderChange(f *fixture) {
 // manyUsers searches for a few users in a tenant with more users than one statement may
 // read.
 func manyUsers(f *fixture) {
+	if testing.Short() {
+		f.Skip("inserts thousands of users")
+	}
 	const count, batch = rolecall.MaxCount + 50, 2_010
 	// These are near the end of the first page, in both directions.
 	numbers := []int{20, rolecall.MaxScan - 1, rolecall.MaxScan, count - 1 - rolecall.MaxScan, count - rolecall.MaxScan, count - 1}
