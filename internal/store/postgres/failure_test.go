@@ -212,6 +212,7 @@ func cutAll(t *testing.T, admin *pgx.Conn) {
 
 // An operation whose context has a deadline does not wait long for a lock or a connection.
 func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenant := newTenant(t, s, "acme")

@@ -115,6 +115,7 @@ func plannerOf(t *testing.T, url string, tenant rolecall.TenantID) *planner {
 }
 
 func TestListsAreDrivenByAnIndex(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	tenant, role := crowd(t, open(t, url, postgres.Options{}))
 	p := plannerOf(t, url, tenant)
@@ -147,6 +148,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 }
 
 func TestEachDepartmentIsAnIndexSearch(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	p := plannerOf(t, url, tenant)
@@ -162,6 +164,7 @@ func TestEachDepartmentIsAnIndexSearch(t *testing.T) {
 }
 
 func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	admin := connect(t, pgtest.Admin(t, url))
@@ -200,6 +203,7 @@ func TestTheSearchForAnAddressIsDrivenByItsIndex(t *testing.T) {
 // The summary of a tenant reads a bounded number of rows, even if the tenant has many
 // rows.
 func TestSummariesAreDrivenByIndexes(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	tenant, role := crowd(t, open(t, url, postgres.Options{}))
 	admin := connect(t, pgtest.Admin(t, url))
@@ -250,6 +254,7 @@ func TestAPurgeOfPlacesReadsFewPlaces(t *testing.T) {
 }
 
 func TestEachIDIsAnIndexSearch(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	admin := connect(t, pgtest.Admin(t, url))
@@ -281,6 +286,7 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 }
 
 func TestTheListOfAccessIsDrivenByAnIndex(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	s := open(t, url, postgres.Options{})
 	tenant, role := crowd(t, s)

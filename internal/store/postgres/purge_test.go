@@ -80,6 +80,7 @@ func (p *writingPlanner) queryTwice(query string, args []any, each func(scan fun
 // TestPurgesAreDrivenByAnIndex checks the plans of the purges twice: in a database without
 // expired rows, and in one with expired rows.
 func TestPurgesAreDrivenByAnIndex(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	busy := rolecall.NewID[rolecall.User](now)

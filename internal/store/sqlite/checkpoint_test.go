@@ -4,7 +4,8 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // Without the checkpointer, the database file would not change until the write-ahead log
@@ -12,12 +13,8 @@ import (
 func TestCheckpointsMoveCommitsToTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
 	tenant := newTenant(t, open(t, path, Options{Migrate: true}))
-	retry := time.NewTicker(10 * time.Millisecond)
-	defer retry.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !isInFile(t, path, tenant[:]); <-retry.C {
-		if time.Now().After(deadline) {
-			t.Fatal("the file does not have the tenant")
-		}
+	if !patience.Poll(func() bool { return isInFile(t, path, tenant[:]) }) {
+		t.Fatal("the file does not have the tenant")
 	}
 }
 
