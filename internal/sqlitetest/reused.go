@@ -27,10 +27,10 @@ type lease struct {
 	path string
 }
 
-// Opened returns an open database with the schema of this program and without rows, and its path. Unlike
-// with Migrated, an earlier test may have used the database. Deleting the rows of that test takes a
-// tenth of the time of opening a database. Tests must use Migrated instead if they change more than
-// rows. The package of the test must have a TestMain that calls Close.
+// Opened returns an open database with the schema of this program and without rows, and its path. An
+// earlier test may have used the database. Deleting the rows of that test takes a tenth of the time of
+// opening a database. A test must not change more than rows. The package of the test must have a
+// TestMain that calls Main.
 func Opened(t testing.TB) (database *sqlite.Database, path string) {
 	t.Helper()
 	reused.Lock()

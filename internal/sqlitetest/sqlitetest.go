@@ -7,25 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"testing"
 
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
-
-// Migrated returns the path of a new database with the schema of this program. The database is
-// removed when the test ends.
-func Migrated(t testing.TB) string {
-	t.Helper()
-	content, err := migrated()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "rolecall.db")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // migrated creates a database at the first call, and returns the content of its file. Copying this
 // file takes far less time than migrating again.
