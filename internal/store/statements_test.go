@@ -98,7 +98,7 @@ func constantStatements(t *testing.T) map[string]bool {
 	return statements
 }
 
-var isStatement = regexp.MustCompile(`^(select|insert|update|delete) `)
+var isStatement = regexp.MustCompile(`^(select|insert|update|delete|with) `)
 
 // textOfExpr returns the value of a constant string expression, or "" for other
 // expressions.
