@@ -94,7 +94,7 @@ var attemptCases = []testCase{
 		}
 	}},
 	{"Forgiving an attempt clears the first bucket and subtracts one from the others", func(f *fixture) {
-		own, account, source := aBucket(60), aBucket(60), aBucket(60)
+		source, account, own := aBucket(60), aBucket(60), aBucket(60) // the first bucket has the last key
 		var counted []rolecall.Counted
 		for range 3 {
 			counted = f.counted(start, own, account, source)
