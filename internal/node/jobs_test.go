@@ -257,6 +257,34 @@ func TestAJobReachesOnlyTheUsersOfItsStarter(t *testing.T) {
 	})
 }
 
+func TestAJobChangesRolesOnlyOfUsersInTheReachOfItsStarter(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		sales, support, role := f.crew("Sales", 3), f.crew("Support", 3), f.role("Sailor", "shop/ropes:pull")
+		c := f.caller(holding("users:read", "roles:read", "shop/ropes:pull"), holding("roles:assign").within("Sales"))
+		hold := func(after rolecall.JobAction, ids []rolecall.UserID, want int) {
+			f.Helper()
+			for _, id := range ids {
+				if n := len(f.assignments(id)); n != want {
+					f.Errorf("after %s, a user has %d roles, want %d", after, n, want)
+				}
+			}
+		}
+		draft := directory.JobDraft{Action: rolecall.JobAssignRole, Filter: rolecall.JobFilter{Words: []string{"sailor"}}, RoleID: role.ID}
+		f.startJob(c, draft)
+		f.ended(f.finish(), rolecall.JobCompleted, "", rolecall.JobCounts{Changed: 3, Refused: 3})
+		hold(draft.Action, sales, 1)
+		hold(draft.Action, support, 0)
+		for _, id := range support {
+			f.assign(id, role.ID, rolecall.AssignmentDraft{})
+		}
+		draft.Action = rolecall.JobUnassignRole
+		f.startJob(c, draft)
+		f.ended(f.finish(), rolecall.JobCompleted, "", rolecall.JobCounts{Changed: 3, Refused: 3})
+		hold(draft.Action, sales, 0)
+		hold(draft.Action, support, 1)
+	})
+}
+
 func TestAnAssignmentBeyondTheStarterIsRefusedAtTheStart(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.role("Eraser", "users:erase")
