@@ -31,7 +31,7 @@ compile = go list -export -test -deps -f '' $(2) $(1)
 RACE = -race -gcflags=modernc.org/...=-race=false
 BLACK_BOX = ./internal/e2e ./internal/faults
 # The packages with goroutines of our own. Their tests run with the race detector.
-RACED = $(addprefix ./internal/,feed httpserver idempotency invalidation limiter node ratelimit store/... web webhooks)
+RACED = $(addprefix ./internal/,argon2 feed httpserver idempotency invalidation limiter mail/... node oidc/... queue ratelimit secret store/... web webhooks)
 # All other packages. The conventions are a part of make check.
 PLAIN = $$(go list ./... | grep -v -x -F -e "$$(go list $(BLACK_BOX) $(RACED) ./internal/conventions)")
 
