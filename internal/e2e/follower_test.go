@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,8 @@ import (
 
 // followerProgram runs the follower of docs/guides/events.md. The guide's code replaces %s.
 // The program polls again and again until its standard input is closed, and then polls once more. It
-// pauses between the polls, because other tests need the processor. It prints the id of each handled event, and "polled" after each poll.
+// pauses between the polls, because other tests need the processor. It prints the id of each handled
+// event, and "polled" after each poll.
 const followerProgram = `package main
 
 import (
@@ -218,6 +220,7 @@ func TestTheFollowerOfTheGuideLosesNoEvent(t *testing.T) {
 			w := newWorld(t, p)
 			token := w.owner.do(t, "POST /users/"+w.owner.id+"/tokens", tokenBody("Follower", "events:read")).expect(t, 201).text("/token")
 			f, hasty := w.follow(t, "", token), w.follow(t, "time.Duration(0)", token)
+			earlier := w.owner.readAll(t, "/events?limit=200") // the followers read the last minute only
 
 			var writing sync.WaitGroup
 			var heldUp atomic.Bool
@@ -242,7 +245,7 @@ func TestTheFollowerOfTheGuideLosesNoEvent(t *testing.T) {
 			all := w.owner.readAll(t, "/events?limit=200")
 			lost := 0
 			for _, id := range all {
-				if handled[id] != 1 {
+				if n := handled[id]; n != 1 && (n != 0 || !slices.Contains(earlier, id)) {
 					t.Errorf("event %s was handled %d times", id, handled[id])
 				}
 				if hurried[id] == 0 {
