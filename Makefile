@@ -112,7 +112,7 @@ interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries
 	cd internal/httpapi/interop && ../../../tools/installed package-lock.json $(NPM_CI)
 	cd internal/httpapi/interop && ../../../tools/installed requirements.txt sh -ec 'test -x .venv/bin/python || python3 -m venv .venv; .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
-	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestItemsAreCloudEvents$$' ./internal/httpapi
+	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestLibrariesParseItems$$' ./internal/httpapi
 	tools/webhooks/run
 
 test-idp: TEST_TOOLS = nodejs npm openssl chromium java:default-jre-headless

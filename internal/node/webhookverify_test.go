@@ -102,33 +102,10 @@ console.log(refused);
 `
 )
 
-// TestTheCodeOfTheGuideVerifiesDeliveries verifies deliveries with the code of docs/guides/webhooks.md. If
-// ROLECALL_WEBHOOK_DELIVERIES names a file, it also writes the deliveries there, for tools/webhooks/run.
+// TestTheCodeOfTheGuideVerifiesDeliveries verifies deliveries with the code of docs/guides/webhooks.md.
 func TestTheCodeOfTheGuideVerifiesDeliveries(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.clock.until(rolecall.TimeOf(time.Now())) // the programs use the clock of the machine
-		r := newReceiver(f, nil)
-		f.delivering(r)
-		w := f.newWebhook(r.url("/hook"), f.aReader("roles:read").ID, types(rolecall.EventRoleCreated))
-		f.role("Prüfer ☃ \"<&>\"")
-		first := r.awaitItem(rolecall.EventRoleCreated, 1)
-		rotated, err := f.Webhooks.RotateSecret(f.Context(), f.owner, w.ID, nil)
-		f.ok(err)
-		f.role("Another")
-		second := r.awaitItem(rolecall.EventRoleCreated, 2)
-		var lines bytes.Buffer
-		encoder := json.NewEncoder(&lines)
-		size := 0
-		for _, d := range []struct {
-			secret string
-			received
-		}{{w.Secret, first}, {w.Secret, second}, {rotated.Secret, second}} {
-			f.ok(encoder.Encode(signedDelivery{d.secret, d.id, d.at, d.signatures, string(d.body)}))
-			size += len(d.id) + len(d.at) + len(d.body)
-		}
-		if path := os.Getenv("ROLECALL_WEBHOOK_DELIVERIES"); path != "" {
-			f.ok(os.WriteFile(path, lines.Bytes(), 0o600))
-		}
+		deliveries, size := signedDeliveries(f)
 		guide, err := os.ReadFile("../../docs/guides/webhooks.md")
 		f.ok(err)
 		for _, program := range []struct {
@@ -142,7 +119,7 @@ func TestTheCodeOfTheGuideVerifiesDeliveries(t *testing.T) {
 			path := filepath.Join(f.TempDir(), program.name)
 			f.ok(os.WriteFile(path, []byte(strings.Replace(program.source, "CODE", string(code[1]), 1)), 0o600))
 			command := exec.CommandContext(f.Context(), program.command[0], append(program.command[1:], path)...)
-			command.Stdin = bytes.NewReader(lines.Bytes())
+			command.Stdin = bytes.NewReader(deliveries)
 			printed, err := command.CombinedOutput()
 			var refused int
 			if err == nil {
@@ -153,4 +130,43 @@ func TestTheCodeOfTheGuideVerifiesDeliveries(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDeliveriesForLibraries writes deliveries to the file in ROLECALL_WEBHOOK_DELIVERIES. Then
+// tools/webhooks/run verifies them with the official libraries.
+func TestDeliveriesForLibraries(t *testing.T) {
+	path := os.Getenv("ROLECALL_WEBHOOK_DELIVERIES")
+	if path == "" {
+		t.Skip("make interop runs this, with ROLECALL_WEBHOOK_DELIVERIES set")
+	}
+	onEachStore(t, func(f *fixture) {
+		deliveries, _ := signedDeliveries(f)
+		f.ok(os.WriteFile(path, deliveries, 0o600))
+	})
+}
+
+// signedDeliveries receives deliveries, one of them with two secrets. It returns them as lines of JSON,
+// and the number of their signed bytes.
+func signedDeliveries(f *fixture) (lines []byte, size int) {
+	f.Helper()
+	f.clock.until(rolecall.TimeOf(time.Now())) // the programs use the clock of the machine
+	r := newReceiver(f, nil)
+	f.delivering(r)
+	w := f.newWebhook(r.url("/hook"), f.aReader("roles:read").ID, types(rolecall.EventRoleCreated))
+	f.role("Prüfer ☃ \"<&>\"")
+	first := r.awaitItem(rolecall.EventRoleCreated, 1)
+	rotated, err := f.Webhooks.RotateSecret(f.Context(), f.owner, w.ID, nil)
+	f.ok(err)
+	f.role("Another")
+	second := r.awaitItem(rolecall.EventRoleCreated, 2)
+	var written bytes.Buffer
+	encoder := json.NewEncoder(&written)
+	for _, d := range []struct {
+		secret string
+		received
+	}{{w.Secret, first}, {w.Secret, second}, {rotated.Secret, second}} {
+		f.ok(encoder.Encode(signedDelivery{d.secret, d.id, d.at, d.signatures, string(d.body)}))
+		size += len(d.id) + len(d.at) + len(d.body)
+	}
+	return written.Bytes(), size
 }
