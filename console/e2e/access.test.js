@@ -1,6 +1,12 @@
 import { strict as assert } from "node:assert";
 import { call, checkAccess, checkWidth, chord, first, person, scenario, signIn } from "./harness.js";
 
+/** search waits for the result, because a click on a link of a list that is replaced has no effect. */
+async function search(page, text) {
+  await page.getByLabel("Search by name").fill(text);
+  await page.waitForURL((url) => url.searchParams.get("q") === text);
+}
+
 scenario("the access explorer shows who has users:erase, and through which roles", async (page) => {
   await signIn(page);
   const user = await person(page, "edsger.allen@demo.example");
@@ -61,7 +67,7 @@ scenario("a comparison shows the differences of two roles and of two users first
   const right = await make("Right", ["users:read", "roles:read"], ["shop/*:*"]);
   await page.goto(`/console/demo/roles/${left.id}`);
   await page.getByRole("link", { name: "Compare" }).click();
-  await page.getByLabel("Search by name").fill("right");
+  await search(page, "right");
   await page.getByRole("link", { name: "Right" }).click();
   await page.getByRole("heading", { name: "Left and Right" }).waitFor();
   const texts = async (table) => (await table.locator("tbody tr:has(td)").allInnerTexts()).map((text) => text.split(/\s+/).join(" "));
@@ -78,7 +84,7 @@ scenario("a comparison shows the differences of two roles and of two users first
   await call(page, "PUT", `/users/${edsger.id}/roles/${left.id}`, { reach: { departments: ["Sales"] } });
   await page.goto(`/console/demo/users/${edsger.id}`);
   await page.getByRole("link", { name: "Compare" }).click();
-  await page.getByLabel("Search by name").fill("lovelace");
+  await search(page, "lovelace");
   await page.locator("main").getByRole("link", { name: ada.name }).click();
   await page.getByRole("heading", { name: `${edsger.name} and ${ada.name}` }).waitFor();
   const row = page.getByRole("row", { name: /shop\/a:b/ });
@@ -113,7 +119,7 @@ scenario("the roles of a user are assigned to another user, with a preview", asy
   await call(page, "PUT", `/users/${to}/roles/${roles[2].id}`, {});
   await page.goto(`/console/demo/users/${to}/roles/give`);
   await page.getByRole("link", { name: "Copy from another user" }).click();
-  await page.getByLabel("Search by name").fill("giver");
+  await search(page, "giver");
   await page.getByRole("link", { name: "Giver person" }).click();
   await page.getByRole("link", { name: "Assign the roles of Giver person to Taker person" }).click();
   const dialog = page.getByRole("dialog");
