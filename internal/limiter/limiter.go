@@ -66,3 +66,6 @@ func (l *Limiter) Release() {
 
 // Active returns the number of operations that run or wait.
 func (l *Limiter) Active() int { return int(l.active.Load()) }
+
+// Slots returns how many operations can run at once.
+func (l *Limiter) Slots() int { return cap(l.slots) }

@@ -111,7 +111,7 @@ func (q *Request) Leave() {
 // Occupy takes all slots of a concurrency limiter. The slots stay taken until the caller calls
 // free. Only tests use Occupy.
 func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
-	slots := limiterSlots[kind] * runtime.GOMAXPROCS(0)
+	slots := s.limiters[kind].Slots() // runtime.GOMAXPROCS can have changed: it is higher while a password is hashed
 	for range slots {
 		s.limiters[kind].Acquire(ctx)
 	}
