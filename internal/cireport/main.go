@@ -2,7 +2,8 @@
 //
 //	cireport FOLDER
 //
-// FOLDER has the file targets, with one line for each target: its name, its seconds and its exit code.
+// FOLDER has the file targets, with one line for each target: its name, its seconds, the seconds of its
+// processes on the processors, and its exit code.
 // NAME.log has the output of a target. If it ran Go tests, NAME.json has their events.
 //
 // A test that failed and then passed alone is reported as FLAKY. A test of faults, races, isolation or
@@ -70,10 +71,10 @@ func report(folder string) (text string, passed bool, err error) {
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for line := range strings.Lines(string(targets)) {
 		words := strings.Fields(line)
-		if len(words) != 3 {
-			return "", false, fmt.Errorf("the line %q does not have three words", line)
+		if len(words) != 4 {
+			return "", false, fmt.Errorf("the line %q does not have four words", line)
 		}
-		name, seconds, code := words[0], words[1], words[2]
+		name, seconds, busy, code := words[0], words[1], words[2], words[3]
 		r, err := read(folder, name)
 		if err != nil {
 			return "", false, err
@@ -89,7 +90,7 @@ func report(folder string) (text string, passed bool, err error) {
 		if len(r.failures) > 0 {
 			state = "FAILED"
 		}
-		fmt.Fprintf(rows, "%s\t%s s\t%s\t%d tests\n", name, seconds, state, r.passed+r.failed)
+		fmt.Fprintf(rows, "%s\t%s s\t%s s of processors\t%s\t%d tests\n", name, seconds, busy, state, r.passed+r.failed)
 		whole.add(r)
 	}
 	if err := rows.Flush(); err != nil {

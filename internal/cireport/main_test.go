@@ -41,57 +41,57 @@ func TestReport(t *testing.T) {
 		has     []string
 	}{
 		"passed": {
-			targets: "test 12 0\nconsole 7 0\n", passed: true,
+			targets: "test 12 9 0\nconsole 7 9 0\n", passed: true,
 			files: map[string]string{"test.json": events("internal/web", "", "TestA pass", "TestB skip"), "console.log": "ok\n3 passed, 0 failed, 1 skipped\n"},
-			has:   []string{"4 passed, 0 failed, 2 skipped\n", "test     12 s  passed  1 tests\n"},
+			has:   []string{"4 passed, 0 failed, 2 skipped\n", "test     12 s  9 s of processors  passed  1 tests\n"},
 		},
 		"flaky": {
-			targets: "test 12 0\n", passed: true,
+			targets: "test 12 9 0\n", passed: true,
 			files: map[string]string{"test.json": events("internal/web", "no focus", "TestA fail", "TestB pass") + events("internal/web", "", "TestA pass")},
 			has:   []string{"FLAKY internal/web.TestA\n    x_test.go:1: no focus\n", "2 passed, 0 failed"},
 		},
 		"a subtest fails first": {
-			targets: "test 12 0\n", passed: true,
+			targets: "test 12 9 0\n", passed: true,
 			files: map[string]string{"test.json": events("internal/web", "no focus", "TestA/sqlite fail", "TestA fail") + events("internal/web", "", "TestA/sqlite pass", "TestA pass")},
 			has:   []string{"FLAKY internal/web.TestA\n    x_test.go:1: no focus\n"},
 		},
 		"failed twice": {
-			targets: "test 12 1\n",
+			targets: "test 12 9 1\n",
 			files:   map[string]string{"test.json": events("internal/web", "first", "TestA fail") + events("internal/web", "second", "TestA fail")},
 			has:     []string{"FAILED internal/web.TestA\n    x_test.go:1: first\n", "0 passed, 1 failed"},
 		},
 		"a test of faults is not repeated": {
-			targets: "faults 12 0\n",
+			targets: "faults 12 9 0\n",
 			files:   map[string]string{"faults.json": events("internal/faults", "lost", "TestKill fail") + events("internal/faults", "", "TestKill pass")},
 			has:     []string{"FAILED internal/faults.TestKill\n"},
 		},
 		"a data race is not repeated": {
-			targets: "race 12 0\n",
+			targets: "race 12 9 0\n",
 			files:   map[string]string{"race.json": events("internal/web", "WARNING: DATA RACE", "TestA fail") + events("internal/web", "", "TestA pass")},
 			has:     []string{"FAILED internal/web.TestA\n"},
 		},
 		"a package fails after its tests": {
-			targets: "race 12 0\n",
+			targets: "race 12 9 0\n",
 			files:   map[string]string{"race.json": events("internal/e2e", "main", "TestA pass") + events("internal/e2e", "")},
 			has:     []string{"FAILED internal/e2e\nthe log holds a token\n"},
 		},
 		"a test does not end": {
-			targets: "race 12 1\n",
+			targets: "race 12 9 1\n",
 			files:   map[string]string{"race.json": `{"Action":"output","Package":"p","Test":"TestA","Output":"hangs\n"}`},
 			has:     []string{"FAILED p.TestA\nhangs\n"},
 		},
 		"the build fails": {
-			targets: "test 12 1\n",
+			targets: "test 12 9 1\n",
 			files:   map[string]string{"test.json": `{"Action":"build-output","ImportPath":"p","Output":"no such name\n"}` + "\n" + `{"Action":"build-fail","ImportPath":"p"}`},
 			has:     []string{"FAILED build of p\nno such name\n"},
 		},
 		"a target without tests fails": {
-			targets: "check 12 2\n",
+			targets: "check 12 9 2\n",
 			files:   map[string]string{"check.log": "not formatted: x.go\n"},
 			has:     []string{"FAILED make check\nnot formatted: x.go\n"},
 		},
 		"a file of another language": {
-			targets: "console 12 1\n",
+			targets: "console 12 9 1\n",
 			files:   map[string]string{"console.log": "FLAKY a.test.js lists\nno focus\n\nFAILED b.test.js jobs\nno job\n\n5 passed, 1 failed, 0 skipped\n"},
 			has:     []string{"FLAKY a.test.js lists\nno focus\n", "FAILED b.test.js jobs\nno job\n", "5 passed, 1 failed"},
 		},
