@@ -84,15 +84,15 @@ test-citus: ## run the tests of the store, the program and faults on a Citus clu
 	$(WITH_POSTGRES) -citus go test $(TEST_FLAGS) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
 # If a tool cannot be installed, its tests are skipped. If CI is set, they fail instead. A tool whose package
-# has another name is written as command:package.
+# has another name is written as command:package. Without chromium-headless-shell, tests use chromium, which is slower.
 test-tools:
 	@for tool in $(TEST_TOOLS); do \
 		command -v $${tool%:*} >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
-		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $${tool#*:}; } || exit 1; \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $${tool#*:}; } || test $$tool = chromium-headless-shell || exit 1; \
 	done
 
 # The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
-all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium firefox-esr java:default-jre-headless caddy prometheus buildah
+all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr java:default-jre-headless caddy prometheus buildah
 all-tools: test-tools
 	$(WITH_POSTGRES) true # it installs PostgreSQL
 
@@ -115,7 +115,7 @@ interop: test-tools ## parse what the change feeds return, and verify deliveries
 	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestLibrariesParseItems$$' ./internal/httpapi
 	tools/webhooks/run
 
-test-idp: TEST_TOOLS = nodejs npm openssl chromium java:default-jre-headless
+test-idp: TEST_TOOLS = nodejs npm openssl chromium chromium-headless-shell java:default-jre-headless
 test-idp: test-tools program ## sign in with oidc-provider and with Keycloak, also in Chromium, on both stores; the first run downloads Keycloak from Maven Central
 	$(CONSOLE_PACKAGES)
 	cd tools/idp && ../installed package-lock.json $(NPM_CI)
@@ -128,7 +128,7 @@ browser-test: test-tools program ## test the topologies of the guide, attacks on
 	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
 	ROLECALL_PROGRAM=$(PROGRAM) ROLECALL_TEST_BROWSER="$$(command -v chromium)" $(call gotest,./internal/e2e,-run='^(TestTopologies|TestPasskeysInABrowser)$$')
 
-console-test: TEST_TOOLS = chromium firefox-esr npm
+console-test: TEST_TOOLS = chromium chromium-headless-shell firefox-esr npm
 screenshots: TEST_TOOLS = chromium npm
 console-test: test-tools program ## test the console in Chromium, and the main scenarios in Firefox; STORE=postgres runs the tests that depend on the store on a temporary PostgreSQL
 	$(CONSOLE_PACKAGES)
