@@ -77,7 +77,7 @@ race: test-tools ## run all tests of the packages that start goroutines, with th
 
 black-box: test-tools raced-program ## run all black-box tests and faults on both stores, against a program built with the race detector
 	$(call compile,$(BLACK_BOX))
-	ROLECALL_TEST_BUILD="$(RACE)" ROLECALL_PROGRAM=$(RACED_PROGRAM) $(WITH_POSTGRES) $(call gotest,$(BLACK_BOX))
+	ROLECALL_PROGRAM=$(RACED_PROGRAM) $(WITH_POSTGRES) $(call gotest,$(BLACK_BOX))
 
 test-citus: ## run the tests of the store, the program and faults on a Citus cluster; FULL=1 runs the long ones
 	$(WITH_POSTGRES) -citus go test $(TEST_FLAGS) -count=1 -run 'Citus|Shard|Distribut|LaterMigrations|$(ON_CITUS)/^citus$$' ./internal/store/postgres ./internal/e2e

@@ -62,9 +62,8 @@ var builds struct {
 	folders map[string]string
 }
 
-// build returns the path of the program with cheap password hashes. Most tests sign in many
-// users, and full hashes would take most of their time. The environment variable that
-// process.BuildVariable names can contain other flags of go build, such as -race.
+// build returns the path of the program with cheap password hashes. Most tests sign in many users, and
+// full hashes would take most of their time.
 func build(t testing.TB) string {
 	t.Helper()
 	built, err := process.Program()
@@ -74,7 +73,7 @@ func build(t testing.TB) string {
 	if built != "" {
 		return built
 	}
-	return buildWith(t, append(process.BuildFlags(), process.TestTags)...)
+	return buildWith(t, process.TestTags)
 }
 
 // buildWith returns the path of the program, built from this tree with the flags. It builds

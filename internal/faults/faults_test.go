@@ -123,7 +123,7 @@ var cheap = sync.OnceValues(func() (string, error) {
 
 func buildAs(name string, flags ...string) (string, error) {
 	binary := filepath.Join(folder, name)
-	return binary, process.Build(context.Background(), binary, append(process.BuildFlags(), flags...)...)
+	return binary, process.Build(context.Background(), binary, flags...)
 }
 
 // unlimited are flags that disable the limits of sign-ins. A sign-in that a fault

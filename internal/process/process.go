@@ -26,7 +26,8 @@ import (
 const retryEvery = 20 * time.Millisecond
 
 // ProgramVariable is the environment variable with the path of a program that is already built for
-// tests. It saves the time of a build in each test package. The program must be built with TestTags.
+// tests. It saves the time of a build in each test package. The program must be built with TestTags. It
+// can be built with the race detector: the test process only sends requests, so it needs no detector.
 const ProgramVariable = "ROLECALL_PROGRAM"
 
 // TestTags are the flags of go build for the program of black-box tests: password hashes cost little,
@@ -39,7 +40,7 @@ func TestProgram(ctx context.Context, file string) (program string, err error) {
 	if program, err = Program(); program != "" || err != nil {
 		return program, err
 	}
-	return file, Build(ctx, file, append(BuildFlags(), TestTags)...)
+	return file, Build(ctx, file, TestTags)
 }
 
 // Program returns the absolute path in ProgramVariable, or an empty path if the variable is not set.
@@ -53,14 +54,6 @@ func Program() (file string, err error) {
 	}
 	return file, err
 }
-
-// BuildVariable is the environment variable with the flags of go build for the tested program, such
-// as -race, separated by blanks. The test process only sends requests. It is built without these
-// flags, so it is three times as fast.
-const BuildVariable = "ROLECALL_TEST_BUILD"
-
-// BuildFlags returns the flags of go build in BuildVariable.
-func BuildFlags() []string { return strings.Fields(os.Getenv(BuildVariable)) }
 
 // Build builds the program of this module into the file, which must not exist, with the
 // flags of go build. It uses go run, which caches the linked program. The command go
