@@ -162,10 +162,7 @@ func compareIDs(a, b rolecall.UserID) int { return slices.Compare(a[:], b[:]) }
 
 func TestAssignmentsAtATimeMatchTheHistory(t *testing.T) {
 	onEachStoreInLong(t, func(f *fixture) {
-		changes, checks := 400, 10_000
-		if testing.Short() {
-			changes, checks = 200, 500
-		}
+		const changes, checks = 400, 2_000
 		h := newHistory(f, 8, 5)
 		for range changes {
 			h.change()
