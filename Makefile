@@ -42,7 +42,7 @@ PROGRAM = $(CURDIR)/.cache/program/rolecall
 RACED_PROGRAM = $(CURDIR)/.cache/program/rolecall-race
 
 # Tests that run on all stores, and also on Citus.
-ON_CITUS = ^($(shell grep -E '^func Test.* (onEachStore|byRules)' internal/e2e/e2e_test.go | grep -oE 'Test[A-Za-z]+' | tr '\n' '|')TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
+ON_CITUS = ^($(shell grep -E '^func Test.* onEachStore' internal/e2e/e2e_test.go | grep -oE 'Test[A-Za-z]+' | tr '\n' '|')TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
 # The files of the console that run on PostgreSQL too, because what they test depends on the store.
 CONSOLE_STORE_TESTS = access bulk exports lists people records users views
 CONSOLE_TESTS = $(if $(filter postgres,$(STORE)),$(CONSOLE_STORE_TESTS:%=console/e2e/%.test.js),$(wildcard console/e2e/*.test.js))

@@ -37,27 +37,26 @@ func TestOperators(t *testing.T)      { onEachStore(t, testOperators) }
 func TestRestore(t *testing.T)        { onEachStore(t, testRestore) }
 func TestErase(t *testing.T)          { onEachStore(t, testErase) }
 
-// These tests are about rules that do not depend on the store. With go test -short, they run on
-// SQLite only.
+// These tests are about rules that do not depend on the store, so they run on SQLite only.
 
-func TestFraming(t *testing.T)           { byRules(t, testFraming) }
-func TestJSON(t *testing.T)              { byRules(t, testJSON) }
-func TestScripts(t *testing.T)           { byRules(t, testScripts) }
-func TestOrder(t *testing.T)             { byRules(t, testOrder) }
-func TestFields(t *testing.T)            { byRules(t, testFields) }
-func TestOverview(t *testing.T)          { byRules(t, testOverview) }
-func TestInvitations(t *testing.T)       { byRules(t, testInvitations) }
-func TestMailInjection(t *testing.T)     { byRules(t, testMailInjection) }
-func TestPasswords(t *testing.T)         { byRules(t, testPasswords) }
-func TestPasswordResets(t *testing.T)    { byRules(t, testPasswordResets) }
-func TestCredentialChanges(t *testing.T) { byRules(t, testCredentialChanges) }
-func TestEmailChanges(t *testing.T)      { byRules(t, testEmailChanges) }
-func TestCheck(t *testing.T)             { byRules(t, testCheck) }
-func TestTokens(t *testing.T)            { byRules(t, testTokens) }
-func TestConfirm(t *testing.T)           { byRules(t, testConfirm) }
-func TestTrespass(t *testing.T)          { byRules(t, testTrespass) }
-func TestFactors(t *testing.T)           { byRules(t, testFactors) }
-func TestMachines(t *testing.T)          { byRules(t, testMachines) }
+func TestFraming(t *testing.T)           { onSQLite(t, testFraming) }
+func TestJSON(t *testing.T)              { onSQLite(t, testJSON) }
+func TestScripts(t *testing.T)           { onSQLite(t, testScripts) }
+func TestOrder(t *testing.T)             { onSQLite(t, testOrder) }
+func TestFields(t *testing.T)            { onSQLite(t, testFields) }
+func TestOverview(t *testing.T)          { onSQLite(t, testOverview) }
+func TestInvitations(t *testing.T)       { onSQLite(t, testInvitations) }
+func TestMailInjection(t *testing.T)     { onSQLite(t, testMailInjection) }
+func TestPasswords(t *testing.T)         { onSQLite(t, testPasswords) }
+func TestPasswordResets(t *testing.T)    { onSQLite(t, testPasswordResets) }
+func TestCredentialChanges(t *testing.T) { onSQLite(t, testCredentialChanges) }
+func TestEmailChanges(t *testing.T)      { onSQLite(t, testEmailChanges) }
+func TestCheck(t *testing.T)             { onSQLite(t, testCheck) }
+func TestTokens(t *testing.T)            { onSQLite(t, testTokens) }
+func TestConfirm(t *testing.T)           { onSQLite(t, testConfirm) }
+func TestTrespass(t *testing.T)          { onSQLite(t, testTrespass) }
+func TestFactors(t *testing.T)           { onSQLite(t, testFactors) }
+func TestMachines(t *testing.T)          { onSQLite(t, testMachines) }
 
 // public is the public URL of the program. The tests send their requests to another address.
 const public = "http://id.example.com"
@@ -78,24 +77,16 @@ type store struct {
 	database func(testing.TB) string
 }
 
-// onBothStores reports whether tests that do not depend on the store also run on PostgreSQL
-// and Citus. This takes minutes, so go test -short leaves them out.
-func onBothStores() bool { return !testing.Short() }
-
 // onEachStore runs the test with the shared program of each store.
 func onEachStore(t *testing.T, test func(*testing.T, *program)) {
 	t.Helper()
 	on(t, stores, test)
 }
 
-// byRules is like onEachStore, but go test -short runs the test on SQLite only.
-func byRules(t *testing.T, test func(*testing.T, *program)) {
+// onSQLite is like onEachStore, but on SQLite only.
+func onSQLite(t *testing.T, test func(*testing.T, *program)) {
 	t.Helper()
-	if onBothStores() {
-		on(t, stores, test)
-	} else {
-		on(t, stores[:1], test)
-	}
+	on(t, stores[:1], test)
 }
 
 func on(t *testing.T, stores []store, test func(*testing.T, *program)) {

@@ -188,16 +188,15 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_changeEmail":             changeEmailCells,
 }
 
-// sampled is the sampling rate of the matrix. On PostgreSQL with go test -short, only one of
-// eight pairs of an operation and a principal is tested, because authorization does not depend
-// on the store.
+// sampled is the sampling rate of the matrix. On PostgreSQL and Citus, only one of eight pairs of an
+// operation and a principal is tested, because authorization does not depend on the store.
 const sampled = 8
 
-// testMatrix sends every operation as every principal. On PostgreSQL with go test -short, it
-// sends only a sample. Each operation and each principal is in the sample.
+// testMatrix sends every operation as every principal. On PostgreSQL and Citus, it sends only a sample.
+// Each operation and each principal is in the sample.
 func testMatrix(t *testing.T, p *program) {
 	m := newMatrix(t, p)
-	whole := onBothStores() || !strings.HasPrefix(p.Database, "postgres:")
+	whole := !strings.HasPrefix(p.Database, "postgres:")
 	for i, op := range p.document.operations {
 		send := cells[op.id]
 		if send == nil {

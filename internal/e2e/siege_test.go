@@ -24,11 +24,7 @@ func TestUnderSiege(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
-			binary := build(t)
-			if onBothStores() {
-				binary = release(t)
-			}
-			s := newSiege(t, binary, store.database(t))
+			s := newSiege(t, build(t), store.database(t))
 			t.Run("a thousand sources", func(t *testing.T) { testThousandSources(t, s) })
 			t.Run("at once", func(t *testing.T) { testGuessesAtOnce(t, s) })
 			t.Run("spraying", func(t *testing.T) { testSpraying(t, s) })
