@@ -16,7 +16,8 @@ FUZZTIME = 10s
 PACKAGES = ./...
 SHORT = -short
 # More tests than cores run at once, because most of them wait for a database or a process.
-TEST_FLAGS = -timeout 40m -p 4 -parallel 6
+# make check runs go vet.
+TEST_FLAGS = -timeout 40m -p 4 -parallel 6 -vet=off
 # $(call gotest,packages,flags) runs go test. .ci/run sets EVENTS, the file for the events of the tests. Then a
 # failed top-level test is run once more, alone.
 gotest = go test $(TEST_FLAGS) $(2) $(1)
