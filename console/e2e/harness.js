@@ -331,8 +331,11 @@ export async function checkShifts(page) {
   assert.ok(shifts < 0.01, `shifts by ${shifts}: ${shifted.join("\n")}`);
 }
 
-/** checkWidth fails if the page can be scrolled sideways. */
+/** checkWidth fails if the page can be scrolled sideways. It names the elements that are too wide. */
 export async function checkWidth(page) {
-  const [content, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(content <= window_, `${content} pixels wide in ${window_}`);
+  const [content, window_, wide] = await page.evaluate(() => {
+    const over = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth);
+    return [document.documentElement.scrollWidth, innerWidth, over.map((e) => e.outerHTML.slice(0, 100))];
+  });
+  assert.ok(content <= window_, `${page.url()} is ${content} pixels wide in ${window_}: ${wide.join("\n")}`);
 }
