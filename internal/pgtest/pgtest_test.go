@@ -136,21 +136,31 @@ func TestAKilledServerKeepsCommittedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standby, err := primary.Standby()
-	if err != nil {
-		t.Fatal(errors.Join(err, primary.Stop()))
-	}
 	t.Cleanup(func() {
-		if err := errors.Join(primary.Stop(), standby.Stop()); err != nil {
+		if err := primary.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	admin := connect(t, primary.URL())
-	for _, statement := range []string{"alter system set synchronous_standby_names to '*'", "select pg_reload_conf()", "create table said ()", "insert into said default values"} {
-		if _, err := admin.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
+	execute := func(statements ...string) {
+		for _, statement := range statements {
+			if _, err := admin.Exec(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	// Commits wait only when the checkpointer has read the setting. It does so before the checkpoint of the copy.
+	execute("alter system set synchronous_standby_names to '*'", "select pg_reload_conf()")
+	standby, err := primary.Standby()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := standby.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	execute("create table said ()", "insert into said default values")
 	if err := primary.Kill(); err != nil {
 		t.Fatal(err)
 	}
