@@ -18,6 +18,7 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbound/outboundtest"
+	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/webhooks"
@@ -553,10 +554,10 @@ func TestOnlyOperatorsReachTheirNetworks(t *testing.T) {
 		r := newReceiver(f, nil)
 		o := f.reaching(r)
 		o.Outbound = outbound.New(outbound.Options{
-			Roots: outboundtest.Roots(r.server), Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: 2 * time.Second,
+			Roots: outboundtest.Roots(r.server), Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: patience.Limit,
 		})
 		o.OperatorOutbound = outbound.New(outbound.Options{
-			Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/31")}, Roots: outboundtest.Roots(r.server), Timeout: 2 * time.Second,
+			Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/31")}, Roots: outboundtest.Roots(r.server), Timeout: patience.Limit,
 			Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}, "www.example.com": {"127.0.0.2"}}),
 		})
 		f.Node = node.New(f.db, o)

@@ -137,7 +137,7 @@ func (f *fixture) reaching(r *receiver) access.Options {
 	o.PublicURL = "https://id.example.com"
 	o.Outbound = outbound.New(outbound.Options{
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: outboundtest.Roots(r.server),
-		Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: 2 * time.Second,
+		Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: patience.Limit,
 	})
 	o.OperatorOutbound = o.Outbound
 	return o
