@@ -31,6 +31,7 @@ type receiver struct {
 	got    []received
 	news   chan struct{}
 	answer func(received) int // the status; 0: the connection breaks
+	limit  time.Duration      // of an attempt
 }
 
 // received is a request to a receiver.
@@ -50,7 +51,7 @@ type item struct {
 
 func newReceiver(f *fixture, answer func(received) int) *receiver {
 	f.Helper()
-	r := &receiver{fixture: f, news: make(chan struct{}, 1), answer: answer}
+	r := &receiver{fixture: f, news: make(chan struct{}, 1), answer: answer, limit: patience.Limit}
 	r.server = outboundtest.Endpoint(f.T, "127.0.0.1:0", r.receive)
 	return r
 }
@@ -137,7 +138,7 @@ func (f *fixture) reaching(r *receiver) access.Options {
 	o.PublicURL = "https://id.example.com"
 	o.Outbound = outbound.New(outbound.Options{
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: outboundtest.Roots(r.server),
-		Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: patience.Limit,
+		Resolver: outboundtest.Resolver(f.T, map[string][]string{"example.com": {"127.0.0.1"}}), Timeout: r.limit,
 	})
 	o.OperatorOutbound = o.Outbound
 	return o

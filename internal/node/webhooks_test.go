@@ -549,10 +549,11 @@ func TestAttemptsInProgressEndWithTheProcess(t *testing.T) {
 			return http.StatusOK
 		})
 		defer close(release)
+		r.limit = 2 * time.Second
 		stop := f.delivering(r)
 		w := f.newWebhook(r.url("/hook"), f.aReader().ID, types(rolecall.EventWebhookCreated))
 		r.awaitItem(rolecall.EventWebhookCreated, 1)
-		stop() // the attempt fails after the timeout of the client
+		stop() // the attempt fails after the limit
 		if n := len(f.failed(w.ID)); n != 1 {
 			f.Errorf("%d attempts are stored", n)
 		}
