@@ -34,7 +34,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 // such mail that mailTo has not returned before.
 func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mailtest.Message {
 	t.Helper()
-	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, patience.Limit)
+	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, 2*patience.Limit) // if the first attempt fails, the second one comes a minute later
 	if err != nil {
 		t.Fatalf("%s: %v", kind, err)
 	}
