@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { call, checkAccess, checkShifts, checkWidth, colorRules, newContext, results, scenario, signIn, world } from "./harness.js";
+import { layoutFaults } from "./layout.js";
 
 /** The pages to check. If you add a page to the console, add its address here. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
@@ -31,8 +32,22 @@ async function look(page, address, name) {
   }
 }
 
-scenario("all pages are accessible and fit three widths in both themes", async (page) => {
-  for (const path of entries) await look(page, path, path);
+/** The widths in which texts must have room: at and between the places where the layout changes. ROLECALL_TEST_WIDTHS=all tests every 16 pixels. */
+const widths = process.env.ROLECALL_TEST_WIDTHS === "all" ? Array.from({ length: 141 }, (_, i) => 320 + 16 * i) : [320, 640, 768, 900, 1024, 1100, 1440, 2560];
+
+/** layout returns the faults of the layout in all widths. */
+async function layout(page, address, name) {
+  await page.goto(address);
+  const faults = [];
+  for (const width of widths) {
+    await page.setViewportSize({ width, height });
+    for (const fault of await page.evaluate(layoutFaults)) faults.push(`${name} at ${width}: ${fault}`);
+  }
+  return faults;
+}
+
+/** addresses signs in, creates the objects of the pages, and returns the address of each page by its path. */
+async function addresses(page) {
   await signIn(page);
   const { body } = await call(page, "GET", "/users?limit=2");
   const { body: roles } = await call(page, "GET", "/roles?q=support");
@@ -51,7 +66,19 @@ scenario("all pages are accessible and fit three widths in both themes", async (
   const job = await call(page, "POST", "/jobs/assign-role", { users: { q: "margaret", status: "active" }, roleId: roles.items[0].id, reach: { departments: ["Sales"] } }, { "idempotency-key": "job" });
   assert.equal(job.status, 201, JSON.stringify(job.body));
   const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id, "{connection}": connection.body.id };
-  for (const path of pages) await look(page, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`, path);
+  return new Map(pages.map((path) => [path, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`]));
+}
+
+scenario("all pages are accessible and fit three widths in both themes", async (page) => {
+  for (const path of entries) await look(page, path, path);
+  for (const [path, address] of await addresses(page)) await look(page, address, path);
+});
+
+scenario("no text overlaps another, is broken or is cut at any width", async (page) => {
+  const faults = [];
+  for (const path of entries) faults.push(...await layout(page, path, path));
+  for (const [path, address] of await addresses(page)) faults.push(...await layout(page, address, path));
+  assert.deepEqual(faults, []);
 });
 
 for (const colorScheme of ["light", "dark"]) {
