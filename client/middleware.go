@@ -53,16 +53,19 @@ func Require(permission string, department func(*http.Request) string, next http
 	})
 }
 
-// isCrossSite reports whether a page of another site sends the request. Browsers add the session cookie
-// to some of its requests, and the header Sec-Fetch-Site to all.
+var sameOrigin = http.NewCrossOriginProtection()
+
+// isCrossSite reports whether a page of another site sends a change, or opens a WebSocket. Browsers add the
+// session cookie to some of its requests, and the header Sec-Fetch-Site or at least Origin to all.
 func isCrossSite(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+	if _, cookie := credential(r.Header); cookie == "" {
 		return false
 	}
-	site := r.Header.Get("Sec-Fetch-Site")
-	_, cookie := credential(r.Header)
-	return cookie != "" && site != "" && site != "same-origin" && site != "none"
+	if r.Header.Get("Upgrade") != "" {
+		r = r.WithContext(r.Context()) // a copy
+		r.Method = http.MethodPost
+	}
+	return sameOrigin.Check(r) != nil
 }
 
 func refuse(w http.ResponseWriter, status int, detail string) {

@@ -460,11 +460,19 @@ func TestMiddleware(t *testing.T) {
 		{"POST", "/report", owner, "same-origin", 200, p}, {"POST", "/report", owner, "none", 200, p},
 		{"POST", "/report", owner, "cross-site", 403, p}, {"POST", "/report", owner, "same-site", 403, p},
 		{"GET", "/report", owner, "cross-site", 200, p}, {"POST", "/", "", "cross-site", 200, p},
+		{"POST", "/report", owner, "http://example.com", 200, p}, {"POST", "/report", owner, "https://evil.example", 403, p}, {"POST", "/report", owner, "null", 403, p},
+		{"UPGRADE", "/report", owner, "", 200, p}, {"UPGRADE", "/report", owner, "same-origin", 200, p}, {"UPGRADE", "/report", owner, "cross-site", 403, p}, {"UPGRADE", "/report", owner, "https://evil.example", 403, p},
 		{"GET", "/", "session=x", "", 503, unreachable}, {"GET", "/", "", "", 200, unreachable},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)
 		r.Header.Set("Cookie", c.cookie)
-		if c.site != "" {
+		if c.method == "UPGRADE" {
+			r.Method = http.MethodGet
+			r.Header.Set("Upgrade", "websocket")
+		}
+		if c.site == "null" || strings.HasPrefix(c.site, "http") {
+			r.Header.Set("Origin", c.site) // as browsers without Sec-Fetch-Site do
+		} else if c.site != "" {
 			r.Header.Set("Sec-Fetch-Site", c.site)
 		}
 		w, before := httptest.NewRecorder(), calls.Load()

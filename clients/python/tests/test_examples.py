@@ -106,6 +106,11 @@ def test_cookies_and_other_sites(demo: Demo, owner: Client, feed_token: str, fol
             headers = {**cookie, **({"sec-fetch-site": site} if site else {})}
             assert application.post("/invoices/1/approve", headers=headers).status_code == status
             assert application.get("/report", headers=headers).status_code == 200
+        own = str(application.base_url).rstrip("/")
+        for origin, status in ((own, 200), ("https://evil.example", 403), ("null", 403)):
+            assert application.post("/invoices/1/approve", headers={**cookie, "origin": origin}).status_code == status
+            upgrade = {**cookie, "origin": origin, "upgrade": "x"}
+            assert application.get("/report", headers=upgrade).status_code == status
 
 
 @pytest.mark.parametrize(("folder", "program"), [("fastapi", FASTAPI), ("django", DJANGO)])

@@ -178,14 +178,19 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
 /**
  * Reports whether a page of another site sends a change, or opens a WebSocket. Browsers add the session cookie to
- * some of its requests, and the header Sec-Fetch-Site to all.
+ * some of its requests, and the header Sec-Fetch-Site or at least Origin to all.
  */
 function isCrossSite({ method = "", headers }: RequestHead): boolean {
-  const isSafe = safeMethods.has(method.toUpperCase()) && headerOf(headers, "upgrade") === "";
-  return !isSafe && !["", "same-origin", "none"].includes(headerOf(headers, "sec-fetch-site"));
+  if (safeMethods.has(method.toUpperCase()) && headerOf(headers, "upgrade") === "") return false;
+  const [site, origin] = [headerOf(headers, "sec-fetch-site"), headerOf(headers, "origin")];
+  if (site !== "") return !["same-origin", "none"].includes(site);
+  return origin !== "" && origin.replace(/^.*:\/\//, "").toLowerCase() !== hostOf(headers);
 }
 
-const sessionCookie = /(?:^|;\s*)((?:__Host-)?session=[^;]*)/g;
+/** Returns the host to which a request was sent. In Node, HTTP/2 has another name for it. */
+function hostOf(headers: HeaderSource): string {
+  return (headerOf(headers, "host") || (headers instanceof Headers ? "" : headerOf(headers, ":authority"))).toLowerCase();
+}
 
 /** Returns the session cookies or the token of a request, and nothing else of it, or null. */
 function credentialsOf(headers: HeaderSource): Credentials | null {

@@ -40,6 +40,13 @@ describe("guard", () => {
       requests = [];
     }
     for (const site of ["same-origin", "none", undefined]) assert.ok(await guard.principal({ method: "POST", headers: { ...cookie, "sec-fetch-site": site } }));
+    for (const host of [{ host: "App.example" }, { ":authority": "app.example" }]) {
+      assert.ok(await guard.principal({ method: "POST", headers: { ...cookie, ...host, origin: "https://app.example" } }));
+      for (const origin of ["https://evil.example", "null"]) {
+        await assert.rejects(guard.principal({ method: "POST", headers: { ...cookie, ...host, origin } }), crossSite);
+        await assert.rejects(guard.principal({ method: "GET", headers: { ...cookie, ...host, origin, upgrade: "websocket" } }), crossSite);
+      }
+    }
     const hono = new Guard<{ req: { raw: Request } }>({ baseUrl: base, tenant: "acme" });
     await assert.rejects(hono.principal({ req: { raw: new Request(base, { method: "POST", headers: { ...cookie, "sec-fetch-site": "cross-site" } }) } }), crossSite);
   });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ._memory import Credential
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -15,7 +17,12 @@ def lacks(permission: str) -> str:
     return f"You need the permission {permission}."
 
 
-def is_cross_site(method: str, credential: Credential, site: str | None) -> bool:
-    """Reports whether a page of another site sends the request. Browsers add the session cookie to some
-    of its requests, and the header Sec-Fetch-Site to all."""
-    return method not in SAFE_METHODS and credential.cookie != "" and site not in (None, "", "same-origin", "none")
+def is_cross_site(method: str, credential: Credential, headers: Mapping[str, str]) -> bool:
+    """Reports whether a page of another site sends a change, or opens a WebSocket. Browsers add the session
+    cookie to some of its requests, and the header Sec-Fetch-Site or at least Origin to all."""
+    if (method in SAFE_METHODS and not headers.get("upgrade")) or credential.cookie == "":
+        return False
+    if site := headers.get("sec-fetch-site"):
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return bool(origin) and origin.partition("://")[2].lower() != headers.get("host", "").lower()

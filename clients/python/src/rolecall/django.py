@@ -40,7 +40,7 @@ class RolecallMiddleware:
         principal: Principal | None = None
         credential = Credential.of(request.headers.get("authorization"), request.headers.get("cookie"))
         if credential is not None:
-            if _web.is_cross_site(request.method or "", credential, request.headers.get("sec-fetch-site")):
+            if _web.is_cross_site(request.method or "", credential, request.headers):
                 return JsonResponse({"detail": _web.CROSS_SITE}, status=403)
             principals = self._choose(request)
             try:

@@ -43,7 +43,7 @@ class RolecallMiddleware:
         request.state.principal = None
         credential = Credential.of(request.headers.get("authorization"), request.headers.get("cookie"))
         if credential is not None:
-            if _web.is_cross_site(scope.get("method", "WEBSOCKET"), credential, request.headers.get("sec-fetch-site")):
+            if _web.is_cross_site(scope.get("method", "WEBSOCKET"), credential, request.headers):
                 await JSONResponse({"detail": _web.CROSS_SITE}, 403)(scope, receive, send)
                 return
             principals = self._choose(request)
