@@ -23,14 +23,15 @@ func TestConnectionDrafts(t *testing.T) {
 		"domains": {func(d *ConnectionDraft) {
 			d.Domains = []string{"acme.example", "gmail.com", "@acme.example", "a b", "acme.example."}
 		}, []string{"/domains/2", "/domains/3", "/domains/4"}},
-		"too many domains":      {func(d *ConnectionDraft) { d.Domains = make([]string, ConnectionDomainsMax+1) }, []string{"/domains"}},
-		"unknown linking":       {func(d *ConnectionDraft) { d.Linking = Some(Linking("email")) }, []string{"/linking"}},
-		"unknown second factor": {func(d *ConnectionDraft) { d.SecondFactor = Some(ConnectionFactor("none")) }, []string{"/secondFactor"}},
-		"trust without values":  {func(d *ConnectionDraft) { d.SecondFactor = Some(FactorTrust) }, []string{"/secondFactor"}},
-		"trust":                 {func(d *ConnectionDraft) { d.SecondFactor, d.AMRValues = Some(FactorTrust), []string{"mfa"} }, nil},
-		"too many values":       {func(d *ConnectionDraft) { d.ACRValues = strings.Split(many(ConnectionValuesMax+1), ",") }, []string{"/acrValues"}},
-		"empty value":           {func(d *ConnectionDraft) { d.ACRValues = []string{""} }, []string{"/acrValues/0"}},
-		"department":            {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new("a")} }, []string{"/provisioning/department"}},
+		"an empty list of domains": {func(d *ConnectionDraft) { d.Domains = []string{} }, []string{"/domains"}},
+		"too many domains":         {func(d *ConnectionDraft) { d.Domains = make([]string, ConnectionDomainsMax+1) }, []string{"/domains"}},
+		"unknown linking":          {func(d *ConnectionDraft) { d.Linking = Some(Linking("email")) }, []string{"/linking"}},
+		"unknown second factor":    {func(d *ConnectionDraft) { d.SecondFactor = Some(ConnectionFactor("none")) }, []string{"/secondFactor"}},
+		"trust without values":     {func(d *ConnectionDraft) { d.SecondFactor = Some(FactorTrust) }, []string{"/secondFactor"}},
+		"trust":                    {func(d *ConnectionDraft) { d.SecondFactor, d.AMRValues = Some(FactorTrust), []string{"mfa"} }, nil},
+		"too many values":          {func(d *ConnectionDraft) { d.ACRValues = strings.Split(many(ConnectionValuesMax+1), ",") }, []string{"/acrValues"}},
+		"empty value":              {func(d *ConnectionDraft) { d.ACRValues = []string{""} }, []string{"/acrValues/0"}},
+		"department":               {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new("a")} }, []string{"/provisioning/department"}},
 	} {
 		draft := aConnectionDraft()
 		test.change(&draft)
@@ -126,6 +127,36 @@ func TestConnectionPatches(t *testing.T) {
 		}
 		if want := old.Version + int64(min(len(changed), 1)); c.Version != want {
 			t.Errorf("%s: version %d, want %d", name, c.Version, want)
+		}
+	}
+}
+
+// TestDomainsAreNotLostWhileTheyLimit empties the domains of connections. Without domains, addresses of all
+// domains would be accepted.
+func TestDomainsAreNotLostWhileTheyLimit(t *testing.T) {
+	draft := aConnectionDraft()
+	draft.Domains = []string{"acme.example"}
+	for name, test := range map[string]struct {
+		linking      Linking
+		provisioning *Provisioning
+		patch        ConnectionPatch
+		fails        bool
+	}{
+		"neither":                {LinkInvited, nil, ConnectionPatch{}, false},
+		"linking":                {LinkVerifiedEmail, nil, ConnectionPatch{}, true},
+		"provisioning":           {LinkInvited, &Provisioning{}, ConnectionPatch{}, true},
+		"linking at once":        {LinkInvited, nil, ConnectionPatch{Linking: Some(LinkVerifiedEmail)}, true},
+		"linking ends at once":   {LinkVerifiedEmail, nil, ConnectionPatch{Linking: Some(LinkInvited)}, false},
+		"the other one remains":  {LinkVerifiedEmail, &Provisioning{}, ConnectionPatch{Linking: Some(LinkInvited)}, true},
+		"provisioning ends, too": {LinkInvited, &Provisioning{}, ConnectionPatch{Provisioning: Some[*Provisioning](nil)}, false},
+	} {
+		old := draft.Connection(1_800_000_000_000_000)
+		old.Linking, old.Provisioning = test.linking, test.provisioning
+		for _, empty := range [][]string{nil, {}} {
+			test.patch.Domains = Some(empty)
+			if _, _, err := test.patch.Apply(old, old.UpdatedAt); (err != nil) != test.fails {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -50,11 +50,11 @@ func (r *Role) Covering(p Permission) []Permission {
 
 // RoleDraft describes a role to create.
 type RoleDraft struct {
-	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"Stable name of the role for programs. It never changes."`
+	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"Stable name of the role for programs. It never changes. Null for none."`
 	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
 	Description string   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
-	Permissions []string `json:"permissions" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."`
-	Grants      []string `json:"grants" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them."`
+	Permissions []string `json:"permissions" nullable:"true" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."`
+	Grants      []string `json:"grants" nullable:"true" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them. Null or empty for none."`
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -89,8 +89,8 @@ func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 type RolePatch struct {
 	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
 	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
-	Permissions Optional[[]string] `json:"permissions" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."`
-	Grants      Optional[[]string] `json:"grants" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them."`
+	Permissions Optional[[]string] `json:"permissions" nullable:"true" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."`
+	Grants      Optional[[]string] `json:"grants" nullable:"true" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them. Null or empty for none."`
 }
 
 // Check validates the patch. It returns nil if the patch is valid.

@@ -302,11 +302,12 @@ var NumberSettings = []NumberSetting{
 }
 
 // SettingsPatch changes settings. Absent members keep their values. The value null restores
-// the default (RFC 7396).
+// the default (RFC 7396). SecondFactor and Passwords have no null, because their defaults restrict
+// nothing.
 type SettingsPatch struct {
 	Numbers      map[string]*int64 // by the JSON name of the setting; nil: restore the default
 	SecondFactor SecondFactorPatch
-	Passwords    Optional[*string] // the setting passwordSignIn
+	Passwords    Optional[string] // the setting passwordSignIn
 	MailSender   Optional[*string]
 	BrandColor   Optional[*string]
 }
@@ -314,7 +315,7 @@ type SettingsPatch struct {
 // SecondFactorPatch changes a SecondFactorRule. If the scope after the change is not
 // SecondFactorOfRoles, the rule has no roles.
 type SecondFactorPatch struct {
-	Required Optional[*string]
+	Required Optional[string]
 	Roles    Optional[[]string] // role ids
 }
 
@@ -327,7 +328,7 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 		}
 	}
 	scopes := []SecondFactorScope{SecondFactorOfNobody, SecondFactorOfAll, SecondFactorOfRoles}
-	if required := p.SecondFactor.Required.Value; required != nil && !slices.Contains(scopes, SecondFactorScope(*required)) {
+	if required := p.SecondFactor.Required; required.Set && !slices.Contains(scopes, SecondFactorScope(required.Value)) {
 		faults.Add(factorPointer, "format", `must be "none", "all" or "roles"`)
 	}
 	if len(p.SecondFactor.Roles.Value) > SecondFactorRolesMax {
@@ -338,7 +339,7 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 			faults.Add(fmt.Sprintf("%s/%d", factorRolesPointer, i), "format", "must be a UUID")
 		}
 	}
-	if scope := p.Passwords.Value; scope != nil && *scope != string(PasswordsOfAll) && *scope != string(PasswordsOfOwners) {
+	if scope := p.Passwords; scope.Set && scope.Value != string(PasswordsOfAll) && scope.Value != string(PasswordsOfOwners) {
 		faults.Add(settingPointer("passwordSignIn"), "format", `must be "all" or "owners"`)
 	}
 	if sender := p.MailSender.Value; sender != nil {
@@ -430,7 +431,7 @@ func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 	s.SecondFactor = p.SecondFactor.apply(s.SecondFactor)
 	if p.Passwords.Set {
 		s.PasswordSignIn = ""
-		if scope := p.Passwords.Value; scope != nil && PasswordScope(*scope) == PasswordsOfOwners {
+		if PasswordScope(p.Passwords.Value) == PasswordsOfOwners {
 			s.PasswordSignIn = PasswordsOfOwners
 		}
 	}
@@ -449,8 +450,8 @@ func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 func (p *SecondFactorPatch) apply(r SecondFactorRule) SecondFactorRule {
 	if p.Required.Set {
 		r.Required = ""
-		if scope := p.Required.Value; scope != nil && SecondFactorScope(*scope) != SecondFactorOfNobody {
-			r.Required = SecondFactorScope(*scope)
+		if scope := SecondFactorScope(p.Required.Value); scope != SecondFactorOfNobody {
+			r.Required = scope
 		}
 	}
 	if p.Roles.Set {

@@ -27,7 +27,7 @@ func number(name string, value int64) rolecall.SettingsPatch {
 func factor(scope string, roles ...string) rolecall.SettingsPatch {
 	var patch rolecall.SettingsPatch
 	if scope != "" {
-		patch.SecondFactor.Required = rolecall.Some(&scope)
+		patch.SecondFactor.Required = rolecall.Some(scope)
 	}
 	if roles != nil {
 		patch.SecondFactor.Roles = rolecall.Some(roles)
@@ -109,7 +109,7 @@ func TestSettingsThatMustFitTogether(t *testing.T) {
 		"a short password with some factors":   {rolecall.TenantSettings{SecondFactor: ofRole}, number("passwordMinimum", 14), "/settings/passwordMinimum conflict"},
 		"both at once":                         {rolecall.TenantSettings{}, both(factor("all"), number("passwordMinimum", 8)), ""},
 		"a factor of fewer":                    {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, factor("roles", role.String()), "/settings/secondFactor/required conflict"},
-		"no factor":                            {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some[*string](nil)}}, "/settings/secondFactor/required conflict"},
+		"no factor":                            {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, factor("none"), "/settings/secondFactor/required conflict"},
 		"no factor and a long password":        {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, both(factor("none"), number("passwordMinimum", 15)), ""},
 		"something else of an odd tenant":      {rolecall.TenantSettings{PasswordMin: new(int64(8)), SessionIdle: new(int64(86400)), SessionAbsolute: new(int64(600))}, number("sessionsPerUser", 5), ""},
 		"idle longer than it lives":            {rolecall.TenantSettings{SessionAbsolute: new(int64(600))}, number("sessionIdleSeconds", 601), "/settings/sessionIdleSeconds conflict"},
@@ -180,12 +180,11 @@ func TestTheRuleOfSecondFactors(t *testing.T) {
 		patch rolecall.SettingsPatch
 		want  rolecall.SecondFactorRule
 	}{
-		"roles are a set":           {rolecall.SecondFactorRule{}, factor("roles", second.String(), first.String(), second.String()), ofRoles(first, second)},
-		"the roles alone":           {ofRoles(first), factor("", second.String()), ofRoles(second)},
-		"all, and no roles":         {ofRoles(first), factor("all"), rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}},
-		"none is the zero rule":     {ofRoles(first), factor("none"), rolecall.SecondFactorRule{}},
-		"null is the default again": {ofRoles(first), rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some[*string](nil), Roles: rolecall.Some[[]string](nil)}}, rolecall.SecondFactorRule{}},
-		"nothing said":              {ofRoles(first), rolecall.SettingsPatch{}, ofRoles(first)},
+		"roles are a set":       {rolecall.SecondFactorRule{}, factor("roles", second.String(), first.String(), second.String()), ofRoles(first, second)},
+		"the roles alone":       {ofRoles(first), factor("", second.String()), ofRoles(second)},
+		"all, and no roles":     {ofRoles(first), factor("all"), rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}},
+		"none is the zero rule": {ofRoles(first), factor("none"), rolecall.SecondFactorRule{}},
+		"nothing said":          {ofRoles(first), rolecall.SettingsPatch{}, ofRoles(first)},
 	} {
 		patch := patchOf(c.patch)
 		got, changed := patch.Apply(rolecall.Tenant{Settings: rolecall.TenantSettings{SecondFactor: c.old}}, aMoment)

@@ -84,9 +84,9 @@ func (u *User) DepartmentKey() *string {
 type UserDraft struct {
 	Email      string            `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address, unique in the tenant."`
 	Name       string            `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments."`
-	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant."`
-	Metadata   map[string]string `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs that the application stores with the user, at most 50."`
+	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments. Null for no department."`
+	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant. Null for none."`
+	Metadata   map[string]string `json:"metadata" nullable:"true" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs that the application stores with the user, at most 50. Null for none."`
 	Invite     bool              `json:"invite" doc:"Whether to mail an invitation to the user. It also needs the permission users:invite."`
 }
 
@@ -117,9 +117,9 @@ func (d *UserDraft) User(now Time) User {
 // UserPatch changes a user. Absent members keep their values (RFC 7396).
 type UserPatch struct {
 	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments."`
-	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant."`
-	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair, and null instead of the object removes all pairs. The user can have at most 50 pairs after the change."` // nil: remove all pairs; a nil value: remove the pair
+	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments. Null for no department."`
+	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant. Null for none."`
+	Metadata   Optional[map[string]*string] `json:"metadata" nullable:"true" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair. Null instead of the object removes the pairs that the user has. The user can have at most 50 pairs after the change."` // nil: remove all pairs; a nil value: remove the pair
 }
 
 // Members returns the members that are present in the patch, even if their values are the

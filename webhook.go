@@ -33,7 +33,7 @@ const (
 type Webhook struct {
 	ID               WebhookID        `json:"id" doc:"ID of the webhook."`
 	URL              string           `json:"url" doc:"Where the items are sent. It begins with https://."`
-	Types            []EventType      `json:"types" doc:"The types of events that are sent. Empty for all types."`
+	Types            []EventType      `json:"types" doc:"The types of events that are sent, or only * for all types."`
 	ServiceAccountID ServiceAccountID `json:"serviceAccountId" doc:"ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."`
 	IgnoreActors     []AnyID          `json:"ignoreActors" doc:"Events that these users, service accounts or operator keys caused are not sent."`
 	Enabled          bool             `json:"enabled" doc:"Whether items are sent."`
@@ -44,6 +44,9 @@ type Webhook struct {
 
 	Secret WebhookSecret `json:"-"`
 }
+
+// AllEventTypes stands for all types of events, in place of a list of types.
+const AllEventTypes EventType = "*"
 
 // WebhookSecret is the stored secret of a webhook. Old is the secret before the last rotation. It signs
 // too until OldUntil.
@@ -63,26 +66,33 @@ const (
 	WebhookUnattended = "service-account-deleted"
 )
 
-// WebhookDraft describes a webhook to create.
+// WebhookDraft describes a webhook to create. Nil types are all types.
 type WebhookDraft struct {
 	URL              string           `json:"url" required:"true" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet."`
-	Types            []EventType      `json:"types" maxItems:"100" doc:"The types of events to send, such as user.updated. Empty for all types. /docs/events lists all types."`
+	Types            []EventType      `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."`
 	ServiceAccountID ServiceAccountID `json:"serviceAccountId" required:"true" doc:"ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."`
-	IgnoreActors     []AnyID          `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused."`
+	IgnoreActors     []AnyID          `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled          Optional[bool]   `json:"enabled" doc:"Whether to send items. The default is true."`
 }
 
 // Check validates the draft, except for the URL. It returns nil if the draft is valid.
 func (d *WebhookDraft) Check() FieldErrors {
 	var faults FieldErrors
-	checkSelection(&faults, d.Types, d.IgnoreActors)
+	if d.Types != nil {
+		checkTypes(&faults, d.Types)
+	}
+	checkActors(&faults, d.IgnoreActors)
 	return faults
 }
 
 // Webhook returns a new webhook with the values of the draft. The draft must have passed Check.
 func (d *WebhookDraft) Webhook(now Time) Webhook {
+	types := d.Types
+	if types == nil {
+		types = []EventType{AllEventTypes}
+	}
 	return Webhook{
-		ID: NewID[Webhook](now), URL: d.URL, Types: normal(d.Types), ServiceAccountID: d.ServiceAccountID, IgnoreActors: normal(d.IgnoreActors),
+		ID: NewID[Webhook](now), URL: d.URL, Types: normal(types), ServiceAccountID: d.ServiceAccountID, IgnoreActors: normal(d.IgnoreActors),
 		Enabled: !d.Enabled.Set || d.Enabled.Value, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
@@ -91,16 +101,19 @@ func (d *WebhookDraft) Webhook(now Time) Webhook {
 // replace the whole lists.
 type WebhookPatch struct {
 	URL              Optional[string]           `json:"url" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet."`
-	Types            Optional[[]EventType]      `json:"types" maxItems:"100" doc:"The types of events to send. Empty for all types."`
+	Types            Optional[[]EventType]      `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, or only * for all types."`
 	ServiceAccountID Optional[ServiceAccountID] `json:"serviceAccountId" doc:"ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."`
-	IgnoreActors     Optional[[]AnyID]          `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused."`
+	IgnoreActors     Optional[[]AnyID]          `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled          Optional[bool]             `json:"enabled" doc:"Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."`
 }
 
 // Check validates the patch, except for the URL. It returns nil if the patch is valid.
 func (p *WebhookPatch) Check() FieldErrors {
 	var faults FieldErrors
-	checkSelection(&faults, p.Types.Value, p.IgnoreActors.Value)
+	if p.Types.Set {
+		checkTypes(&faults, p.Types.Value)
+	}
+	checkActors(&faults, p.IgnoreActors.Value)
 	return faults
 }
 
@@ -148,22 +161,40 @@ func (w Webhook) touched(now Time) Webhook {
 	return w
 }
 
-// Sends reports whether the webhook sends a change.
-func (w *Webhook) Sends(c *ChangeHead) bool {
-	return (len(w.Types) == 0 || slices.Contains(w.Types, c.Type)) && (c.Actor.IsZero() || !slices.Contains(w.IgnoreActors, c.Actor))
+// SendsAllTypes reports whether the webhook sends events of all types. The databases of earlier versions
+// have an empty list for it.
+func (w *Webhook) SendsAllTypes() bool {
+	return len(w.Types) == 0 || slices.Contains(w.Types, AllEventTypes)
 }
 
-// checkSelection checks the types and the actors of a webhook.
-func checkSelection(faults *FieldErrors, types []EventType, actors []AnyID) {
-	if len(types) > WebhookTypesMax {
+// Sends reports whether the webhook sends a change.
+func (w *Webhook) Sends(c *ChangeHead) bool {
+	return (w.SendsAllTypes() || slices.Contains(w.Types, c.Type)) && (c.Actor.IsZero() || !slices.Contains(w.IgnoreActors, c.Actor))
+}
+
+// checkTypes checks the types of a webhook. No types are invalid: a program that has lost its list would
+// otherwise get more than with any list.
+func checkTypes(faults *FieldErrors, types []EventType) {
+	switch {
+	case len(types) == 0:
+		faults.Add("/types", "too-few", "must name at least one type, or only * for all types")
+	case len(types) > WebhookTypesMax:
 		faults.Add("/types", "too-many", fmt.Sprintf("must have at most %d types", WebhookTypesMax))
-		types = nil
+		return
+	case slices.Contains(types, AllEventTypes):
+		if len(types) > 1 {
+			faults.Add("/types", "conflict", "must have no other types besides *")
+		}
+		return
 	}
 	for i, t := range types {
 		if !slices.ContainsFunc(eventDescriptions, func(d EventDescription) bool { return d.Type == t }) {
 			faults.Add(fmt.Sprintf("/types/%d", i), "unknown", "must be a known type of event, such as user.updated; /docs/events lists all types")
 		}
 	}
+}
+
+func checkActors(faults *FieldErrors, actors []AnyID) {
 	if len(actors) > WebhookActorsMax {
 		faults.Add("/ignoreActors", "too-many", fmt.Sprintf("must have at most %d IDs", WebhookActorsMax))
 	}

@@ -197,6 +197,14 @@ func TestRolesAndAssignments(t *testing.T) {
 		t.Fatal(err)
 	}
 	until := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	for _, departments := range [][]string{nil, {}} {
+		if _, err := c.AssignRole(ctx, user.ID, role.ID, &client.Reach{Departments: departments}, nil); !errors.Is(err, client.ErrEmptyReach) {
+			t.Errorf("AssignRole with a reach of no departments: %v", err)
+		}
+	}
+	if list, err := c.UserRoles(ctx, user.ID); err != nil || len(list) != 0 {
+		t.Errorf("roles after refused reaches: %+v, %v", list, err)
+	}
 	a, err := c.AssignRole(ctx, user.ID, role.ID, &client.Reach{Departments: []string{"Sales"}}, &until)
 	if err != nil || a.Role.ID != role.ID || a.Reach.Departments[0] != "Sales" || !a.ExpiresAt.Equal(until) {
 		t.Errorf("AssignRole = %+v, %v", a, err)

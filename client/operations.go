@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -74,6 +75,9 @@ type NewRole struct {
 type Reach struct {
 	Departments []string `json:"departments"`
 }
+
+// ErrEmptyReach is the error of a reach without departments. It is neither the whole tenant nor a part of it.
+var ErrEmptyReach = errors.New("rolecall: the reach has no departments; use a nil reach for the whole tenant")
 
 // Assignment is a role that a user has. A nil Reach means the whole tenant. A nil ExpiresAt
 // means that the assignment does not expire.
@@ -240,8 +244,12 @@ func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error)
 }
 
 // AssignRole assigns a role to a user. A nil reach means the whole tenant. A nil expiresAt
-// means that the assignment does not expire.
+// means that the assignment does not expire. AssignRole returns ErrEmptyReach, without a request, if the
+// reach has no departments.
 func (c *Client) AssignRole(ctx context.Context, user, role string, reach *Reach, expiresAt *time.Time) (a Assignment, err error) {
+	if reach != nil && len(reach.Departments) == 0 {
+		return a, ErrEmptyReach
+	}
 	body := struct {
 		Reach     *Reach     `json:"reach,omitempty"`
 		ExpiresAt *time.Time `json:"expiresAt,omitempty"`

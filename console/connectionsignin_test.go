@@ -181,7 +181,7 @@ func TestASecondFactorFollowsASignInWithAProvider(t *testing.T) {
 		s.identify(s.hire("eve@acme.example", "Eve Adams", []string{"users:read"}), c, "eve-1")
 		s.person("eve-1", "eve@acme.example")
 		s.provider.Set(func(p *oidctest.Settings) { p.Person.Claims["amr"] = []string{"pwd", "mfa"} })
-		s.settings(rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some(new(string(rolecall.SecondFactorOfAll)))}})
+		s.settings(rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some(string(rolecall.SecondFactorOfAll))}})
 		a := s.signedInAtProvider(s.do(http.MethodPost, "/console/acme/sign-in/connection", url.Values{"connection": {c.ID.String()}, "return": {"/users"}}))
 		if factor == rolecall.FactorTrust {
 			if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/console/acme/users" {
@@ -236,7 +236,7 @@ func TestConnectionsComeFirstIfPasswordsAreForOwners(t *testing.T) {
 	if order() {
 		t.Error("the connection comes before the password")
 	}
-	s.settings(rolecall.SettingsPatch{Passwords: rolecall.Some(new(string(rolecall.PasswordsOfOwners)))})
+	s.settings(rolecall.SettingsPatch{Passwords: rolecall.Some(string(rolecall.PasswordsOfOwners))})
 	if !order() {
 		t.Error("the password comes before the connection")
 	}

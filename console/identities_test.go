@@ -52,7 +52,7 @@ func TestThePageOfAUserSaysThatTheySignInByAConnectionOnly(t *testing.T) {
 	if strings.Contains(page(eve).body, only) {
 		t.Error("passwords are allowed")
 	}
-	s.settings(rolecall.SettingsPatch{Passwords: rolecall.Some(new(string(rolecall.PasswordsOfOwners)))})
+	s.settings(rolecall.SettingsPatch{Passwords: rolecall.Some(string(rolecall.PasswordsOfOwners))})
 	shows(t, page(eve), only, "Can sign in")
 	shows(t, page(bob), "the user has no identity at an identity provider")
 	if strings.Contains(page(s.owner).body, only) {

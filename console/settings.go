@@ -375,13 +375,13 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 		}
 	}
 	if required, changed := typed(v, fieldRequired); changed {
-		patch.Settings.SecondFactor.Required = rolecall.Some(&required)
+		patch.Settings.SecondFactor.Required = rolecall.Some(required)
 	}
 	if roles, changed := typedSet(v, fieldRequiredRoles); changed && v.form.Get(fieldRequired) == string(rolecall.SecondFactorOfRoles) {
 		patch.Settings.SecondFactor.Roles = rolecall.Some(roles)
 	}
 	if scope, changed := typed(v, fieldPasswords); changed {
-		patch.Settings.Passwords = rolecall.Some(&scope)
+		patch.Settings.Passwords = rolecall.Some(scope)
 	}
 	if sender, changed := typed(v, fieldSender); changed {
 		patch.Settings.MailSender = rolecall.Some(orNil(sender))

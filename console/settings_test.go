@@ -131,7 +131,7 @@ func TestAConflictOfSettingsIsDescribedAtTheFieldThatHasIt(t *testing.T) {
 		},
 		"second factor": {
 			rolecall.TenantSettings{PasswordMin: &short, SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}},
-			rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some(new(string(rolecall.SecondFactorOfNobody)))}},
+			rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some(string(rolecall.SecondFactorOfNobody))}},
 			rolecall.FieldError{Pointer: "/settings/secondFactor/required", Detail: msg("settings.password-conflict")},
 		},
 	} {

@@ -320,9 +320,13 @@ func (c *console) editWebhook(v *pageContext) error {
 	return v.redirect(webhookAddress(v, v.webhookID) + "?done=saved")
 }
 
+// typesIn returns the types in the form. The page says that no selected type means all types.
 func typesIn(texts []string) (types []rolecall.EventType) {
 	for _, text := range lines(texts) {
 		types = append(types, rolecall.EventType(text))
+	}
+	if types == nil {
+		types = []rolecall.EventType{rolecall.AllEventTypes}
 	}
 	return types
 }
@@ -477,7 +481,7 @@ func (w webhookView) ticked(t rolecall.EventType) bool {
 
 // typesOf returns the types of the webhook as words.
 func typesOf(w *rolecall.Webhook) string {
-	if len(w.Types) == 0 {
+	if w.SendsAllTypes() {
 		return msg("webhooks.all-types")
 	}
 	return msg("webhooks.type-count", "Count", len(w.Types))

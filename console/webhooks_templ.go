@@ -1559,7 +1559,7 @@ func webhookDetails(w webhookView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(w.webhook.Types) == 0 {
+			if w.webhook.SendsAllTypes() {
 				var templ_7745c5c3_Var83 string
 				templ_7745c5c3_Var83, templ_7745c5c3_Err = templ.JoinStringErrs(msg("webhooks.all-types"))
 				if templ_7745c5c3_Err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/alecthomas/kong"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +22,29 @@ type operatorKeyCommands struct {
 }
 
 type operatorKeyCreate struct {
-	Name    string                   `arg:"" help:"Purpose of the key, such as \"Sign-up form\"."`
-	Expires days                     `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
-	Scope   []rolecall.OperatorScope `enum:"tenants,changes,lookup,all" placeholder:"SCOPE" help:"What the key is for: tenants (manage tenants), changes (follow changes), lookup (find the tenants of an address) or all. Repeatable. Default: all"`
-	Tenant  []string                 `placeholder:"NAME" help:"Limit the key to this tenant. Repeatable. A limited key cannot create tenants. Default: all tenants"`
+	Name    string                         `arg:"" help:"Purpose of the key, such as \"Sign-up form\"."`
+	Expires days                           `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
+	Scope   chosen[rolecall.OperatorScope] `enum:"tenants,changes,lookup,all" placeholder:"SCOPE" help:"What the key is for: tenants (manage tenants), changes (follow changes), lookup (find the tenants of an address) or all. Repeatable. Default: all"`
+	Tenant  chosen[string]                 `placeholder:"NAME" help:"Limit the key to this tenant. Repeatable. A limited key cannot create tenants. Default: all tenants"`
+}
+
+// chosen is a repeatable flag without which nothing is excluded. It refuses an empty value, which an unset
+// variable of a script gives, because the empty list would mean all.
+type chosen[T ~string] []T
+
+// Decode implements kong.MapperValue. It appends the values, which commas separate.
+func (c *chosen[T]) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
+		return err
+	}
+	for value := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(value) == "" {
+			return errors.New("must not be empty; leave the flag out for all")
+		}
+		*c = append(*c, T(value))
+	}
+	return nil
 }
 
 // operatorKeyRow is the output for an operator key.

@@ -509,6 +509,25 @@ func TestAKeyInTheDatabaseIsWarnedOf(t *testing.T) {
 	}
 }
 
+// TestAnEmptyLimitOfAnOperatorKeyIsRefused tries the flags of an unset variable, which must not create a key
+// for all tenants.
+func TestAnEmptyLimitOfAnOperatorKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	createTenant(t, folder, writeKeys(t, folder, 1)...)
+	for _, flag := range []string{"--tenant=", "--tenant=acme,", "--scope=", "--scope= "} {
+		command := exec.Command("rolecall", "operator-key", "create", "test", "--secret-key-file", "keys", flag)
+		command.Dir = folder
+		if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "must not be empty") {
+			t.Errorf("%s: %v, %s", flag, err, output)
+		}
+	}
+	run(t, folder, "", "operator-key", "create", "test", "--secret-key-file", "keys", "--tenant=acme", "--scope=tenants,lookup", "--scope=changes")
+	if list := run(t, folder, "", "operator-key", "list", "--secret-key-file", "keys"); !strings.Contains(list, "acme  only changes lookup tenants") {
+		t.Errorf("the key is %s", list)
+	}
+}
+
 func TestKeysOfAnotherInstanceAreRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -238,7 +238,7 @@ func testTokenBodies(t *testing.T, w *world) {
 		{name: "too short and too long", body: body(`"ab"`, many(257), day), status: 422, faults: []string{"/name length", "/permissions too-many"}},
 		{name: "101 characters", body: body(quoted(strings.Repeat("n", 101)), one, day), status: 422, faults: []string{"/name length"}},
 		{name: "no permission", body: body(name, `[]`, day), status: 422, faults: []string{"/permissions too-few"}},
-		{name: "null permissions", body: body(name, `null`, day), status: 422, faults: []string{"/permissions too-few"}},
+		{name: "null permissions", body: body(name, `null`, day), status: 422, faults: []string{"/permissions type"}},
 		{name: "no permissions at all", body: body(name, `["users","users:fly",7]`, day), status: 422, faults: []string{"/permissions/0 format", "/permissions/1 unknown-permission", "/permissions/2 type"}},
 		{name: "more than is held", body: body(name, `["users:read","users:update","shop/*:write","*:*"]`, day), status: 422, faults: []string{"/permissions/1 not-held", "/permissions/2 not-held", "/permissions/3 not-held"}},
 		{name: "a control character", body: body(`"Night\u0000"`, one, day), status: 422, faults: []string{"/name control-character"}},

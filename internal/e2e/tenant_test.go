@@ -148,7 +148,7 @@ func factorScenarios(t *testing.T, w *world, patch func(name, body string, fault
 	ofRoles.has = map[string]any{"/settings/secondFactor/required": "roles", "/settings/secondFactor/roles/0": role, "/settings/secondFactor/roles/1": nil, "/settings/sessionIdleSeconds": 43200.0}
 	ofAll := patch("all", set(`"secondFactor":{"required":"all"},"passwordMinimum":8`))
 	ofAll.has = map[string]any{"/settings/secondFactor/required": "all", "/settings/secondFactor/roles/0": nil, "/settings/passwordMinimum": 8.0, "/settings/sessionIdleSeconds": 3600.0, "/settings/sessionAbsoluteSeconds": 86400.0}
-	back := patch("none again", set(`"secondFactor":null,"passwordMinimum":null`))
+	back := patch("none again", set(`"secondFactor":{"required":"none"},"passwordMinimum":null`))
 	back.has = map[string]any{"/settings/secondFactor/required": "none", "/settings/passwordMinimum": 15.0, "/settings/sessionIdleSeconds": 43200.0}
 	return []scenario{
 		patch("a short password", set(`"passwordMinimum":8`), "/settings/passwordMinimum conflict"),
@@ -157,6 +157,9 @@ func factorScenarios(t *testing.T, w *world, patch func(name, body string, fault
 		patch("roles that are none of the tenant's", set(`"secondFactor":{"required":"roles","roles":[`+quoted(role)+`,`+quoted(never)+`,`+quoted(foreign)+`,"x"]}`),
 			"/settings/secondFactor/roles/1 unknown-role", "/settings/secondFactor/roles/2 unknown-role", "/settings/secondFactor/roles/3 format"),
 		patch("roles and all", set(`"secondFactor":{"required":"all","roles":[`+quoted(role)+`]}`), "/settings/secondFactor/roles conflict"),
+		patch("null does not lift a restriction", set(`"secondFactor":null,"passwordSignIn":null`), "/settings/secondFactor type", "/settings/passwordSignIn type"),
+		patch("nor within the rule", set(`"secondFactor":{"required":null,"roles":null}`), "/settings/secondFactor/required type", "/settings/secondFactor/roles type"),
+		patch("nor of everything at once", `{"settings":null}`, "/settings type"),
 		ofRoles, back,
 		patch("a sender", set(`"mailSenderName":"The Sesame Company"`)), patch("a sender of two lines", set(`"mailSenderName":"a\r\nBcc: b"`), "/settings/mailSenderName control-character"), patch("no sender", set(`"mailSenderName":null`)),
 		patch("a color", set(`"brandColor":"#1F6feb"`)), patch("no color", set(`"brandColor":"blue"`), "/settings/brandColor format"), patch("a color with a rule", set(`"brandColor":"#12345}"`), "/settings/brandColor format"), patch("the color of the console", set(`"brandColor":null`)),

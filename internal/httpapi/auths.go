@@ -352,7 +352,7 @@ const checksMax = 200
 
 type checkRequest struct {
 	Permission permissionValue `query:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
-	Department string          `query:"department" maxLength:"255" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
+	Department string          `query:"department" maxLength:"255" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Null is the same as its absence."`
 }
 
 // permissionValue is one permission to check, without wildcards.
@@ -408,14 +408,14 @@ func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (op
 type checkAllRequest struct{ Body checkAllBody }
 
 type checkAllBody struct {
-	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check."`
+	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check. Empty for no results."`
 }
 
 // permissionCheck is one permission to check: in the department, or in the whole tenant if the
 // department is nil.
 type permissionCheck struct {
 	Permission permissionValue `json:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
-	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant."`
+	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Null is the same as its absence."`
 }
 
 // departmentText is the name of a department.

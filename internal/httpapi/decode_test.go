@@ -61,7 +61,8 @@ func TestAssignmentBody(t *testing.T) {
 		want []string
 	}{
 		{``, nil},
-		{`{"reach":null,"expiresAt":null}`, nil},
+		{`{"reach":null,"expiresAt":null}`, []string{"/reach type", "/expiresAt type"}},
+		{`{"reach":{"departments":null}}`, []string{"/reach/departments type"}},
 		{`{"reach":{"departments":["Sales"]}}`, nil},
 		{`{"reach":{}}`, []string{"/reach/departments required"}},
 		{`{"reach":{"departments":[]},"expiresAt":"tomorrow"}`, []string{"/expiresAt format", "/reach/departments too-few"}},

@@ -104,7 +104,7 @@ type startJobRequest[Body any] struct {
 // jobUsers select the users of a job.
 type jobUsers struct {
 	Search     jobSearch      `json:"q" doc:"Up to 8 words. Only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
-	Status     string         `json:"status" nullable:"true" enum:"pending,active,suspended" doc:"Only users with this status."`
+	Status     jobStatus      `json:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 	Department departmentText `json:"department" doc:"Only users of this department. Upper and lower case and accents do not matter."`
 	Role       jobRole        `json:"role" doc:"Only users with this role. It needs the permission roles:read."`
 }
@@ -117,16 +117,28 @@ var jobUsersDecoder = wire.NewDecoder(reflect.TypeFor[jobUsers]())
 // UnmarshalWire reads the object.
 func (f *jobFilter) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	jobUsersDecoder.Continue(d, pointer, value, reflect.ValueOf(&f.users).Elem())
-	switch f.users.Status {
-	case "", string(rolecall.UserPending), string(rolecall.UserActive), string(rolecall.UserSuspended):
-	default:
-		d.Add(pointer+"/status", "format", "must be pending, active or suspended")
-	}
 }
 
 func (f *jobFilter) filter() rolecall.JobFilter {
 	return rolecall.JobFilter{
-		Words: f.users.Search, Status: f.users.Status, Department: string(f.users.Department), Role: rolecall.RoleID(f.users.Role),
+		Words: f.users.Search, Status: string(f.users.Status), Department: string(f.users.Department), Role: rolecall.RoleID(f.users.Role),
+	}
+}
+
+// jobStatus is the status of a filter.
+type jobStatus string
+
+// UnmarshalWire reads the status. An empty text is not the absence of a filter.
+func (s *jobStatus) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	text, ok := d.Text(pointer, value)
+	if !ok {
+		return
+	}
+	switch rolecall.UserStatus(text) {
+	case rolecall.UserPending, rolecall.UserActive, rolecall.UserSuspended:
+		*s = jobStatus(text)
+	default:
+		d.Add(pointer, "format", "must be pending, active or suspended")
 	}
 }
 

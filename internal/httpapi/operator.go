@@ -222,7 +222,7 @@ type createTenantRequest struct {
 // tenantDraft is a new tenant and its first owner.
 type tenantDraft struct {
 	Name        string     `json:"name" required:"true" pattern:"^[a-z0-9][a-z0-9_-]{0,62}$" doc:"Name of the tenant. Requests send it in the header x-tenant-schema. It never changes."`
-	DisplayName *string    `json:"displayName" minLength:"1" maxLength:"255" doc:"Display name of the tenant. Without it, the name is used."`
+	DisplayName *string    `json:"displayName" minLength:"1" maxLength:"255" doc:"Display name of the tenant. Without it, the name is used. Null is the same as its absence."`
 	Owner       ownerDraft `json:"owner" required:"true" doc:"The first owner, who is invited."`
 	deliveryBody
 }

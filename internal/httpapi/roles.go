@@ -334,8 +334,8 @@ func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in 
 // assignmentDraft describes a new assignment. An empty draft is an assignment for the whole
 // tenant that does not expire.
 type assignmentDraft struct {
-	Reach     reachDraft     `json:"reach" doc:"The reach of the assignment. Null for the whole tenant."`
-	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires, in the future. Null for never."`
+	Reach     reachDraft                       `json:"reach" doc:"The reach of the assignment. Omit it for the whole tenant."`
+	ExpiresAt rolecall.Optional[rolecall.Time] `json:"expiresAt" doc:"When the assignment expires, in the future. Omit it for never."`
 }
 
 // reachDraft limits an assignment to the users of some departments.
@@ -344,7 +344,11 @@ type reachDraft struct {
 }
 
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
-	return rolecall.AssignmentDraft{Departments: d.Reach.Departments, ExpiresAt: d.ExpiresAt}
+	draft := rolecall.AssignmentDraft{Departments: d.Reach.Departments}
+	if d.ExpiresAt.Set {
+		draft.ExpiresAt = &d.ExpiresAt.Value
+	}
+	return draft
 }
 
 // Check returns the field errors of the draft.

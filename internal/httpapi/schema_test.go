@@ -52,7 +52,7 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"permissions":    {rolecall.RolePermissionsMax},
 		"reason":         {0, reasonMax},
 		"roles":          {rolecall.SecondFactorRolesMax},
-		"types":          {rolecall.WebhookTypesMax},
+		"types":          {1, rolecall.WebhookTypesMax},
 		"ignoreActors":   {rolecall.WebhookActorsMax},
 		"url":            {1, outbound.URLMax},
 
@@ -64,6 +64,7 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"issuer":       {1, rolecall.ConnectionIssuerMax},
 		"roleIds":      {rolecall.ConnectionRolesMax},
 
+		"CreateConnection.domains":   {1, rolecall.ConnectionDomainsMax},
 		"CreateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
 		"UpdateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
 		"CreateAPIToken.name":        {rolecall.APITokenNameMin, rolecall.APITokenNameMax},

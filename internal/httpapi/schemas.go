@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -27,8 +28,8 @@ var types = &operation.Types{
 		reflect.TypeFor[reachDraft]():                   {"Reach", "The departments in which the permissions of an assigned role apply."},
 		reflect.TypeFor[checkAllBody]():                 {"CheckPermissions", "The permissions to check."},
 		reflect.TypeFor[permissionCheck]():              {"PermissionCheck", "A permission to check, for a department or in the whole tenant."},
-		reflect.TypeFor[tenantPatch]():                  {"UpdateTenant", "A merge patch (RFC 7396). Absent members do not change. Null restores the default."},
-		reflect.TypeFor[settingsPatch]():                {"UpdateTenantSettings", "The settings to change. Null restores the default."},
+		reflect.TypeFor[tenantPatch]():                  {"UpdateTenant", "A merge patch (RFC 7396). Absent members do not change."},
+		reflect.TypeFor[settingsPatch]():                {"UpdateTenantSettings", "The settings to change. Absent settings do not change. Where null is allowed, it restores the default."},
 		reflect.TypeFor[secondFactorPatch]():            {"UpdateSecondFactorRule", "Which users must have a second factor."},
 		reflect.TypeFor[changePasswordBody]():           {"ChangePassword", "The current password and the new one."},
 		reflect.TypeFor[acceptInvitationBody]():         {"AcceptInvitation", "The token of the invitation, and the password to set."},
@@ -280,12 +281,13 @@ func settingsSchema(s *operation.Schemas, about string) *huma.Schema {
 	return settings
 }
 
-// settingsPatchSchema returns the schema of a change of settings. Each setting can be null.
+// settingsPatchSchema returns the schema of a change of settings. Each number can be null. Their defaults
+// are in the descriptions, because generated clients send the default of a schema for an absent member.
 func settingsPatchSchema(s *operation.Schemas, about string) *huma.Schema {
 	settings := s.Object(reflect.TypeFor[otherSettingsPatch](), about)
 	for _, n := range rolecall.NumberSettings {
 		settings.Properties[n.Name] = &huma.Schema{
-			Type: "integer", Nullable: true, Description: n.About, Default: n.Default(),
+			Type: "integer", Nullable: true, Description: fmt.Sprintf("%s Null for the default, %d.", n.About, n.Default()),
 			Minimum: new(float64(n.Min)), Maximum: new(float64(n.Max)),
 		}
 	}

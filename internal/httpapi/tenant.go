@@ -55,21 +55,15 @@ func (p *tenantPatch) Check() rolecall.FieldErrors {
 }
 
 // settingsPatch is a change of the settings of a tenant. The value null restores the default of a
-// setting.
+// setting, except of those whose default is no restriction.
 type settingsPatch rolecall.SettingsPatch
 
-// UnmarshalWire reads an object of settings. If the whole object is null, each setting is null.
+// UnmarshalWire reads an object of settings.
 func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	p.Numbers = map[string]*int64{}
 	names := []string{"secondFactor", "passwordSignIn", "mailSenderName", "brandColor"}
 	for _, n := range rolecall.NumberSettings {
 		names = append(names, n.Name)
-	}
-	if value.Kind() == jsontext.KindNull {
-		for _, name := range names {
-			p.read(d, pointer, name, value)
-		}
-		return
 	}
 	d.Each(pointer, value, func(name string, value jsontext.Value) {
 		if !slices.Contains(names, name) {
@@ -84,15 +78,13 @@ func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value js
 func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsontext.Value) {
 	switch name {
 	case "secondFactor":
-		if value.Kind() == jsontext.KindNull {
-			p.SecondFactor.Required.Set, p.SecondFactor.Roles.Set = true, true
-			return
-		}
 		var rule secondFactorPatch
 		secondFactorDecoder.Continue(d, pointer+"/"+name, value, reflect.ValueOf(&rule).Elem())
 		p.SecondFactor = rolecall.SecondFactorPatch(rule)
 	case "passwordSignIn":
-		p.Passwords = optionalTextOf(d, pointer+"/"+name, value)
+		if scope, ok := d.Text(pointer+"/"+name, value); ok {
+			p.Passwords = rolecall.Some(scope)
+		}
 	case "mailSenderName":
 		p.MailSender = optionalTextOf(d, pointer+"/"+name, value)
 	case "brandColor":
@@ -126,15 +118,15 @@ func optionalTextOf(d *wire.Decoding, pointer string, value jsontext.Value) role
 // are not numbers.
 type otherSettingsPatch struct {
 	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Which users must have a second factor."`
-	PasswordSignIn rolecall.Optional[*string] `json:"passwordSignIn" enum:"all,owners" default:"all" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
+	PasswordSignIn rolecall.Optional[string]  `json:"passwordSignIn" enum:"all,owners" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
 	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
 	BrandColor     rolecall.Optional[*string] `json:"brandColor" pattern:"^#[0-9A-Fa-f]{6}$" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."`
 }
 
 // secondFactorPatch changes which users need a second factor.
 type secondFactorPatch struct {
-	Required rolecall.Optional[*string]  `json:"required" enum:"none,all,roles" default:"none" doc:"Which users must have a second factor: none, all, or roles (the users with one of the roles in the member roles)."`
-	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"IDs of the roles whose users must have a second factor. Stored only if the member required has the value roles."`
+	Required rolecall.Optional[string]   `json:"required" enum:"none,all,roles" doc:"Which users must have a second factor: none, all, or roles (the users with one of the roles in the member roles)."`
+	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"IDs of the roles whose users must have a second factor. Stored only if the member required has the value roles. It can be empty only with another value."`
 }
 
 var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())

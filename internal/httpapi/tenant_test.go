@@ -48,9 +48,11 @@ func TestTenant(t *testing.T) {
 	if settings, _ := one.document(t)["settings"].(map[string]any); settings["refreshGraceSeconds"] != 10.0 || settings["sessionIdleSeconds"] != 3600.0 {
 		t.Errorf("null for one setting: %d %s", one.StatusCode, one.body)
 	}
-	if all := s.as(s.owner, "PATCH", "/tenant", `{"settings":null}`); fmt.Sprint(all.document(t)["settings"]) != standard || all.document(t)["displayName"] != "ACME" {
-		t.Errorf("null for all settings: %d %s", all.StatusCode, all.body)
+	defaults := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"sessionIdleSeconds":null,"sessionAbsoluteSeconds":null}}`)
+	if fmt.Sprint(defaults.document(t)["settings"]) != standard || defaults.document(t)["displayName"] != "ACME" {
+		t.Errorf("null for two settings: %d %s", defaults.StatusCode, defaults.body)
 	}
+	expectProblem(t, s.as(s.owner, "PATCH", "/tenant", `{"settings":null}`), 422, "validation")
 	last := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"mailSenderName":"ACME & Söhne","secondFactor":{"required":"all"},"passwordMinimum":8,"refreshGraceSeconds":0}}`)
 	const guarded = "mailSenderName:ACME & Söhne passwordMinimum:8 passwordResetSeconds:3600 passwordSignIn:all reauthenticationSeconds:900 refreshGraceSeconds:0 secondFactor:map[required:all roles:[]] sessionAbsoluteSeconds:86400 sessionIdleSeconds:3600"
 	if got := fmt.Sprint(last.document(t)["settings"]); !strings.Contains(got, guarded) {

@@ -296,17 +296,14 @@ const reasonMax = 500
 
 // reasonBody is the reason for an operation. It is recorded in the event.
 type reasonBody struct {
-	Reason reasonText `json:"reason" doc:"The reason for the operation. It is recorded in the event."`
+	Reason reasonText `json:"reason" nullable:"true" doc:"The reason for the operation. It is recorded in the event."`
 }
 
-// reasonText is a reason of at most reasonMax code points. Null means no reason.
+// reasonText is a reason of at most reasonMax code points.
 type reasonText string
 
 // UnmarshalWire reads the reason.
 func (t *reasonText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
-	if value.Kind() == jsontext.KindNull {
-		return
-	}
 	if text, ok := d.Text(pointer, value); ok && text != "" {
 		d.FieldErrors.Text(pointer, text, 1, reasonMax)
 		*t = reasonText(text)

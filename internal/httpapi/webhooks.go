@@ -393,8 +393,8 @@ func (b newWebhookBody) HiddenMembers() string {
 // operatorWebhookDraft describes a webhook of operators to create.
 type operatorWebhookDraft struct {
 	URL          string                  `json:"url" required:"true" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."`
-	Types        []rolecall.EventType    `json:"types" maxItems:"100" doc:"The types of events to send, such as user.updated. Empty for all types. /docs/events lists all types."`
-	IgnoreActors []rolecall.AnyID        `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused."`
+	Types        []rolecall.EventType    `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."`
+	IgnoreActors []rolecall.AnyID        `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled      rolecall.Optional[bool] `json:"enabled" doc:"Whether to send items. The default is true."`
 }
 
@@ -411,8 +411,8 @@ func (d *operatorWebhookDraft) Check() rolecall.FieldErrors {
 // operatorWebhookPatch changes a webhook of operators.
 type operatorWebhookPatch struct {
 	URL          rolecall.Optional[string]               `json:"url" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."`
-	Types        rolecall.Optional[[]rolecall.EventType] `json:"types" maxItems:"100" doc:"The types of events to send. Empty for all types."`
-	IgnoreActors rolecall.Optional[[]rolecall.AnyID]     `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused."`
+	Types        rolecall.Optional[[]rolecall.EventType] `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, or only * for all types."`
+	IgnoreActors rolecall.Optional[[]rolecall.AnyID]     `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled      rolecall.Optional[bool]                 `json:"enabled" doc:"Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."`
 }
 
@@ -430,7 +430,7 @@ func (p *operatorWebhookPatch) Check() rolecall.FieldErrors {
 type operatorWebhook struct {
 	ID             rolecall.WebhookID   `json:"id" doc:"ID of the webhook."`
 	URL            string               `json:"url" doc:"Where the items are sent. It begins with https://."`
-	Types          []rolecall.EventType `json:"types" doc:"The types of events that are sent. Empty for all types."`
+	Types          []rolecall.EventType `json:"types" doc:"The types of events that are sent, or only * for all types."`
 	IgnoreActors   []rolecall.AnyID     `json:"ignoreActors" doc:"Events that these users, service accounts or operator keys caused are not sent."`
 	Enabled        bool                 `json:"enabled" doc:"Whether items are sent."`
 	DisabledReason *string              `json:"disabledReason" doc:"Why Rolecall disabled the webhook: status-410 (the answer of the endpoint) or failing (an item has failed for three days). Null otherwise. Later versions may add values."`

@@ -73,7 +73,7 @@ func TestSettingsThatMustFitTogether(t *testing.T) {
 		}
 		factor := func(scope string, roles ...rolecall.RoleID) rolecall.TenantPatch {
 			var patch rolecall.TenantPatch
-			patch.Settings.SecondFactor.Required = rolecall.Some(&scope)
+			patch.Settings.SecondFactor.Required = rolecall.Some(scope)
 			for _, role := range roles {
 				named := &patch.Settings.SecondFactor.Roles
 				*named = rolecall.Some(append(named.Value, role.String()))

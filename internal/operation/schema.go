@@ -30,7 +30,7 @@ import (
 // a component of the document.
 type Schemas struct {
 	// IsRequest is true for bodies of requests. They must not have members that the schema does
-	// not name. In most of them, null means the same as an absent member.
+	// not name.
 	IsRequest  bool
 	components map[string]*huma.Schema
 	types      *Types
@@ -78,7 +78,7 @@ func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 		t = other
 	}
 	if _, ok := s.types.Names[t]; ok {
-		return s.nullableInRequest(s.component(t), tag)
+		return s.component(t)
 	}
 	if own := s.types.Schemas[t]; own != nil {
 		return own(s, "")
@@ -117,16 +117,15 @@ func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 		}
 		return OrNull(member)
 	case reflect.Slice:
-		member := &huma.Schema{Type: "array", Items: s.value(t.Elem(), onlyOfItems(tag)), MinItems: number(tag, "minItems"), MaxItems: number(tag, "maxItems")}
-		return s.nullableInRequest(member, tag)
+		return &huma.Schema{Type: "array", Items: s.value(t.Elem(), onlyOfItems(tag)), MinItems: number(tag, "minItems"), MaxItems: number(tag, "maxItems")}
 	case reflect.Map:
 		member := &huma.Schema{Type: "object", AdditionalProperties: s.value(t.Elem(), onlyOfItems(tag)), MaxProperties: number(tag, "maxProperties")}
 		if length := number(tag, "nameLength"); length != nil {
 			member.Extensions = map[string]any{"propertyNames": Bounded(1, *length)}
 		}
-		return s.nullableInRequest(member, tag)
+		return member
 	case reflect.Struct:
-		return s.nullableInRequest(s.Object(t, ""), tag)
+		return s.Object(t, "")
 	}
 	panic(fmt.Sprintf("operation: %v has no schema", t))
 }
@@ -143,15 +142,6 @@ func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 		}
 	}
 	return reflect.StructTag(strings.Join(items, " "))
-}
-
-// nullableInRequest allows null as the value of the member if the member is optional in a
-// request.
-func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) *huma.Schema {
-	if s.IsRequest && tag.Get("json") != "" && tag.Get("required") != "true" {
-		return OrNull(member)
-	}
-	return member
 }
 
 // component returns a reference to the component of the type t. It creates the component at the

@@ -27,7 +27,11 @@ type Unmarshaler interface {
 //
 //	json:"name"      the name of the member
 //	required:"true"  the member must be present
-//	nullable:"true"  null is the empty string; pointers, slices, maps and structs always allow null
+//	nullable:"true"  null is allowed, and leaves the zero value
+//
+// Without the tag, only pointers allow null. In arrays and objects with any names, only elements that are
+// pointers do. A program that has no value for a member often sends null. A member that allows null
+// must therefore not mean more than without a value.
 //
 // A rolecall.Optional records whether the member was present. A member of type
 // Immutable is always a field error.
@@ -170,6 +174,14 @@ func (d *Decoding) Text(pointer string, value jsontext.Value) (string, bool) {
 
 // decodeOf returns the function that reads values into fields of type t.
 func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
+	decode := decodeValue(t, tag)
+	if tag.Get("nullable") == "true" && !reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ IsOptional() }]()) {
+		return unlessNull(decode)
+	}
+	return decode
+}
+
+func decodeValue(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	switch {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]()):
 		return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
@@ -184,23 +196,20 @@ func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		if tag.Get("nullable") == "true" {
-			return unlessNull(decodeString)
-		}
 		return decodeString
 	case reflect.Bool:
 		return decodeBool
 	case reflect.Pointer:
 		return decodePointer(t, tag)
 	case reflect.Slice:
-		return decodeSlice(t, tag)
+		return decodeSlice(t)
 	case reflect.Map:
-		return decodeMap(t, tag)
+		return decodeMap(t)
 	case reflect.Struct:
 		members := decodedMembers(t, nil)
-		return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+		return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 			d.object(pointer, value, members, v)
-		})
+		}
 	default:
 		panic(fmt.Sprintf("wire: %v has no JSON", t))
 	}
@@ -249,7 +258,7 @@ func decodeID(d *Decoding, pointer string, value jsontext.Value, v reflect.Value
 // decodePointer returns a decodeFunc that reads a value into a new variable, and sets the pointer
 // to this variable. For null and for an invalid value, the pointer stays nil.
 func decodePointer(t reflect.Type, tag reflect.StructTag) decodeFunc {
-	decode := decodeOf(t.Elem(), tag)
+	decode := decodeValue(t.Elem(), tag)
 	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 		before, into := len(d.FieldErrors), reflect.New(t.Elem())
 		if decode(d, pointer, value, into.Elem()); len(d.FieldErrors) == before {
@@ -269,14 +278,14 @@ func decodeOptional(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	}
 }
 
-// decodeSlice returns a decodeFunc that reads an array into a slice. For null, the slice stays nil.
-func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
-	decode := decodeOf(t.Elem(), tag)
+// decodeSlice returns a decodeFunc that reads an array into a slice.
+func decodeSlice(t reflect.Type) decodeFunc {
+	decode := decodeOf(t.Elem(), "")
 	expected := "must be an array"
 	if t.Elem().Kind() == reflect.String {
 		expected = "must be an array of strings"
 	}
-	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+	return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 		if value.Kind() != jsontext.KindBeginArray {
 			d.Add(pointer, "type", expected)
 			return
@@ -287,21 +296,20 @@ func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
 			decode(d, pointer+"/"+strconv.Itoa(i), element, item)
 			v.Set(reflect.Append(v, item))
 		}
-	})
+	}
 }
 
-// decodeMap returns a decodeFunc that reads an object with any member names into a map. For null,
-// the map stays nil.
-func decodeMap(t reflect.Type, tag reflect.StructTag) decodeFunc {
-	decode := decodeOf(t.Elem(), tag)
-	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+// decodeMap returns a decodeFunc that reads an object with any member names into a map.
+func decodeMap(t reflect.Type) decodeFunc {
+	decode := decodeOf(t.Elem(), "")
+	return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
 		v.Set(reflect.MakeMap(t))
 		d.Each(pointer, value, func(name string, value jsontext.Value) {
 			item := reflect.New(t.Elem()).Elem()
 			decode(d, MemberPointer(pointer, name), value, item)
 			v.SetMapIndex(reflect.ValueOf(name), item)
 		})
-	})
+	}
 }
 
 // members yields the names and values of the members of an object. The caller has checked the

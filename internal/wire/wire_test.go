@@ -92,9 +92,11 @@ type draft struct {
 	Name  string                                `json:"name" required:"true"`
 	Note  string                                `json:"note" nullable:"true"`
 	Desk  *string                               `json:"desk"`
-	Tags  []string                              `json:"tags"`
-	Pairs map[string]string                     `json:"pairs"`
-	Patch rolecall.Optional[map[string]*string] `json:"patch"`
+	Tags  []string                              `json:"tags" nullable:"true"`
+	Pairs map[string]string                     `json:"pairs" nullable:"true"`
+	Patch rolecall.Optional[map[string]*string] `json:"patch" nullable:"true"`
+	Lists []string                              `json:"lists"`
+	Texts map[string]string                     `json:"texts"`
 	Email rolecall.Optional[*string]            `json:"email"`
 	Title rolecall.Optional[string]             `json:"title" nullable:"true"`
 	Sure  bool                                  `json:"sure"`
@@ -126,9 +128,13 @@ func TestDecode(t *testing.T) {
 	if faults != nil || denied != nil || !reflect.DeepEqual(d, want) {
 		t.Errorf("%+v, want %+v (%q, %v)", d, want, faults, denied)
 	}
-	d, faults, _ = decode(`{"name":"A","desk":null,"tags":null,"pairs":null,"patch":null,"title":null,"reach":null,"at":null}`, nil)
+	d, faults, _ = decode(`{"name":"A","desk":null,"tags":null,"pairs":null,"patch":null,"title":null,"at":null}`, nil)
 	if faults != nil || !reflect.DeepEqual(d, draft{Name: "A", Patch: rolecall.Optional[map[string]*string]{Set: true}, Title: rolecall.Some("")}) {
 		t.Errorf("nulls: %+v %q", d, faults)
+	}
+	refused := []string{"/name type", "/sure type", "/role type", "/reach type", "/lists type", "/texts type", "/tags/0 type", "/pairs/k type"}
+	if _, faults, _ = decode(`{"name":null,"sure":null,"role":null,"reach":null,"lists":null,"texts":null,"tags":[null],"pairs":{"k":null}}`, nil); !slices.Equal(faults, refused) {
+		t.Errorf("refused nulls: %q", faults)
 	}
 }
 

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 40fa4d762d712d2bc83a3f7a06744c58068956b58bb8d173dea92ca47451c3c4
+# 8cb4ec0878e44133490353fd569bd3cd25f89df742af302d381592ffd617aefc
 """A method for each operation of the API."""
 
 from __future__ import annotations

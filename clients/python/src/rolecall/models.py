@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 40fa4d762d712d2bc83a3f7a06744c58068956b58bb8d173dea92ca47451c3c4
+# 8cb4ec0878e44133490353fd569bd3cd25f89df742af302d381592ffd617aefc
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -110,11 +110,11 @@ class AccessPage(TypedDict):
 class AssignRole(TypedDict):
     """The reach and expiry of the assignment. Without a body, it applies to the whole tenant and does not expire."""
 
-    expiresAt: NotRequired[str | None]
-    """When the assignment expires, in the future. Null for never."""
+    expiresAt: NotRequired[str]
+    """When the assignment expires, in the future. Omit it for never."""
 
-    reach: NotRequired[Reach | None]
-    """The reach of the assignment. Null for the whole tenant."""
+    reach: NotRequired[Reach]
+    """The reach of the assignment. Omit it for the whole tenant."""
 
 
 class Assignment(TypedDict):
@@ -289,7 +289,7 @@ class CheckPermissions(TypedDict):
     """The permissions to check."""
 
     checks: list[PermissionCheck]
-    """The permissions to check."""
+    """The permissions to check. Empty for no results."""
 
 
 class CheckResult(TypedDict):
@@ -507,10 +507,10 @@ class CreateConnection(TypedDict):
     """A new connection to an identity provider."""
 
     acrValues: NotRequired[list[str] | None]
-    """Values of the claim acr that prove a second factor."""
+    """Values of the claim acr that prove a second factor. Null or empty for none."""
 
     amrValues: NotRequired[list[str] | None]
-    """Values of the claim amr that prove a second factor."""
+    """Values of the claim amr that prove a second factor. Null or empty for none."""
 
     clientId: str
     """ID of the client that the identity provider has for Rolecall."""
@@ -518,7 +518,7 @@ class CreateConnection(TypedDict):
     clientSecret: str
     """Secret of the client. Responses and events never contain it."""
 
-    domains: NotRequired[list[str] | None]
+    domains: NotRequired[list[str]]
     """Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."""
 
     issuer: str
@@ -543,11 +543,11 @@ class CreateOperatorWebhook(TypedDict):
     enabled: NotRequired[bool]
     """Whether to send items. The default is true."""
 
-    ignoreActors: NotRequired[list[str] | None]
-    """Do not send events that these users, service accounts or operator keys caused."""
+    ignoreActors: NotRequired[list[str]]
+    """Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."""
 
-    types: NotRequired[list[str] | None]
-    """The types of events to send, such as user.updated. Empty for all types. /docs/events lists all types."""
+    types: NotRequired[list[str]]
+    """The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."""
 
     url: str
     """Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."""
@@ -570,16 +570,16 @@ class CreateRole(TypedDict):
     """Description of the role. Must be empty or contain a visible character."""
 
     grants: NotRequired[list[Permission] | None]
-    """Permissions that users with the role may assign to others without having them."""
+    """Permissions that users with the role may assign to others without having them. Null or empty for none."""
 
     key: NotRequired[str | None]
-    """Stable name of the role for programs. It never changes."""
+    """Stable name of the role for programs. It never changes. Null for none."""
 
     name: str
     """Name of the role, unique in the tenant. Must contain a visible character."""
 
     permissions: NotRequired[list[Permission] | None]
-    """The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."""
+    """The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."""
 
 
 class CreateServiceAccount(TypedDict):
@@ -599,7 +599,7 @@ class CreateTenant(TypedDict):
     """How the link reaches the user. With mail, Rolecall mails it. With return, the response has it once, and no mail is sent."""
 
     displayName: NotRequired[str | None]
-    """Display name of the tenant. Without it, the name is used. Must contain a visible character."""
+    """Display name of the tenant. Without it, the name is used. Null is the same as its absence. Must contain a visible character."""
 
     name: str
     """Name of the tenant. Requests send it in the header x-tenant-schema. It never changes."""
@@ -612,19 +612,19 @@ class CreateUser(TypedDict):
     """A new user."""
 
     department: NotRequired[str | None]
-    """Department of the user. The reach of a role can be limited to departments. Must contain a visible character."""
+    """Department of the user. The reach of a role can be limited to departments. Null for no department. Must contain a visible character."""
 
     email: str
     """Email address, unique in the tenant."""
 
     externalId: NotRequired[str | None]
-    """ID of the user in your application, unique in the tenant. Must contain a visible character."""
+    """ID of the user in your application, unique in the tenant. Null for none. Must contain a visible character."""
 
     invite: NotRequired[bool]
     """Whether to mail an invitation to the user. It also needs the permission users:invite."""
 
     metadata: NotRequired[dict[str, str] | None]
-    """Key-value pairs that the application stores with the user, at most 50."""
+    """Key-value pairs that the application stores with the user, at most 50. Null for none."""
 
     name: str
     """Full name. Must contain a visible character."""
@@ -636,14 +636,14 @@ class CreateWebhook(TypedDict):
     enabled: NotRequired[bool]
     """Whether to send items. The default is true."""
 
-    ignoreActors: NotRequired[list[str] | None]
-    """Do not send events that these users, service accounts or operator keys caused."""
+    ignoreActors: NotRequired[list[str]]
+    """Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."""
 
     serviceAccountId: str
     """ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."""
 
-    types: NotRequired[list[str] | None]
-    """The types of events to send, such as user.updated. Empty for all types. /docs/events lists all types."""
+    types: NotRequired[list[str]]
+    """The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."""
 
     url: str
     """Where to send the items. It must begin with https:// and have a host on the internet."""
@@ -1245,7 +1245,7 @@ class JobUsers(TypedDict):
     role: NotRequired[str]
     """Only users with this role. It needs the permission roles:read."""
 
-    status: NotRequired[Literal["pending", "active", "suspended", "None"]]
+    status: NotRequired[Literal["pending", "active", "suspended"]]
     """Only users with this status."""
 
 
@@ -1347,7 +1347,7 @@ class NewOperatorWebhook(TypedDict):
     """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
 
     types: list[str]
-    """The types of events that are sent. Empty for all types."""
+    """The types of events that are sent, or only * for all types."""
 
     updatedAt: str
     """When the webhook was changed last."""
@@ -1413,7 +1413,7 @@ class NewWebhook(TypedDict):
     """ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."""
 
     types: NotRequired[list[str]]
-    """The types of events that are sent. Empty for all types."""
+    """The types of events that are sent, or only * for all types."""
 
     updatedAt: NotRequired[str]
     """When the webhook was changed last."""
@@ -1500,7 +1500,7 @@ class OperatorWebhook(TypedDict):
     """Events that these users, service accounts or operator keys caused are not sent."""
 
     types: list[str]
-    """The types of events that are sent. Empty for all types."""
+    """The types of events that are sent, or only * for all types."""
 
     updatedAt: str
     """When the webhook was changed last."""
@@ -1638,7 +1638,7 @@ class PermissionCheck(TypedDict):
     """A permission to check, for a department or in the whole tenant."""
 
     department: NotRequired[str | None]
-    """The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Must contain a visible character."""
+    """The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Null is the same as its absence. Must contain a visible character."""
 
     permission: SinglePermission
     """The permission to check, without wildcards, such as shop/invoices:approve."""
@@ -1691,7 +1691,7 @@ class Provisioning(TypedDict):
     """Department of new users. Null for no department."""
 
     roleIds: list[str]
-    """IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user."""
+    """IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user. Empty for no roles."""
 
 
 class Reach(TypedDict):
@@ -1973,11 +1973,11 @@ class SkipItems(TypedDict):
 class StartAssignJob(TypedDict):
     """The users and the role to assign to them."""
 
-    expiresAt: NotRequired[str | None]
-    """When the assignment expires, in the future. Null for never."""
+    expiresAt: NotRequired[str]
+    """When the assignment expires, in the future. Omit it for never."""
 
-    reach: NotRequired[Reach | None]
-    """The reach of the assignment. Null for the whole tenant."""
+    reach: NotRequired[Reach]
+    """The reach of the assignment. Omit it for the whole tenant."""
 
     roleId: str
     """ID of the role to assign."""
@@ -2178,10 +2178,10 @@ class UpdateConnection(TypedDict):
     """A merge patch (RFC 7396). Absent members do not change."""
 
     acrValues: NotRequired[list[str] | None]
-    """Values of the claim acr that prove a second factor."""
+    """Values of the claim acr that prove a second factor. Null or empty for none."""
 
     amrValues: NotRequired[list[str] | None]
-    """Values of the claim amr that prove a second factor."""
+    """Values of the claim amr that prove a second factor. Null or empty for none."""
 
     clientId: NotRequired[str]
     """ID of the client that the identity provider has for Rolecall."""
@@ -2189,8 +2189,8 @@ class UpdateConnection(TypedDict):
     clientSecret: NotRequired[str]
     """New secret of the client. Responses and events never contain it."""
 
-    domains: NotRequired[list[str] | None]
-    """Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."""
+    domains: NotRequired[list[str]]
+    """Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. The list cannot be emptied while the connection links users by address or creates users."""
 
     linking: NotRequired[Literal["invited", "verified-email"]]
     """Which users a new identity is linked to."""
@@ -2211,11 +2211,11 @@ class UpdateOperatorWebhook(TypedDict):
     enabled: NotRequired[bool]
     """Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."""
 
-    ignoreActors: NotRequired[list[str] | None]
-    """Do not send events that these users, service accounts or operator keys caused."""
+    ignoreActors: NotRequired[list[str]]
+    """Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."""
 
-    types: NotRequired[list[str] | None]
-    """The types of events to send. Empty for all types."""
+    types: NotRequired[list[str]]
+    """The types of events to send, or only * for all types."""
 
     url: NotRequired[str]
     """Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."""
@@ -2235,23 +2235,23 @@ class UpdateRole(TypedDict):
     """Description of the role. Must be empty or contain a visible character."""
 
     grants: NotRequired[list[Permission] | None]
-    """Permissions that users with the role may assign to others without having them."""
+    """Permissions that users with the role may assign to others without having them. Null or empty for none."""
 
     name: NotRequired[str]
     """Name of the role, unique in the tenant. Must contain a visible character."""
 
     permissions: NotRequired[list[Permission] | None]
-    """The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *."""
+    """The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."""
 
 
 class UpdateSecondFactorRule(TypedDict):
     """Which users must have a second factor."""
 
-    required: NotRequired[Literal["none", "all", "roles", "None"]]
+    required: NotRequired[Literal["none", "all", "roles"]]
     """Which users must have a second factor: none, all, or roles (the users with one of the roles in the member roles)."""
 
-    roles: NotRequired[list[str] | None]
-    """IDs of the roles whose users must have a second factor. Stored only if the member required has the value roles."""
+    roles: NotRequired[list[str]]
+    """IDs of the roles whose users must have a second factor. Stored only if the member required has the value roles. It can be empty only with another value."""
 
 
 class UpdateServiceAccount(TypedDict):
@@ -2265,72 +2265,72 @@ class UpdateServiceAccount(TypedDict):
 
 
 class UpdateTenant(TypedDict):
-    """A merge patch (RFC 7396). Absent members do not change. Null restores the default."""
+    """A merge patch (RFC 7396). Absent members do not change."""
 
     displayName: NotRequired[str]
     """Display name of the tenant. Must contain a visible character."""
 
-    settings: NotRequired[UpdateTenantSettings | None]
+    settings: NotRequired[UpdateTenantSettings]
     """The settings to change."""
 
 
 class UpdateTenantSettings(TypedDict):
-    """The settings to change. Null restores the default."""
+    """The settings to change. Absent settings do not change. Where null is allowed, it restores the default."""
 
     brandColor: NotRequired[str | None]
     """The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."""
 
     eventsKeptSeconds: NotRequired[int | None]
-    """How long an event is kept. The operators of the instance can set a minimum."""
+    """How long an event is kept. The operators of the instance can set a minimum. Null for the default, 34560000."""
 
     idempotencyKeptSeconds: NotRequired[int | None]
-    """How long an idempotency key is kept. Keys are not kept longer than events."""
+    """How long an idempotency key is kept. Keys are not kept longer than events. Null for the default, 86400."""
 
     invitationSeconds: NotRequired[int | None]
-    """How long an invitation can be accepted."""
+    """How long an invitation can be accepted. Null for the default, 259200."""
 
     mailSenderName: NotRequired[str | None]
     """The sender name of the tenant's mail. Null for the displayName. Must contain a visible character."""
 
     passwordMinimum: NotRequired[int | None]
-    """Minimum length of a new password, in characters. Values below 15 are allowed only if all users need a second factor (NIST SP 800-63B-4)."""
+    """Minimum length of a new password, in characters. Values below 15 are allowed only if all users need a second factor (NIST SP 800-63B-4). Null for the default, 15."""
 
     passwordResetSeconds: NotRequired[int | None]
-    """How long the link of a password reset works."""
+    """How long the link of a password reset works. Null for the default, 3600."""
 
-    passwordSignIn: NotRequired[Literal["all", "owners", "None"]]
+    passwordSignIn: NotRequired[Literal["all", "owners"]]
     """Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."""
 
     reauthenticationSeconds: NotRequired[int | None]
-    """Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum."""
+    """Maximum age of the sign-in or re-authentication for operations that need step-up. 0 means no maximum. Null for the default, 900."""
 
     refreshGraceSeconds: NotRequired[int | None]
-    """How long the old token of a session works after the new one is first used."""
+    """How long the old token of a session works after the new one is first used. Null for the default, 10."""
 
-    secondFactor: NotRequired[UpdateSecondFactorRule | None]
+    secondFactor: NotRequired[UpdateSecondFactorRule]
     """Which users must have a second factor."""
 
     sessionAbsoluteSeconds: NotRequired[int | None]
-    """Maximum session length. The default is a day for users who need a second factor."""
+    """Maximum session length. The default is a day for users who need a second factor. Null for the default, 604800."""
 
     sessionIdleSeconds: NotRequired[int | None]
-    """Idle timeout of sessions. At most sessionAbsoluteSeconds. The default is an hour for users who need a second factor."""
+    """Idle timeout of sessions. At most sessionAbsoluteSeconds. The default is an hour for users who need a second factor. Null for the default, 43200."""
 
     sessionsPerUser: NotRequired[int | None]
-    """Maximum number of sessions of a user at the same time. Another sign-in ends the oldest session."""
+    """Maximum number of sessions of a user at the same time. Another sign-in ends the oldest session. Null for the default, 100."""
 
 
 class UpdateUser(TypedDict):
     """A merge patch (RFC 7396). Absent members do not change. Null clears a member."""
 
     department: NotRequired[str | None]
-    """Department of the user. The reach of a role can be limited to departments. Must contain a visible character."""
+    """Department of the user. The reach of a role can be limited to departments. Null for no department. Must contain a visible character."""
 
     externalId: NotRequired[str | None]
-    """ID of the user in your application, unique in the tenant. Must contain a visible character."""
+    """ID of the user in your application, unique in the tenant. Null for none. Must contain a visible character."""
 
     metadata: NotRequired[dict[str, str | None] | None]
-    """Key-value pairs to change. The value null removes its pair, and null instead of the object removes all pairs. The user can have at most 50 pairs after the change."""
+    """Key-value pairs to change. The value null removes its pair. Null instead of the object removes the pairs that the user has. The user can have at most 50 pairs after the change."""
 
     name: NotRequired[str]
     """Full name. Must contain a visible character."""
@@ -2342,14 +2342,14 @@ class UpdateWebhook(TypedDict):
     enabled: NotRequired[bool]
     """Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."""
 
-    ignoreActors: NotRequired[list[str] | None]
-    """Do not send events that these users, service accounts or operator keys caused."""
+    ignoreActors: NotRequired[list[str]]
+    """Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."""
 
     serviceAccountId: NotRequired[str]
     """ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."""
 
-    types: NotRequired[list[str] | None]
-    """The types of events to send. Empty for all types."""
+    types: NotRequired[list[str]]
+    """The types of events to send, or only * for all types."""
 
     url: NotRequired[str]
     """Where to send the items. It must begin with https:// and have a host on the internet."""
@@ -2512,7 +2512,7 @@ class Webhook(TypedDict):
     """ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."""
 
     types: NotRequired[list[str]]
-    """The types of events that are sent. Empty for all types."""
+    """The types of events that are sent, or only * for all types."""
 
     updatedAt: NotRequired[str]
     """When the webhook was changed last."""
