@@ -188,10 +188,8 @@ func expiringTokens(tx *store.Tx, parts authz.SummaryParts, now rolecall.Time) (
 	if !parts.UserTokens && !parts.AccountTokens {
 		return nil, nil
 	}
-	list, err := tx.ExpiringTokens(now, now.Add(rolecall.SummarySoon))
-	return firstOf(slices.DeleteFunc(list, func(t rolecall.APIToken) bool {
-		return t.ServiceAccountID.IsZero() && !parts.UserTokens || !t.ServiceAccountID.IsZero() && !parts.AccountTokens
-	})), err
+	list, err := tx.ExpiringTokens(parts.UserTokens, parts.AccountTokens, now, now.Add(rolecall.SummarySoon))
+	return firstOf(list), err
 }
 
 func firstOf[T any](all []T) *Expiring[T] {

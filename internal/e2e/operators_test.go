@@ -55,6 +55,7 @@ func testOperators(t *testing.T, p *program) {
 	t.Run("keys", func(t *testing.T) { testOperatorKeys(t, newWorld(t, p)) })
 	t.Run("scopes", func(t *testing.T) { testOperatorScopes(t, newWorld(t, p)) })
 	t.Run("list", func(t *testing.T) { testTenantsArePaged(t, newWorld(t, p)) })
+	t.Run("addresses elsewhere", func(t *testing.T) { testAnAddressElsewhereIsNotSeen(t, p) })
 	t.Run("webhooks", func(t *testing.T) { testOperatorWebhooks(t, newWorld(t, p)) })
 	t.Run("guessing", func(t *testing.T) { testGuessingKeys(t, newWorld(t, p)) })
 }
@@ -393,6 +394,27 @@ func testTenantsArePaged(t *testing.T, w *world) {
 	}
 	if !slices.Equal(names, sorted(wanted)) {
 		t.Errorf("the tenants are %q, not %q", names, sorted(wanted))
+	}
+}
+
+// testAnAddressElsewhereIsNotSeen searches with keys for one tenant for an address that other tenants have, before
+// and after this tenant. The pages must be those of a server that has only this tenant.
+func testAnAddressElsewhereIsNotSeen(t *testing.T, p *program) {
+	const email = "elsewhere@canary.example"
+	for i := range 5 {
+		w := newWorld(t, p)
+		want := []string{}
+		if i%2 == 0 {
+			w.owner.do(t, "POST /users", `{"email":`+quoted(email)+`,"name":"Is Elsewhere"}`).expect(t, 201)
+			want = []string{w.name}
+		}
+		key := p.operatorKey(t, "--tenant", w.name).of(w)
+		for _, limit := range []string{"1", "2"} {
+			a := key.do(t, "GET /operator/users?limit="+limit+"&email="+email, "").expect(t, 200)
+			if got := a.texts("tenant"); !slices.Equal(got, want) || a.text("/nextCursor") != "" || a.header.Get("Link") != "" {
+				t.Errorf("tenant %d with the limit %s: %s, link %q", i, limit, a.body, a.header.Get("Link"))
+			}
+		}
 	}
 }
 

@@ -250,7 +250,8 @@ const (
 		order by a.expires_at, a.service_account_id, o.id limit 11`
 
 	selectExpiringTokens = `select ` + apiTokenColumns + ` from api_tokens r
-		where r.tenant_id = $1 and r.expires_at > $2 and r.expires_at <= $3 order by r.expires_at limit 100`
+		where r.tenant_id = $1 and r.expires_at > $2 and r.expires_at <= $3
+			and ($4 = 1 and r.user_id is not null or $5 = 1 and r.service_account_id is not null) order by r.expires_at limit 100`
 )
 
 // CountInvitations counts the invitations of the tenant that can be accepted at now. It
@@ -326,9 +327,9 @@ func (t *Tx) ExpiringRoles(accounts bool, after, until rolecall.Time) (list []ro
 	return list, err
 }
 
-// ExpiringTokens returns API tokens that expire after the time after and not later than
-// until, the earliest expiry first. It returns at most 100 tokens.
-func (t *Tx) ExpiringTokens(after, until rolecall.Time) (list []rolecall.APIToken, err error) {
-	_, err = t.q.Query(selectExpiringTokens, []any{t.tenant, after, until}, into(&list, apiTokenDest))
+// ExpiringTokens returns the API tokens of users, of service accounts or of both that expire after the time
+// after and not later than until, the earliest expiry first. It returns at most 100 tokens.
+func (t *Tx) ExpiringTokens(users, accounts bool, after, until rolecall.Time) (list []rolecall.APIToken, err error) {
+	_, err = t.q.Query(selectExpiringTokens, []any{t.tenant, after, until, flag(users), flag(accounts)}, into(&list, apiTokenDest))
 	return list, err
 }

@@ -79,13 +79,19 @@ func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string,
 	return u, passwordHash, err
 }
 
-// UsersWithAddress returns up to limit users of all tenants with the address, after the tenant, in the
-// order of the ids of the tenants. Only these ids, the ids of the users and their status are set. It can
+// UsersWithAddress returns up to limit users with the address in the tenants that are not deleted and have
+// one of the names, after the tenant, in the order of the ids of the tenants. Nil names are all names.
+// Only these ids, the ids of the users and their status are set. The statement selects the tenants before
+// the limit, so that a limited key does not see by the end of a page that others have the address. It can
 // only be called in a View of the zero tenant.
-func (t *Tx) UsersWithAddress(emailKey string, after rolecall.TenantID, limit int) (users []rolecall.UserInTenant, err error) {
+func (t *Tx) UsersWithAddress(emailKey string, names []string, after rolecall.TenantID, limit int) (users []rolecall.UserInTenant, err error) {
 	t.q.ShowAddress(emailKey)
 	var b builder
-	b.write("select r.tenant_id, r.id, r.status from users r where r.email_key = ?", emailKey)
+	b.write("select r.tenant_id, r.id, r.status from users r cross join tenants t where r.email_key = ? and t.id = r.tenant_id"+
+		" and t.status <> 'deleted' and t.status <> 'purged'", emailKey)
+	if names != nil {
+		b.all([]condition{oneOf("t.name", names)})
+	}
 	if !after.IsZero() {
 		b.write(" and r.tenant_id > ?", after)
 	}

@@ -393,23 +393,34 @@ func (s *Service) mailOwners(tx *store.Tx, tenant rolecall.TenantID, w *rolecall
 	if found, err := access.Found(err); !found {
 		return err
 	}
-	owners, err := tx.Users(rolecall.UserQuery{Role: role.ID, Status: rolecall.UserActive, Within: rolecall.Everywhere(), Limit: ownersMailed})
-	for i := range owners.Items {
-		owner := &owners.Items[i]
-		assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
+	q := rolecall.UserQuery{Role: role.ID, Status: rolecall.UserActive, Within: rolecall.Everywhere(), Now: s.access.Now(), Limit: rolecall.MaxLimit}
+	for mailed := 0; ; {
+		owners, err := tx.Users(q)
 		if err != nil {
 			return err
 		}
-		if !authz.CountsAsOwner(owner, assignments) {
-			continue
+		for i := range owners.Items {
+			owner := &owners.Items[i]
+			assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
+			switch {
+			case err != nil:
+				return err
+			case !authz.CountsAsOwner(owner, assignments):
+				continue
+			case mailed == ownersMailed:
+				return nil
+			}
+			if err := s.access.Outbox.Enqueue(tx, tenant, rolecall.Mail{
+				Kind: rolecall.MailWebhookDisabled, To: owner.Email, Name: owner.Name, UserID: owner.ID, What: because[*w.DisabledReason],
+			}); err != nil {
+				return err
+			}
+			mailed++
 		}
-		if err := s.access.Outbox.Enqueue(tx, tenant, rolecall.Mail{
-			Kind: rolecall.MailWebhookDisabled, To: owner.Email, Name: owner.Name, UserID: owner.ID, What: because[*w.DisabledReason],
-		}); err != nil {
-			return err
+		if q.After = owners.Next; q.After == nil {
+			return nil
 		}
 	}
-	return err
 }
 
 func (s *Service) view(ctx context.Context, g *group, fn func(*store.Tx) error) error {

@@ -189,7 +189,7 @@ func TestTheSearchForAnAddressIsDrivenByItsIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	crowd(t, open(t, url, postgres.Options{}))
 	p := plannerOf(t, url, rolecall.TenantID{})
-	users, err := store.NewTx(p, rolecall.TenantID{}).UsersWithAddress("ada7@example.com", rolecall.TenantID{}, 50)
+	users, err := store.NewTx(p, rolecall.TenantID{}).UsersWithAddress("ada7@example.com", nil, rolecall.TenantID{}, 50)
 	if err != nil || len(users) != 1 {
 		t.Errorf("found %d users (error %v)", len(users), err)
 	}

@@ -378,7 +378,7 @@ func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
 func TestTheSearchForAnAddressIsDrivenByItsIndex(t *testing.T) {
 	s := openNew(t)
 	plans := plansOf(t, s, rolecall.TenantID{}, func(tx *store.Tx) error {
-		_, err := tx.UsersWithAddress("ada@example.com", rolecall.NewID[rolecall.Tenant](now), 50)
+		_, err := tx.UsersWithAddress("ada@example.com", []string{"acme", "other"}, rolecall.NewID[rolecall.Tenant](now), 50)
 		return err
 	})
 	for _, plan := range plans {
@@ -416,7 +416,7 @@ func TestSummariesAreDrivenByIndexes(t *testing.T) {
 			_, err := tx.ExpiringRoles(true, 0, now)
 			return err
 		},
-		"SEARCH r USING INDEX api_tokens_expiry (tenant_id=? AND expires_at>? AND expires_at<?)": func(tx *store.Tx) error { _, err := tx.ExpiringTokens(0, now); return err },
+		"SEARCH r USING INDEX api_tokens_expiry (tenant_id=? AND expires_at>? AND expires_at<?)": func(tx *store.Tx) error { _, err := tx.ExpiringTokens(true, true, 0, now); return err },
 	} {
 		if all := strings.Join(plansOf(t, s, tenant, fn), "\n"); !strings.Contains(all, drives) {
 			t.Errorf("not driven by %q: %s", drives, all)

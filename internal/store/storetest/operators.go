@@ -28,10 +28,13 @@ var operatorCases = []testCase{
 		}
 		slices.SortFunc(want, func(a, b found) int { return bytes.Compare(a.Tenant.ID[:], b.Tenant.ID[:]) })
 		nobody := f.in(rolecall.TenantID{})
-		search := func(email string, after rolecall.TenantID, limit int) []found {
+		searchIn := func(names []string, email string, after rolecall.TenantID, limit int) []found {
 			return read(nobody, func(tx *store.Tx) ([]found, error) {
-				return tx.UsersWithAddress(rolecall.EmailKey(email), after, limit)
+				return tx.UsersWithAddress(rolecall.EmailKey(email), names, after, limit)
 			})
+		}
+		search := func(email string, after rolecall.TenantID, limit int) []found {
+			return searchIn(nil, email, after, limit)
 		}
 		same(f, search("ada.l'or@example.com", rolecall.TenantID{}, 9), want)
 		same(f, search("ada.l'or@example.com", rolecall.TenantID{}, 2), want[:2])
@@ -39,6 +42,16 @@ var operatorCases = []testCase{
 		same(f, search("ada.l'or@example.com", want[3].Tenant.ID, 9), nil)
 		same(f, search("ada.l_or@example.com", rolecall.TenantID{}, 9), nil)
 		same(f, search("nobody@example.com", rolecall.TenantID{}, 9), nil)
+
+		var names []string
+		for _, w := range want {
+			tenant := read(nobody, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(w.Tenant.ID) })
+			names = append(names, tenant.Name)
+		}
+		same(f, searchIn([]string{names[3]}, "ada.l'or@example.com", rolecall.TenantID{}, 1), want[3:])
+		same(f, searchIn([]string{names[3], names[1], "none"}, "ada.l'or@example.com", rolecall.TenantID{}, 1), want[1:2])
+		same(f, searchIn([]string{names[3], names[1]}, "ada.l'or@example.com", want[1].Tenant.ID, 9), want[3:])
+		same(f, searchIn([]string{"none"}, "ada.l'or@example.com", rolecall.TenantID{}, 1), nil)
 
 		deleted := want[2].Tenant.ID
 		f.in(deleted).update(func(tx *store.Tx) error {
@@ -53,6 +66,7 @@ var operatorCases = []testCase{
 		})
 		slices.SortFunc(tenants, func(a, b rolecall.Tenant) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 		same(f, len(tenants), 2)
+		same(f, search("ada.l'or@example.com", want[1].Tenant.ID, 1), want[3:])
 		same(f, []rolecall.TenantID{tenants[0].ID, tenants[1].ID}, []rolecall.TenantID{want[0].Tenant.ID, want[3].Tenant.ID})
 	}},
 	{"An operator's key reads back in every member, in every tenant's transaction", func(f *fixture) {

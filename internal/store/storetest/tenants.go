@@ -498,8 +498,23 @@ var summaryCases = []testCase{
 		for _, token := range []rolecall.APIToken{ofUser, ofAccount, expired, far} {
 			f.newAPIToken(token)
 		}
-		got := read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) { return tx.ExpiringTokens(start, start+3*day) })
+		got := read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) {
+			return tx.ExpiringTokens(true, true, start, start+3*day)
+		})
 		same(f, got, []rolecall.APIToken{ofAccount, ofUser})
+		of := func(users, accounts bool) []rolecall.APIToken {
+			return read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) {
+				return tx.ExpiringTokens(users, accounts, start, start+3*day)
+			})
+		}
+		same(f, of(true, false), []rolecall.APIToken{ofUser})
+		same(f, of(false, true), []rolecall.APIToken{ofAccount})
+		for range 100 { // the others do not fill the list
+			earlier := tokenOfAccount(f.newServiceAccount("Earlier " + rolecall.NewID[rolecall.Event](start).String()))
+			earlier.ExpiresAt = start + second
+			f.newAPIToken(earlier)
+		}
+		same(f, of(true, false), []rolecall.APIToken{ofUser})
 	}},
 }
 
@@ -514,7 +529,9 @@ func (f *fixture) summarizesNothing() {
 			return tx.ExpiringRoles(accounts, 0, rolecall.Never)
 		})), 0)
 	}
-	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) { return tx.ExpiringTokens(0, rolecall.Never) })), 0)
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) {
+		return tx.ExpiringTokens(true, true, 0, rolecall.Never)
+	})), 0)
 	same(f, read(f, func(tx *store.Tx) (int, error) {
 		failed, _, err := tx.FailedSignIns(0)
 		return len(failed), err
