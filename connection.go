@@ -65,21 +65,21 @@ type Connection struct {
 // Provisioning describes the access of users that a connection creates.
 type Provisioning struct {
 	RoleIDs    []RoleID `json:"roleIds" required:"true" maxItems:"20" doc:"IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user. Empty for no roles."`
-	Department *string  `json:"department" doc:"Department of new users. Null for no department."`
+	Department *string  `json:"department" minLength:"3" maxLength:"255" doc:"Department of new users. Null for no department."`
 }
 
 // ConnectionDraft describes a connection to create.
 type ConnectionDraft struct {
 	Name         string                     `json:"name" required:"true" minLength:"2" maxLength:"100" doc:"Name of the connection, such as Acme SSO. Callers who are not signed in can read it."`
-	Issuer       string                     `json:"issuer" required:"true" minLength:"1" maxLength:"255" doc:"Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later."`
+	Issuer       string                     `json:"issuer" required:"true" minLength:"1" maxLength:"255" pattern:"^[Hh][Tt][Tt][Pp][Ss]://[!\"$->@-\\[\\]-~]+$" doc:"Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later."`
 	ClientID     string                     `json:"clientId" required:"true" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
 	ClientSecret string                     `json:"clientSecret" required:"true" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"Secret of the client. Responses and events never contain it."`
-	Domains      []string                   `json:"domains" minItems:"1" maxItems:"100" doc:"Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."`
+	Domains      []string                   `json:"domains" minItems:"1" maxItems:"100" minLength:"1" maxLength:"253" doc:"Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."`
 	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. The default is invited."`
 	Provisioning *Provisioning              `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null, the default: no users are created."`
 	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."`
-	ACRValues    []string                   `json:"acrValues" nullable:"true" maxItems:"20" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
-	AMRValues    []string                   `json:"amrValues" nullable:"true" maxItems:"20" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
+	ACRValues    []string                   `json:"acrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
+	AMRValues    []string                   `json:"amrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
 }
 
 // Check validates the draft without the stored data. Of the issuer, it checks only the length. It returns
@@ -126,12 +126,12 @@ type ConnectionPatch struct {
 	Name         Optional[string]           `json:"name" minLength:"2" maxLength:"100" doc:"Name of the connection. Callers who are not signed in can read it."`
 	ClientID     Optional[string]           `json:"clientId" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
 	ClientSecret Optional[string]           `json:"clientSecret" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"New secret of the client. Responses and events never contain it."`
-	Domains      Optional[[]string]         `json:"domains" maxItems:"100" doc:"Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. The list cannot be emptied while the connection links users by address or creates users."`
+	Domains      Optional[[]string]         `json:"domains" maxItems:"100" minLength:"1" maxLength:"253" doc:"Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. The list cannot be emptied while the connection links users by address or creates users."`
 	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to."`
 	Provisioning Optional[*Provisioning]    `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
 	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."`
-	ACRValues    Optional[[]string]         `json:"acrValues" nullable:"true" maxItems:"20" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
-	AMRValues    Optional[[]string]         `json:"amrValues" nullable:"true" maxItems:"20" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
+	ACRValues    Optional[[]string]         `json:"acrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
+	AMRValues    Optional[[]string]         `json:"amrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
 }
 
 // Check validates the patch without the stored connection. It returns nil if the patch is valid.

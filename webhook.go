@@ -68,8 +68,8 @@ const (
 
 // WebhookDraft describes a webhook to create. Nil types are all types.
 type WebhookDraft struct {
-	URL              string           `json:"url" required:"true" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet."`
-	Types            []EventType      `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."`
+	URL              string           `json:"url" required:"true" minLength:"1" maxLength:"2048" pattern:"^[Hh][Tt][Tt][Pp][Ss]://[!\"$-\\[\\]-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet."`
+	Types            []EventType      `json:"types" minItems:"1" maxItems:"100" pattern:"^([a-z_]+\\.[a-z_]+|\\*)$" doc:"The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."`
 	ServiceAccountID ServiceAccountID `json:"serviceAccountId" required:"true" doc:"ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."`
 	IgnoreActors     []AnyID          `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled          Optional[bool]   `json:"enabled" doc:"Whether to send items. The default is true."`
@@ -100,8 +100,8 @@ func (d *WebhookDraft) Webhook(now Time) Webhook {
 // WebhookPatch changes a webhook. Absent members keep their values (RFC 7396). Types and IgnoreActors
 // replace the whole lists.
 type WebhookPatch struct {
-	URL              Optional[string]           `json:"url" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet."`
-	Types            Optional[[]EventType]      `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, or only * for all types."`
+	URL              Optional[string]           `json:"url" minLength:"1" maxLength:"2048" pattern:"^[Hh][Tt][Tt][Pp][Ss]://[!\"$-\\[\\]-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet."`
+	Types            Optional[[]EventType]      `json:"types" minItems:"1" maxItems:"100" pattern:"^([a-z_]+\\.[a-z_]+|\\*)$" doc:"The types of events to send, or only * for all types."`
 	ServiceAccountID Optional[ServiceAccountID] `json:"serviceAccountId" doc:"ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."`
 	IgnoreActors     Optional[[]AnyID]          `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled          Optional[bool]             `json:"enabled" doc:"Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."`

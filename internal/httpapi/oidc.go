@@ -76,7 +76,7 @@ type startOIDCBody struct {
 	ConnectionID  rolecall.ConnectionID `json:"connectionId" required:"true" doc:"ID of the connection."`
 	ReturnTo      string                `json:"returnTo" required:"true" doc:"Where the browser returns: exactly one of the addresses of --oidc-return-urls."`
 	Transport     transport             `json:"transport" enum:"cookie,bearer" default:"cookie" doc:"How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header."`
-	CodeChallenge string                `json:"codeChallenge" doc:"SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."`
+	CodeChallenge string                `json:"codeChallenge" pattern:"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$" doc:"SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."`
 	Purpose       purpose               `json:"purpose" enum:"sign-in,confirm,link" default:"sign-in" doc:"sign-in: to start a session. confirm: to re-authenticate without a password. link: to add the identity to the signed-in user."`
 	Email         string                `json:"email" minLength:"3" maxLength:"254" doc:"Address that the user has typed. The page of the identity provider can fill it in."`
 	Invitation    string                `json:"invitation" doc:"Token of the invitation whose link the user has opened. The identity is linked to the invited user if the identity provider states the same address."`

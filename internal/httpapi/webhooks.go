@@ -392,8 +392,8 @@ func (b newWebhookBody) HiddenMembers() string {
 
 // operatorWebhookDraft describes a webhook of operators to create.
 type operatorWebhookDraft struct {
-	URL          string                  `json:"url" required:"true" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."`
-	Types        []rolecall.EventType    `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."`
+	URL          string                  `json:"url" required:"true" minLength:"1" maxLength:"2048" pattern:"^[Hh][Tt][Tt][Pp][Ss]://[!\"$-\\[\\]-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."`
+	Types        []rolecall.EventType    `json:"types" minItems:"1" maxItems:"100" pattern:"^([a-z_]+\\.[a-z_]+|\\*)$" doc:"The types of events to send, such as user.updated, or only * for all types, the default. /docs/events lists all types."`
 	IgnoreActors []rolecall.AnyID        `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled      rolecall.Optional[bool] `json:"enabled" doc:"Whether to send items. The default is true."`
 }
@@ -410,8 +410,8 @@ func (d *operatorWebhookDraft) Check() rolecall.FieldErrors {
 
 // operatorWebhookPatch changes a webhook of operators.
 type operatorWebhookPatch struct {
-	URL          rolecall.Optional[string]               `json:"url" minLength:"1" maxLength:"2048" pattern:"^[!-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."`
-	Types        rolecall.Optional[[]rolecall.EventType] `json:"types" minItems:"1" maxItems:"100" doc:"The types of events to send, or only * for all types."`
+	URL          rolecall.Optional[string]               `json:"url" minLength:"1" maxLength:"2048" pattern:"^[Hh][Tt][Tt][Pp][Ss]://[!\"$-\\[\\]-~]+$" doc:"Where to send the items. It must begin with https:// and have a host on the internet, or in a network of --operator-webhook-networks."`
+	Types        rolecall.Optional[[]rolecall.EventType] `json:"types" minItems:"1" maxItems:"100" pattern:"^([a-z_]+\\.[a-z_]+|\\*)$" doc:"The types of events to send, or only * for all types."`
 	IgnoreActors rolecall.Optional[[]rolecall.AnyID]     `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled      rolecall.Optional[bool]                 `json:"enabled" doc:"Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."`
 }

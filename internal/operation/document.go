@@ -17,14 +17,20 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// apiToken is the name of the security scheme of API tokens.
-const apiToken = "apiToken"
+// The names of the security schemes. Each differs from the names of schemas, because code generators make
+// types of both. All tokens in the Authorization header are one scheme, because several generators make one
+// setting of each scheme, and send only the first.
+const (
+	sessionCookie = "sessionCookie"
+	bearerToken   = "bearerToken"
+)
 
-// sessionToken is the name of the security scheme of session tokens in the Authorization header.
-const sessionToken = "sessionToken"
-
-// operatorKey is the name of the security scheme of operators.
-const operatorKey = "operatorKey"
+// aboutBearers is the description of the scheme bearerToken.
+const aboutBearers = "One of these tokens: " +
+	"rs_…, the token of a session without a cookie, from the response to a sign-in with the transport bearer; " +
+	"rc_…, the API token of a user or a service account, which may do what both may do; " +
+	"rco_…, the key of a program that acts as an operator, from `rolecall operator-key create`. " +
+	"The description of an operation says if it accepts only some of them. Operations on /operator accept only operator keys."
 
 // Contract is the part of the OpenAPI document that does not come from the operations.
 type Contract struct {
@@ -53,10 +59,8 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 		Components: &huma.Components{
 			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
-				sessionToken:      {Type: "http", Scheme: "bearer", BearerFormat: "rs_…", Description: "The token of a session without a cookie. It is in the response to a sign-in with the transport bearer."},
-				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. A request may do what both the token and its user or service account may do."},
-				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "The key of a program that acts as an operator. Create one with `rolecall operator-key create`."},
+				sessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
+				bearerToken:   {Type: "http", Scheme: "bearer", Description: aboutBearers},
 			},
 		},
 		Tags: c.Tags,
@@ -265,11 +269,9 @@ func (o *Operation) security() []string {
 	case o.Policy.Public:
 		return nil
 	case o.Policy.Operators:
-		return []string{operatorKey}
-	case o.Policy.SessionOnly:
-		return []string{web.SessionCookie, sessionToken}
+		return []string{bearerToken}
 	}
-	return []string{web.SessionCookie, sessionToken, apiToken, operatorKey}
+	return []string{sessionCookie, bearerToken}
 }
 
 func tenantParameter() *huma.Param {

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 8cb4ec0878e44133490353fd569bd3cd25f89df742af302d381592ffd617aefc
+# 80b008f42a2f4b652b3fdaa783bb9ab8e6c89671e6534c8ca5d611b2ab61fa7c
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ from .models import (
     CreateTenant,
     CreateUser,
     CreateWebhook,
+    CreatedAPIToken,
+    CreatedOperatorWebhook,
+    CreatedPasskey,
+    CreatedRecoveryCodes,
+    CreatedWebhook,
     CurrentSession,
     EmailAddress,
     EmailChange,
@@ -66,11 +71,6 @@ from .models import (
     LinkDelivery,
     Login,
     Logo,
-    NewAPIToken,
-    NewOperatorWebhook,
-    NewPasskey,
-    NewRecoveryCodes,
-    NewWebhook,
     OfferedConnectionPage,
     OidcCode,
     OpenInvitation,
@@ -120,7 +120,7 @@ from .models import (
     WebhookDelivery,
     WebhookDeliveryPage,
     WebhookPage,
-    WebhookTest,
+    WebhookTestItem,
 )
 
 
@@ -199,9 +199,9 @@ class Operations(Sender):
         """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
         return cast('StartedOidc', self._send_json("POST", "/auths/oidc/start", body=body))
 
-    def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> NewPasskey:
+    def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> CreatedPasskey:
         """Makes the passkey a second factor, and ends all other sessions of the user. The passkey can also replace the password. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewPasskey', self._send_json("POST", "/auths/passkeys", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedPasskey', self._send_json("POST", "/auths/passkeys", body=body, key=idempotency_key or new_key()))
 
     def get_passkey_options(self) -> PasskeyOptions:
         """Returns options for navigator.credentials.create. Send its result to POST /auths/passkeys within five minutes. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
@@ -235,9 +235,9 @@ class Operations(Sender):
         """Sets the password with the token of a mailed link, and ends all sessions and API tokens of the user. It starts no session. Failed sign-ins of the account until now are no longer counted. Wrong second factors are still counted."""
         self._send_none("POST", "/auths/password-resets/complete", body=body)
 
-    def make_recovery_codes(self) -> NewRecoveryCodes:
+    def make_recovery_codes(self) -> CreatedRecoveryCodes:
         """Creates ten recovery codes, makes all earlier ones invalid, and ends all other sessions of the user. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewRecoveryCodes', self._send_json("POST", "/auths/recovery-codes"))
+        return cast('CreatedRecoveryCodes', self._send_json("POST", "/auths/recovery-codes"))
 
     def refresh(self) -> SignIn:
         """Replaces the token of the session. The old token works for refreshGraceSeconds after the new one is first used."""
@@ -255,9 +255,9 @@ class Operations(Sender):
         """Removes the app and ends all other sessions of the user. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", "/auths/totp")
 
-    def confirm_totp(self, body: ConfirmTotp) -> NewRecoveryCodes:
+    def confirm_totp(self, body: ConfirmTotp) -> CreatedRecoveryCodes:
         """Verifies a code of the app, makes the app a second factor, and ends all other sessions of the user. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewRecoveryCodes', self._send_json("POST", "/auths/totp/confirm", body=body))
+        return cast('CreatedRecoveryCodes', self._send_json("POST", "/auths/totp/confirm", body=body))
 
     def list_changes(self, *, after: str | None = None, at: Literal["now"] | None = None, type: str | None = None, limit: int | None = None, wait: int | None = None) -> Changes:
         """Returns the events of the tenant in a fixed order, the oldest first. No event ever appears before the cursor of a response. If a change depends on another one, its event comes after that of the other one. To copy the data of a tenant, first get a cursor with at=now, then read the lists, and then follow the changes after this cursor. Items are CloudEvents 1.0. They have no secrets and no IP addresses. Needs `changes:read` in the whole tenant. An operator key needs the scope `changes` or `all`."""
@@ -443,9 +443,9 @@ class Operations(Sender):
         """Yields the items of all pages of operator_list_webhooks."""
         return self._iterate("GET", "/operator/webhooks", query={"limit": limit})
 
-    def operator_create_webhook(self, body: CreateOperatorWebhook, *, idempotency_key: str | None = None) -> NewOperatorWebhook:
+    def operator_create_webhook(self, body: CreateOperatorWebhook, *, idempotency_key: str | None = None) -> CreatedOperatorWebhook:
         """Creates a webhook, which sends the items of GET /operator/changes, those of all tenants with all values, to a URL. Each request has the headers of Standard Webhooks, with a signature. The secret is returned only once. The webhook does not depend on the key that created it. The instance can have 20 webhooks of operators. Needs an operator key for all tenants. The operator key needs the scope `all`."""
-        return cast('NewOperatorWebhook', self._send_json("POST", "/operator/webhooks", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedOperatorWebhook', self._send_json("POST", "/operator/webhooks", body=body, key=idempotency_key or new_key()))
 
     def operator_get_webhook(self, id: str) -> OperatorWebhook:
         """Returns the webhook, without its secret. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
@@ -471,17 +471,17 @@ class Operations(Sender):
         """Sends the items of a time again, as far as their events are kept and no event after them was deleted. The items have the same IDs as before. New items are sent at the same time. A replay ends an earlier one. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
         self._send_none("POST", f"/operator/webhooks/{quote(id)}/replay", body=body)
 
-    def operator_rotate_secret(self, id: str, *, if_match: str | None = None) -> NewOperatorWebhook:
+    def operator_rotate_secret(self, id: str, *, if_match: str | None = None) -> CreatedOperatorWebhook:
         """Gives the webhook a new secret, which is returned only once. For 24 hours, each request has two signatures: one with the new and one with the old secret. Needs an operator key for all tenants. The operator key needs the scope `all`."""
-        return cast('NewOperatorWebhook', self._send_json("POST", f"/operator/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
+        return cast('CreatedOperatorWebhook', self._send_json("POST", f"/operator/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
 
     def operator_skip_items(self, id: str, body: SkipItems | None = None) -> None:
         """Continues after the items that fail: of each part of the webhook, the first item that could not be delivered is not sent again. With all, no item of an event that is in the change feed of all tenants now is sent, and a replay ends. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
         self._send_none("POST", f"/operator/webhooks/{quote(id)}/skip", body=body)
 
-    def operator_test_webhook(self, id: str) -> WebhookTest:
+    def operator_test_webhook(self, id: str) -> WebhookTestItem:
         """Sends one item of the type webhook.test, also if the webhook is disabled. Its tenant is an empty text. The result is in the list of deliveries. A failed test is not repeated. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
-        return cast('WebhookTest', self._send_json("POST", f"/operator/webhooks/{quote(id)}/test"))
+        return cast('WebhookTestItem', self._send_json("POST", f"/operator/webhooks/{quote(id)}/test"))
 
     def list_roles(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, key: str | None = None, permission: SinglePermission | None = None, count: bool | None = None) -> RolePage:
         """Lists the roles of the tenant. Needs `roles:read`."""
@@ -567,9 +567,9 @@ class Operations(Sender):
         """Yields the items of all pages of list_service_account_tokens."""
         return self._iterate("GET", f"/service-accounts/{quote(id)}/tokens", query={"limit": limit})
 
-    def create_service_account_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> NewAPIToken:
+    def create_service_account_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> CreatedAPIToken:
         """Creates an API token that acts as the service account. The secret is returned only once. Needs `service-accounts:update` in the whole tenant. API tokens are refused. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
-        return cast('NewAPIToken', self._send_json("POST", f"/service-accounts/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedAPIToken', self._send_json("POST", f"/service-accounts/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
 
     def revoke_service_account_token(self, id: str, token_id: str) -> None:
         """Revokes the API token. Links that were requested with it, such as invitations, become invalid. Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has."""
@@ -715,9 +715,9 @@ class Operations(Sender):
         """Yields the items of all pages of list_user_tokens."""
         return self._iterate("GET", f"/users/{quote(id)}/tokens", query={"limit": limit})
 
-    def create_user_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> NewAPIToken:
+    def create_user_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> CreatedAPIToken:
         """Creates an API token that acts as the caller. The secret is returned only once. Needs no permission, but users can create tokens only for themselves. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewAPIToken', self._send_json("POST", f"/users/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedAPIToken', self._send_json("POST", f"/users/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
 
     def revoke_user_token(self, id: str, token_id: str) -> None:
         """Revokes the API token. Links that were requested with it, such as invitations, become invalid. Needs `sessions:revoke`. Users with a session need no permission for their own account. For another user or with an API token, the caller must have each of Rolecall's own permissions that the user has."""
@@ -731,9 +731,9 @@ class Operations(Sender):
         """Yields the items of all pages of list_webhooks."""
         return self._iterate("GET", "/webhooks", query={"limit": limit})
 
-    def create_webhook(self, body: CreateWebhook, *, idempotency_key: str | None = None) -> NewWebhook:
+    def create_webhook(self, body: CreateWebhook, *, idempotency_key: str | None = None) -> CreatedWebhook:
         """Creates a webhook, which sends the items of GET /changes to a URL. The first item is the event webhook.created about it. Each request has the headers of Standard Webhooks, with a signature. The secret is returned only once. A tenant can have 20 webhooks. Needs `webhooks:create` and `service-accounts:update` in the whole tenant. API tokens are refused. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
-        return cast('NewWebhook', self._send_json("POST", "/webhooks", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedWebhook', self._send_json("POST", "/webhooks", body=body, key=idempotency_key or new_key()))
 
     def get_webhook(self, id: str) -> Webhook:
         """Returns the webhook, without its secret. Needs `webhooks:read` in the whole tenant."""
@@ -759,17 +759,17 @@ class Operations(Sender):
         """Sends the items of a time again, as far as their events are kept. The items have the same IDs as before, and the values that the service account may read now. New items are sent at the same time. A replay ends an earlier one. Needs `webhooks:update` in the whole tenant."""
         self._send_none("POST", f"/webhooks/{quote(id)}/replay", body=body)
 
-    def rotate_secret(self, id: str, *, if_match: str | None = None) -> NewWebhook:
+    def rotate_secret(self, id: str, *, if_match: str | None = None) -> CreatedWebhook:
         """Gives the webhook a new secret, which is returned only once. For 24 hours, each request has two signatures: one with the new and one with the old secret. Needs `webhooks:update` and `service-accounts:update` in the whole tenant. API tokens are refused. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
-        return cast('NewWebhook', self._send_json("POST", f"/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
+        return cast('CreatedWebhook', self._send_json("POST", f"/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
 
     def skip_items(self, id: str, body: SkipItems | None = None) -> None:
         """Continues after the items that fail: of each part of the webhook, the first item that could not be delivered is not sent again. With all, no item of an event until now is sent, and a replay ends. Needs `webhooks:update` in the whole tenant."""
         self._send_none("POST", f"/webhooks/{quote(id)}/skip", body=body)
 
-    def test_webhook(self, id: str) -> WebhookTest:
+    def test_webhook(self, id: str) -> WebhookTestItem:
         """Sends one item of the type webhook.test, also if the webhook is disabled. The result is in the list of deliveries. A failed test is not repeated. Needs `webhooks:update` in the whole tenant."""
-        return cast('WebhookTest', self._send_json("POST", f"/webhooks/{quote(id)}/test"))
+        return cast('WebhookTestItem', self._send_json("POST", f"/webhooks/{quote(id)}/test"))
 
 
 class AsyncOperations(AsyncSender):
@@ -847,9 +847,9 @@ class AsyncOperations(AsyncSender):
         """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
         return cast('StartedOidc', await self._send_json("POST", "/auths/oidc/start", body=body))
 
-    async def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> NewPasskey:
+    async def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> CreatedPasskey:
         """Makes the passkey a second factor, and ends all other sessions of the user. The passkey can also replace the password. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewPasskey', await self._send_json("POST", "/auths/passkeys", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedPasskey', await self._send_json("POST", "/auths/passkeys", body=body, key=idempotency_key or new_key()))
 
     async def get_passkey_options(self) -> PasskeyOptions:
         """Returns options for navigator.credentials.create. Send its result to POST /auths/passkeys within five minutes. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
@@ -883,9 +883,9 @@ class AsyncOperations(AsyncSender):
         """Sets the password with the token of a mailed link, and ends all sessions and API tokens of the user. It starts no session. Failed sign-ins of the account until now are no longer counted. Wrong second factors are still counted."""
         await self._send_none("POST", "/auths/password-resets/complete", body=body)
 
-    async def make_recovery_codes(self) -> NewRecoveryCodes:
+    async def make_recovery_codes(self) -> CreatedRecoveryCodes:
         """Creates ten recovery codes, makes all earlier ones invalid, and ends all other sessions of the user. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewRecoveryCodes', await self._send_json("POST", "/auths/recovery-codes"))
+        return cast('CreatedRecoveryCodes', await self._send_json("POST", "/auths/recovery-codes"))
 
     async def refresh(self) -> SignIn:
         """Replaces the token of the session. The old token works for refreshGraceSeconds after the new one is first used."""
@@ -903,9 +903,9 @@ class AsyncOperations(AsyncSender):
         """Removes the app and ends all other sessions of the user. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", "/auths/totp")
 
-    async def confirm_totp(self, body: ConfirmTotp) -> NewRecoveryCodes:
+    async def confirm_totp(self, body: ConfirmTotp) -> CreatedRecoveryCodes:
         """Verifies a code of the app, makes the app a second factor, and ends all other sessions of the user. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewRecoveryCodes', await self._send_json("POST", "/auths/totp/confirm", body=body))
+        return cast('CreatedRecoveryCodes', await self._send_json("POST", "/auths/totp/confirm", body=body))
 
     async def list_changes(self, *, after: str | None = None, at: Literal["now"] | None = None, type: str | None = None, limit: int | None = None, wait: int | None = None) -> Changes:
         """Returns the events of the tenant in a fixed order, the oldest first. No event ever appears before the cursor of a response. If a change depends on another one, its event comes after that of the other one. To copy the data of a tenant, first get a cursor with at=now, then read the lists, and then follow the changes after this cursor. Items are CloudEvents 1.0. They have no secrets and no IP addresses. Needs `changes:read` in the whole tenant. An operator key needs the scope `changes` or `all`."""
@@ -1091,9 +1091,9 @@ class AsyncOperations(AsyncSender):
         """Yields the items of all pages of operator_list_webhooks."""
         return self._iterate("GET", "/operator/webhooks", query={"limit": limit})
 
-    async def operator_create_webhook(self, body: CreateOperatorWebhook, *, idempotency_key: str | None = None) -> NewOperatorWebhook:
+    async def operator_create_webhook(self, body: CreateOperatorWebhook, *, idempotency_key: str | None = None) -> CreatedOperatorWebhook:
         """Creates a webhook, which sends the items of GET /operator/changes, those of all tenants with all values, to a URL. Each request has the headers of Standard Webhooks, with a signature. The secret is returned only once. The webhook does not depend on the key that created it. The instance can have 20 webhooks of operators. Needs an operator key for all tenants. The operator key needs the scope `all`."""
-        return cast('NewOperatorWebhook', await self._send_json("POST", "/operator/webhooks", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedOperatorWebhook', await self._send_json("POST", "/operator/webhooks", body=body, key=idempotency_key or new_key()))
 
     async def operator_get_webhook(self, id: str) -> OperatorWebhook:
         """Returns the webhook, without its secret. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
@@ -1119,17 +1119,17 @@ class AsyncOperations(AsyncSender):
         """Sends the items of a time again, as far as their events are kept and no event after them was deleted. The items have the same IDs as before. New items are sent at the same time. A replay ends an earlier one. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
         await self._send_none("POST", f"/operator/webhooks/{quote(id)}/replay", body=body)
 
-    async def operator_rotate_secret(self, id: str, *, if_match: str | None = None) -> NewOperatorWebhook:
+    async def operator_rotate_secret(self, id: str, *, if_match: str | None = None) -> CreatedOperatorWebhook:
         """Gives the webhook a new secret, which is returned only once. For 24 hours, each request has two signatures: one with the new and one with the old secret. Needs an operator key for all tenants. The operator key needs the scope `all`."""
-        return cast('NewOperatorWebhook', await self._send_json("POST", f"/operator/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
+        return cast('CreatedOperatorWebhook', await self._send_json("POST", f"/operator/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
 
     async def operator_skip_items(self, id: str, body: SkipItems | None = None) -> None:
         """Continues after the items that fail: of each part of the webhook, the first item that could not be delivered is not sent again. With all, no item of an event that is in the change feed of all tenants now is sent, and a replay ends. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
         await self._send_none("POST", f"/operator/webhooks/{quote(id)}/skip", body=body)
 
-    async def operator_test_webhook(self, id: str) -> WebhookTest:
+    async def operator_test_webhook(self, id: str) -> WebhookTestItem:
         """Sends one item of the type webhook.test, also if the webhook is disabled. Its tenant is an empty text. The result is in the list of deliveries. A failed test is not repeated. Needs an operator key for all tenants. The operator key needs the scope `changes` or `all`."""
-        return cast('WebhookTest', await self._send_json("POST", f"/operator/webhooks/{quote(id)}/test"))
+        return cast('WebhookTestItem', await self._send_json("POST", f"/operator/webhooks/{quote(id)}/test"))
 
     async def list_roles(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, key: str | None = None, permission: SinglePermission | None = None, count: bool | None = None) -> RolePage:
         """Lists the roles of the tenant. Needs `roles:read`."""
@@ -1215,9 +1215,9 @@ class AsyncOperations(AsyncSender):
         """Yields the items of all pages of list_service_account_tokens."""
         return self._iterate("GET", f"/service-accounts/{quote(id)}/tokens", query={"limit": limit})
 
-    async def create_service_account_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> NewAPIToken:
+    async def create_service_account_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> CreatedAPIToken:
         """Creates an API token that acts as the service account. The secret is returned only once. Needs `service-accounts:update` in the whole tenant. API tokens are refused. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
-        return cast('NewAPIToken', await self._send_json("POST", f"/service-accounts/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedAPIToken', await self._send_json("POST", f"/service-accounts/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
 
     async def revoke_service_account_token(self, id: str, token_id: str) -> None:
         """Revokes the API token. Links that were requested with it, such as invitations, become invalid. Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has."""
@@ -1363,9 +1363,9 @@ class AsyncOperations(AsyncSender):
         """Yields the items of all pages of list_user_tokens."""
         return self._iterate("GET", f"/users/{quote(id)}/tokens", query={"limit": limit})
 
-    async def create_user_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> NewAPIToken:
+    async def create_user_token(self, id: str, body: CreateAPIToken, *, idempotency_key: str | None = None) -> CreatedAPIToken:
         """Creates an API token that acts as the caller. The secret is returned only once. Needs no permission, but users can create tokens only for themselves. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
-        return cast('NewAPIToken', await self._send_json("POST", f"/users/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedAPIToken', await self._send_json("POST", f"/users/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
 
     async def revoke_user_token(self, id: str, token_id: str) -> None:
         """Revokes the API token. Links that were requested with it, such as invitations, become invalid. Needs `sessions:revoke`. Users with a session need no permission for their own account. For another user or with an API token, the caller must have each of Rolecall's own permissions that the user has."""
@@ -1379,9 +1379,9 @@ class AsyncOperations(AsyncSender):
         """Yields the items of all pages of list_webhooks."""
         return self._iterate("GET", "/webhooks", query={"limit": limit})
 
-    async def create_webhook(self, body: CreateWebhook, *, idempotency_key: str | None = None) -> NewWebhook:
+    async def create_webhook(self, body: CreateWebhook, *, idempotency_key: str | None = None) -> CreatedWebhook:
         """Creates a webhook, which sends the items of GET /changes to a URL. The first item is the event webhook.created about it. Each request has the headers of Standard Webhooks, with a signature. The secret is returned only once. A tenant can have 20 webhooks. Needs `webhooks:create` and `service-accounts:update` in the whole tenant. API tokens are refused. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
-        return cast('NewWebhook', await self._send_json("POST", "/webhooks", body=body, key=idempotency_key or new_key()))
+        return cast('CreatedWebhook', await self._send_json("POST", "/webhooks", body=body, key=idempotency_key or new_key()))
 
     async def get_webhook(self, id: str) -> Webhook:
         """Returns the webhook, without its secret. Needs `webhooks:read` in the whole tenant."""
@@ -1407,14 +1407,14 @@ class AsyncOperations(AsyncSender):
         """Sends the items of a time again, as far as their events are kept. The items have the same IDs as before, and the values that the service account may read now. New items are sent at the same time. A replay ends an earlier one. Needs `webhooks:update` in the whole tenant."""
         await self._send_none("POST", f"/webhooks/{quote(id)}/replay", body=body)
 
-    async def rotate_secret(self, id: str, *, if_match: str | None = None) -> NewWebhook:
+    async def rotate_secret(self, id: str, *, if_match: str | None = None) -> CreatedWebhook:
         """Gives the webhook a new secret, which is returned only once. For 24 hours, each request has two signatures: one with the new and one with the old secret. Needs `webhooks:update` and `service-accounts:update` in the whole tenant. API tokens are refused. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
-        return cast('NewWebhook', await self._send_json("POST", f"/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
+        return cast('CreatedWebhook', await self._send_json("POST", f"/webhooks/{quote(id)}/rotate-secret", if_match=if_match))
 
     async def skip_items(self, id: str, body: SkipItems | None = None) -> None:
         """Continues after the items that fail: of each part of the webhook, the first item that could not be delivered is not sent again. With all, no item of an event until now is sent, and a replay ends. Needs `webhooks:update` in the whole tenant."""
         await self._send_none("POST", f"/webhooks/{quote(id)}/skip", body=body)
 
-    async def test_webhook(self, id: str) -> WebhookTest:
+    async def test_webhook(self, id: str) -> WebhookTestItem:
         """Sends one item of the type webhook.test, also if the webhook is disabled. The result is in the list of deliveries. A failed test is not repeated. Needs `webhooks:update` in the whole tenant."""
-        return cast('WebhookTest', await self._send_json("POST", f"/webhooks/{quote(id)}/test"))
+        return cast('WebhookTestItem', await self._send_json("POST", f"/webhooks/{quote(id)}/test"))

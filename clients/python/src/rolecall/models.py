@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 8cb4ec0878e44133490353fd569bd3cd25f89df742af302d381592ffd617aefc
+# 80b008f42a2f4b652b3fdaa783bb9ab8e6c89671e6534c8ca5d611b2ab61fa7c
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -522,7 +522,7 @@ class CreateConnection(TypedDict):
     """Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."""
 
     issuer: str
-    """Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later. Must contain a visible character."""
+    """Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later."""
 
     linking: NotRequired[Literal["invited", "verified-email"]]
     """Which users a new identity is linked to. The default is invited."""
@@ -647,6 +647,137 @@ class CreateWebhook(TypedDict):
 
     url: str
     """Where to send the items. It must begin with https:// and have a host on the internet."""
+
+
+class CreatedAPIToken(TypedDict):
+    """A new API token. Its secret is returned only once: the answer to a repeated request has secretWithheld instead."""
+
+    createdAt: str
+    """When the token was created."""
+
+    createdBy: str | None
+    """ID of the principal who created the token. Null for an operator."""
+
+    expiresAt: str
+    """When the token expires."""
+
+    id: str
+    """ID of the token."""
+
+    lastUsedAt: str | None
+    """When the token was used last, to the minute. Null for never."""
+
+    name: str
+    """Name of the token, for example its purpose."""
+
+    permissions: list[str]
+    """The permissions of the token. They are effective only while the user or service account of the token has them."""
+
+    secretWithheld: NotRequired[bool]
+    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
+
+    token: NotRequired[str]
+    """The secret, to send as Authorization: Bearer rc_…."""
+
+
+class CreatedOperatorWebhook(TypedDict):
+    """A webhook of operators with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead."""
+
+    createdAt: str
+    """When the webhook was created."""
+
+    disabledReason: str | None
+    """Why Rolecall disabled the webhook: status-410 (the answer of the endpoint) or failing (an item has failed for three days). Null otherwise. Later versions may add values."""
+
+    enabled: bool
+    """Whether items are sent."""
+
+    id: str
+    """ID of the webhook."""
+
+    ignoreActors: list[str]
+    """Events that these users, service accounts or operator keys caused are not sent."""
+
+    secret: NotRequired[str]
+    """The secret that signs the requests, in the form whsec_ and Base64."""
+
+    secretWithheld: NotRequired[bool]
+    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
+
+    types: list[str]
+    """The types of events that are sent, or only * for all types."""
+
+    updatedAt: str
+    """When the webhook was changed last."""
+
+    url: str
+    """Where the items are sent. It begins with https://."""
+
+
+class CreatedPasskey(TypedDict):
+    """A new passkey. Recovery codes are returned only once: the answer to a repeated request has secretWithheld instead."""
+
+    createdAt: str
+    """When the passkey was created."""
+
+    id: str
+    """ID of the passkey."""
+
+    lastUsedAt: str | None
+    """When the passkey was used last. Null for never."""
+
+    name: str
+    """Name of the passkey, for its owner."""
+
+    recoveryCodes: NotRequired[list[str]]
+    """Ten recovery codes. Each works once. Absent if the user had unused recovery codes. They are not returned again."""
+
+    secretWithheld: NotRequired[bool]
+    """True if the request was a repeat, and the recovery codes are therefore not shown again. Absent otherwise."""
+
+
+class CreatedRecoveryCodes(TypedDict):
+    """Recovery codes. After the confirmation of an authenticator app, they are absent if the user has unused ones."""
+
+    recoveryCodes: NotRequired[list[str]]
+    """Ten recovery codes. Each works once. They are not returned again."""
+
+
+class CreatedWebhook(TypedDict):
+    """A webhook with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead. Callers without webhooks:read get the ID and the secret only."""
+
+    createdAt: NotRequired[str]
+    """When the webhook was created."""
+
+    disabledReason: NotRequired[str | None]
+    """Why Rolecall disabled the webhook: status-410 (the answer of the endpoint), failing (an item has failed for three days) or service-account-deleted. Null otherwise. Later versions may add values."""
+
+    enabled: NotRequired[bool]
+    """Whether items are sent."""
+
+    id: str
+    """ID of the webhook."""
+
+    ignoreActors: NotRequired[list[str]]
+    """Events that these users, service accounts or operator keys caused are not sent."""
+
+    secret: NotRequired[str]
+    """The secret that signs the requests, in the form whsec_ and Base64."""
+
+    secretWithheld: NotRequired[bool]
+    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
+
+    serviceAccountId: NotRequired[str]
+    """ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."""
+
+    types: NotRequired[list[str]]
+    """The types of events that are sent, or only * for all types."""
+
+    updatedAt: NotRequired[str]
+    """When the webhook was changed last."""
+
+    url: NotRequired[str]
+    """Where the items are sent. It begins with https://."""
 
 
 class CurrentPrincipal(TypedDict):
@@ -1291,137 +1422,6 @@ class Logo(TypedDict):
     """Width in pixels."""
 
 
-class NewAPIToken(TypedDict):
-    """A new API token. Its secret is returned only once: the answer to a repeated request has secretWithheld instead."""
-
-    createdAt: str
-    """When the token was created."""
-
-    createdBy: str | None
-    """ID of the principal who created the token. Null for an operator."""
-
-    expiresAt: str
-    """When the token expires."""
-
-    id: str
-    """ID of the token."""
-
-    lastUsedAt: str | None
-    """When the token was used last, to the minute. Null for never."""
-
-    name: str
-    """Name of the token, for example its purpose."""
-
-    permissions: list[str]
-    """The permissions of the token. They are effective only while the user or service account of the token has them."""
-
-    secretWithheld: NotRequired[bool]
-    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
-
-    token: NotRequired[str]
-    """The secret, to send as Authorization: Bearer rc_…."""
-
-
-class NewOperatorWebhook(TypedDict):
-    """A webhook of operators with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead."""
-
-    createdAt: str
-    """When the webhook was created."""
-
-    disabledReason: str | None
-    """Why Rolecall disabled the webhook: status-410 (the answer of the endpoint) or failing (an item has failed for three days). Null otherwise. Later versions may add values."""
-
-    enabled: bool
-    """Whether items are sent."""
-
-    id: str
-    """ID of the webhook."""
-
-    ignoreActors: list[str]
-    """Events that these users, service accounts or operator keys caused are not sent."""
-
-    secret: NotRequired[str]
-    """The secret that signs the requests, in the form whsec_ and Base64."""
-
-    secretWithheld: NotRequired[bool]
-    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
-
-    types: list[str]
-    """The types of events that are sent, or only * for all types."""
-
-    updatedAt: str
-    """When the webhook was changed last."""
-
-    url: str
-    """Where the items are sent. It begins with https://."""
-
-
-class NewPasskey(TypedDict):
-    """A new passkey. Recovery codes are returned only once: the answer to a repeated request has secretWithheld instead."""
-
-    createdAt: str
-    """When the passkey was created."""
-
-    id: str
-    """ID of the passkey."""
-
-    lastUsedAt: str | None
-    """When the passkey was used last. Null for never."""
-
-    name: str
-    """Name of the passkey, for its owner."""
-
-    recoveryCodes: NotRequired[list[str]]
-    """Ten recovery codes. Each works once. Absent if the user had unused recovery codes. They are not returned again."""
-
-    secretWithheld: NotRequired[bool]
-    """True if the request was a repeat, and the recovery codes are therefore not shown again. Absent otherwise."""
-
-
-class NewRecoveryCodes(TypedDict):
-    """Recovery codes. After the confirmation of an authenticator app, they are absent if the user has unused ones."""
-
-    recoveryCodes: NotRequired[list[str]]
-    """Ten recovery codes. Each works once. They are not returned again."""
-
-
-class NewWebhook(TypedDict):
-    """A webhook with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead. Callers without webhooks:read get the ID and the secret only."""
-
-    createdAt: NotRequired[str]
-    """When the webhook was created."""
-
-    disabledReason: NotRequired[str | None]
-    """Why Rolecall disabled the webhook: status-410 (the answer of the endpoint), failing (an item has failed for three days) or service-account-deleted. Null otherwise. Later versions may add values."""
-
-    enabled: NotRequired[bool]
-    """Whether items are sent."""
-
-    id: str
-    """ID of the webhook."""
-
-    ignoreActors: NotRequired[list[str]]
-    """Events that these users, service accounts or operator keys caused are not sent."""
-
-    secret: NotRequired[str]
-    """The secret that signs the requests, in the form whsec_ and Base64."""
-
-    secretWithheld: NotRequired[bool]
-    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
-
-    serviceAccountId: NotRequired[str]
-    """ID of the service account that decides which values the items have. It needs changes:read in the whole tenant."""
-
-    types: NotRequired[list[str]]
-    """The types of events that are sent, or only * for all types."""
-
-    updatedAt: NotRequired[str]
-    """When the webhook was changed last."""
-
-    url: NotRequired[str]
-    """Where the items are sent. It begins with https://."""
-
-
 class OfferedConnection(TypedDict):
     """A connection with which users can sign in."""
 
@@ -1688,7 +1688,7 @@ class Provisioning(TypedDict):
     """The access of users that a connection creates."""
 
     department: NotRequired[str | None]
-    """Department of new users. Null for no department."""
+    """Department of new users. Null for no department. Must contain a visible character."""
 
     roleIds: list[str]
     """IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user. Empty for no roles."""
@@ -2572,7 +2572,7 @@ class WebhookPage(TypedDict):
     """The cursor of the next page. It is null only on the last page."""
 
 
-class WebhookTest(TypedDict):
+class WebhookTestItem(TypedDict):
     """A test that will be sent."""
 
     itemId: str
