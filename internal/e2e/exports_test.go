@@ -92,7 +92,7 @@ func testExportsAreTheLists(t *testing.T, w *world) {
 }
 
 func testExportedFormulas(t *testing.T, w *world) {
-	for i, name := range []string{"=1+1", "+1+1", "-1-1", "@SUM(A1)", `=HYPERLINK("http://evil.example","a, b")`, `Ada "Countess" Lovelace`} {
+	for i, name := range []string{"=1+1", "+1+1", "-1-1", "@SUM(A1)", `=HYPERLINK("http://evil.example","a, b")`, `Ada "Countess" Lovelace`, "Sales;=1+1", "＝1+1", "Ada; Countess"} {
 		id := w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":"formula-%d@canary.example","name":%q}`, i, name)).expect(t, 201).text("/id")
 		rows := w.owner.do(t, "GET /exports/users", "").expect(t, 200).rows(t)
 		row := rows[slices.Index(column(rows, "id"), id)]
@@ -100,8 +100,18 @@ func testExportedFormulas(t *testing.T, w *world) {
 		if strings.ContainsAny(name[:1], "=+-@") {
 			want = "'" + name
 		}
+		switch name {
+		case "Sales;=1+1":
+			want = "Sales;'=1+1"
+		case "＝1+1":
+			want = "'＝1+1"
+		}
 		if row["name"] != want {
 			t.Errorf("%s was exported as %s", name, row["name"])
+		}
+		rows = w.owner.do(t, "GET /exports/users?raw=true", "").expect(t, 200).rows(t)
+		if got := rows[slices.Index(column(rows, "id"), id)]["name"]; got != name {
+			t.Errorf("%s was exported raw as %s", name, got)
 		}
 	}
 }

@@ -255,10 +255,11 @@ var exportOperations = []*operation.Operation{
 }
 
 // aboutExports is the part of the description that all exports share.
-const aboutExports = "The first row has the names of the columns. A cell that begins with =, +, -, @, a tab or a carriage return gets an apostrophe before it, so that spreadsheets do not calculate it. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503."
+const aboutExports = "The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503."
 
 type exportUsersRequest struct {
 	userFilters
+	operation.RawQuery
 	Status string          `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 	Role   rolecall.RoleID `query:"role" doc:"Only users with this role. It needs the permission roles:read."`
 }
@@ -270,6 +271,7 @@ func (s *Server) exportUsers(ctx context.Context, c access.Caller, in *exportUse
 type exportRoleUsersRequest struct {
 	rolePath
 	userFilters
+	operation.RawQuery
 	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 }
 
@@ -279,6 +281,7 @@ func (s *Server) exportRoleUsers(ctx context.Context, c access.Caller, in *expor
 
 type exportEventsRequest struct {
 	eventFilters
+	operation.RawQuery
 	Subject rolecall.AnyID `query:"subject" doc:"Only events about this user, role, service account or tenant."`
 }
 

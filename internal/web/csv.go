@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
 )
@@ -29,6 +30,8 @@ type CSV struct {
 	// Mark adds a byte order mark at the beginning of the file. Without this mark, some
 	// spreadsheets do not read the file as UTF-8.
 	Mark bool
+	// Raw leaves cells unchanged that a spreadsheet could calculate.
+	Raw bool
 }
 
 // ServeCSV sends a table as a CSV file (RFC 4180). The function open returns the table. ServeCSV
@@ -63,7 +66,7 @@ func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open
 	if format.Mark {
 		first = append(first, byteOrderMark...)
 	}
-	if err := q.sendTable(w, appendCSV(first, table.Columns), table); err != nil {
+	if err := q.sendTable(w, format.append(first, table.Columns), format, table); err != nil {
 		q.Cause = err
 		if !q.hasClientLeft() && !isTimeout(err) {
 			s.logger.ErrorContext(q.Context, "export ended early", "request_id", q.ID, "error", err)
@@ -84,7 +87,7 @@ func isTimeout(err error) bool {
 
 // sendTable sends the text and then the rows of the table. It does not use the deadline of the
 // request, because an export may take longer.
-func (q *Request) sendTable(w http.ResponseWriter, text []byte, table *rolecall.Table) error {
+func (q *Request) sendTable(w http.ResponseWriter, text []byte, format CSV, table *rolecall.Table) error {
 	whole, cancel := context.WithTimeout(q.Context, exportTime)
 	defer cancel()
 	control := http.NewResponseController(w)
@@ -98,7 +101,7 @@ func (q *Request) sendTable(w http.ResponseWriter, text []byte, table *rolecall.
 			return err
 		}
 		for _, row := range rows {
-			text = appendCSV(text, row)
+			text = format.append(text, row)
 		}
 		if err := errors.Join(control.SetWriteDeadline(time.Now().Add(exportSendTime)), send(w, control, text)); err != nil {
 			return err
@@ -125,23 +128,59 @@ func send(w http.ResponseWriter, control *http.ResponseController, text []byte) 
 	return control.Flush()
 }
 
-// appendCSV appends one row of a CSV file.
-func appendCSV(b []byte, cells []string) []byte {
+// append appends one row of the file.
+func (f CSV) append(b []byte, cells []string) []byte {
 	for i, cell := range cells {
 		if i > 0 {
 			b = append(b, ',')
+		}
+		if !f.Raw {
+			cell = neutralized(cell)
 		}
 		b = appendCell(b, cell)
 	}
 	return append(b, "\r\n"...)
 }
 
-// appendCell appends one cell of a row. Spreadsheets evaluate a cell as a formula if it begins with
-// one of =+-@, a tab or a carriage return. An apostrophe before such a cell makes it plain text.
-func appendCell(b []byte, cell string) []byte {
-	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
-		cell = "'" + cell
+const (
+	// formulaStarts are the characters with which a formula begins. Some spreadsheets also accept the
+	// full-width forms.
+	formulaStarts = "=+-@\uff1d\uff0b\uff0d\uff20"
+	// cellBreaks begin a new cell or row in some reader. A spreadsheet in a language with a decimal comma
+	// splits at semicolons. It then ignores the quotes of the other cells, because they are not at the
+	// beginning of a cell.
+	cellBreaks = ";\t\n\v\f\r\u0085\u2028\u2029"
+	// skippedStarts can precede the formula in a cell: readers remove blanks and quotes.
+	skippedStarts = " \"'\u00a0\u3000\ufeff"
+)
+
+// neutralized returns the text with an apostrophe before each part that a spreadsheet could calculate. A
+// part begins at the beginning of the text and after each of the cellBreaks.
+func neutralized(text string) string {
+	if !strings.ContainsAny(text, formulaStarts+"\t\r") {
+		return text
 	}
+	var b strings.Builder
+	for text != "" {
+		part := text
+		if end := strings.IndexAny(text, cellBreaks); end >= 0 {
+			_, size := utf8.DecodeRuneInString(text[end:])
+			part = text[:end+size]
+		}
+		start := strings.TrimLeft(part, skippedStarts)
+		first, _ := utf8.DecodeRuneInString(start)
+		isBlank := b.Len() == 0 && (part[0] == '\t' || part[0] == '\r') // readers skip it, and the text continues
+		if start != "" && strings.ContainsRune(formulaStarts, first) && part[0] != '\'' || isBlank {
+			b.WriteByte('\'')
+		}
+		b.WriteString(part)
+		text = text[len(part):]
+	}
+	return b.String()
+}
+
+// appendCell appends one cell of a row.
+func appendCell(b []byte, cell string) []byte {
 	if !strings.ContainsAny(cell, "\",\r\n") {
 		return append(b, cell...)
 	}

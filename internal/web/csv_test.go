@@ -20,6 +20,28 @@ import (
 
 func TestCellsAreNeutralizedAndQuoted(t *testing.T) {
 	for cell, want := range map[string]string{
+		"a;=1":         "a;'=1",
+		"a; =1":        "a;' =1",
+		"a;\"=1\"":     `"a;'""=1"""`,
+		"a;b;+1;@x":    "a;b;'+1;'@x",
+		"a\t=1":        "a\t'=1",
+		"a\n-1":        "\"a\n'-1\"",
+		"a\r\n=1":      "\"a\r\n'=1\"",
+		"a\u2028=1":    "a\u2028'=1",
+		";=1":          ";'=1",
+		" =1":          "' =1",
+		"\u00a0=1":     "'\u00a0=1",
+		"a;'=1":        "a;'=1",
+		"\t=1":         "'\t'=1",
+		"＝1+1":         "'＝1+1",
+		"＋1":           "'＋1",
+		"－1":           "'－1",
+		"＠x":           "'＠x",
+		"a;＝1":         "a;'＝1",
+		"a, =b; c":     `"a, =b; c"`,
+		"+49 30 12345": "'+49 30 12345",
+		"Sales; R&D":   "Sales; R&D",
+
 		"":          "",
 		"Ada":       "Ada",
 		"a-b=c":     "a-b=c",
@@ -35,8 +57,12 @@ func TestCellsAreNeutralizedAndQuoted(t *testing.T) {
 		`=a,"b"`:    `"'=a,""b"""`,
 		"'=already": "'=already",
 	} {
-		if got := string(appendCell(nil, cell)); got != want {
+		if got := string(appendCell(nil, neutralized(cell))); got != want {
 			t.Errorf("%q is written as %q, not %q", cell, got, want)
+		}
+		raw, err := csv.NewReader(bytes.NewReader(CSV{Raw: true}.append(nil, []string{"x", cell}))).Read()
+		if text := strings.ReplaceAll(cell, "\r\n", "\n"); err != nil || raw[1] != text { // encoding/csv changes \r\n to \n
+			t.Errorf("%q is read as %q from a raw file (error %v)", cell, raw, err)
 		}
 	}
 }
@@ -48,13 +74,19 @@ func FuzzCSV(f *testing.F) {
 		if strings.Contains(one+two, "\r") { // encoding/csv changes \r\n to \n
 			t.Skip()
 		}
-		record, err := csv.NewReader(bytes.NewReader(appendCSV(nil, []string{one, two}))).Read()
+		row := CSV{}.append(nil, []string{one, two})
+		record, err := csv.NewReader(bytes.NewReader(row)).Read()
 		if err != nil || len(record) != 2 {
 			t.Fatalf("%q, %v", record, err)
 		}
 		for i, cell := range []string{one, two} {
-			if got := strings.TrimPrefix(record[i], "'"); got != strings.TrimPrefix(cell, "'") {
+			if got := strings.ReplaceAll(record[i], "'", ""); got != strings.ReplaceAll(cell, "'", "") {
 				t.Errorf("%q was read as %q", cell, record[i])
+			}
+			for _, part := range strings.FieldsFunc(record[i], func(r rune) bool { return strings.ContainsRune(cellBreaks, r) }) {
+				if start := strings.TrimLeft(part, " \"\u00a0"); start != "" && strings.ContainsAny(start[:1], "=+-@") {
+					t.Errorf("%q has the formula %q", cell, part)
+				}
 			}
 			if record[i] != "" && strings.ContainsAny(record[i][:1], "=+-@\t") {
 				t.Errorf("%q is a formula", record[i])

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 80b008f42a2f4b652b3fdaa783bb9ab8e6c89671e6534c8ca5d611b2ab61fa7c
+# d096c88be9090e5eebd060bd50e0d6448ce7011c510d655462bdc242cdc8f81b
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
