@@ -63,6 +63,8 @@ type Log struct {
 	Removed    int64    // the events up to this number were deleted because of their age
 	BuiltAt    Time
 	SigningKey *string // encrypted; nil: no checkpoint was signed yet
+
+	RemovedLeaf []byte // the leaf of the event with the number Removed; nil: unknown
 }
 
 // LoggedEvent is a stored event of the Merkle log, with the salts of its commitments.

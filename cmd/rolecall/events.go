@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/auditlog"
@@ -20,9 +21,10 @@ type eventCommands struct {
 }
 
 type eventsVerify struct {
-	Tenant     string `xor:"log" required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Operators  bool   `xor:"log" required:"" help:"Verify the operators' log: operator keys created and revoked, and tenants created and deleted."`
-	Checkpoint string `placeholder:"FILE" help:"Also verify that the log begins with the events of this checkpoint, from GET /events/checkpoint or GET /operator/events/checkpoint."`
+	Tenant     string     `xor:"log" required:"" placeholder:"NAME" help:"Name of the tenant."`
+	Operators  bool       `xor:"log" required:"" help:"Verify the operators' log: operator keys created and revoked, and tenants created and deleted."`
+	Checkpoint []string   `sep:"none" placeholder:"FILE" help:"Also verify that the log begins with the events of this checkpoint, from GET /events/checkpoint or GET /operator/events/checkpoint, and that the deletion of old events agrees with it. Can be repeated."`
+	Kept       keepEvents `placeholder:"DURATION" help:"How long events must be kept at least, such as 90d. Report deleted events that are younger. Default: as the settings of the tenant in the log say."`
 }
 
 // errTampered is the error of a command whose report says that the audit log does not verify.
@@ -59,9 +61,13 @@ func (p *logProblem) line() string {
 
 // Run verifies the log and prints each problem.
 func (c *eventsVerify) Run(ctx context.Context, p *program) error {
-	note, err := c.note()
-	if err != nil {
-		return err
+	var notes [][]byte
+	for _, file := range c.Checkpoint {
+		note, err := savedNote(file)
+		if err != nil {
+			return err
+		}
+		notes = append(notes, note)
 	}
 	return p.operate(ctx, func(n *node.Node) error {
 		var tenant rolecall.Tenant // zero: the operators' log
@@ -76,21 +82,18 @@ func (c *eventsVerify) Run(ctx context.Context, p *program) error {
 				return err
 			}
 		}
-		report, err := n.Access.AuditLog.Verify(ctx, auditlog.Verification{Tenant: tenant, Note: note})
+		report, err := n.Access.AuditLog.Verify(ctx, auditlog.Verification{Tenant: tenant, Notes: notes, Kept: time.Duration(c.Kept)})
 		if err != nil {
 			return err
 		}
-		return c.print(p, &report, note != nil)
+		return c.print(p, &report)
 	})
 }
 
-// note returns the signed note of the file. The file has the note, or the response of GET
+// savedNote returns the signed note of the file. The file has the note, or the response of GET
 // /events/checkpoint.
-func (c *eventsVerify) note() ([]byte, error) {
-	if c.Checkpoint == "" {
-		return nil, nil
-	}
-	content, err := os.ReadFile(c.Checkpoint)
+func savedNote(file string) ([]byte, error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("--checkpoint: %w", err)
 	}
@@ -99,17 +102,17 @@ func (c *eventsVerify) note() ([]byte, error) {
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
 		if err := json.Unmarshal(content, &response); err != nil || response.Note == "" {
-			return nil, fmt.Errorf("--checkpoint: %s is neither a signed note nor a response of GET /events/checkpoint", c.Checkpoint)
+			return nil, fmt.Errorf("--checkpoint: %s is neither a signed note nor a response of GET /events/checkpoint", file)
 		}
 		content = []byte(response.Note)
 	}
 	if content = bytes.TrimRight(content, "\n"); len(content) == 0 {
-		return nil, fmt.Errorf("--checkpoint: %s is empty", c.Checkpoint)
+		return nil, fmt.Errorf("--checkpoint: %s is empty", file)
 	}
 	return append(content, '\n'), nil // jq and editors add empty lines
 }
 
-func (c *eventsVerify) print(p *program, report *auditlog.Report, since bool) error {
+func (c *eventsVerify) print(p *program, report *auditlog.Report) error {
 	log := &report.Log
 	result := verifiedLog{
 		Verified: len(report.Problems) == 0, Size: log.Size, Root: auditlog.RootText(log), Removed: log.Removed, Pending: report.Pending, Problems: []logProblem{},
@@ -133,7 +136,9 @@ func (c *eventsVerify) print(p *program, report *auditlog.Report, since bool) er
 	switch {
 	case !result.Verified:
 		lines = append(lines, fmt.Sprintf("The log does NOT verify. Problems: %d.", len(report.Problems)))
-	case since:
+	case len(c.Checkpoint) > 1:
+		lines = append(lines, "The log verifies, and begins with the events of the checkpoints.")
+	case len(c.Checkpoint) == 1:
 		lines = append(lines, "The log verifies, and begins with the events of the checkpoint.")
 	default:
 		lines = append(lines, "The log verifies.")

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -164,6 +163,10 @@ func (l *Log) Checkpoint(ctx context.Context, tenant rolecall.TenantID, origin s
 }
 
 func (l *Log) sign(ctx context.Context, tenant rolecall.TenantID, origin string, state rolecall.Log) (c Checkpoint, err error) {
+	statement, err := l.statement(ctx, tenant, &state)
+	if err != nil {
+		return c, err
+	}
 	seed, err := l.signingKey(ctx, tenant, state.SigningKey)
 	if err != nil {
 		return c, err
@@ -172,13 +175,8 @@ func (l *Log) sign(ctx context.Context, tenant rolecall.TenantID, origin string,
 	if err != nil {
 		return c, err
 	}
-	signed, err := note.Sign(&note.Note{Text: noteText(origin, state.Size, state.Root)}, signer)
+	signed, err := note.Sign(&note.Note{Text: statement.noteText(origin)}, signer)
 	return Checkpoint{state, string(signed), verifierKey}, err
-}
-
-// noteText returns the text of a checkpoint before it is signed.
-func noteText(origin string, size int64, root tlog.Hash) string {
-	return origin + "\n" + strconv.FormatInt(size, 10) + "\n" + root.String() + "\n"
 }
 
 // signingKey decrypts the signing key of the tenant. It creates a key if the tenant has none, or if no

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -48,7 +48,8 @@ type Report struct {
 // Verification is one run of Verify. Its fields are the arguments.
 type Verification struct {
 	Tenant   rolecall.Tenant         // zero: the log of the operators
-	Note     []byte                  // a signed checkpoint, or empty
+	Notes    [][]byte                // signed checkpoints
+	Kept     time.Duration           // how long events are kept at least, as the auditor expects; zero: as the settings of the tenant say
 	Progress func(done, total int64) // is called after each step; nil: not called
 }
 
@@ -66,6 +67,10 @@ type verifier struct {
 	erased   map[rolecall.AnyID]bool // users with the event of an erasure
 	claims   map[rolecall.AnyID][]Problem
 	first    rolecall.Time // of the oldest kept event
+
+	begun      rolecall.Log // the state at the beginning
+	statements []statement  // of the checkpoints
+	retention  []retention  // of the settings in the log, in the order of their events
 }
 
 // other is an event that does not match the leaf of its number, or that has no number.
@@ -86,7 +91,7 @@ func (l *Log) Verify(ctx context.Context, arguments Verification) (Report, error
 		Log: l, Verification: arguments, ctx: ctx, expected: map[tlog.Hash]int64{}, ids: map[int64]rolecall.EventID{}, unknown: map[int64]bool{},
 		erased: map[rolecall.AnyID]bool{}, claims: map[rolecall.AnyID][]Problem{},
 	}
-	for _, step := range []func() error{v.begin, v.checkTiles, v.checkCheckpoint, v.checkEvents, v.checkUnlogged, v.resolve, v.checkClaims} {
+	for _, step := range []func() error{v.begin, v.checkTiles, v.checkCheckpoints, v.checkEvents, v.checkUnlogged, v.resolve, v.checkRemoval, v.checkClaims} {
 		if err := step(); err != nil {
 			return v.report, err
 		}
@@ -104,6 +109,7 @@ func (v *verifier) begin() error {
 		if v.report.Log, err = tx.Log(); err != nil {
 			return err
 		}
+		v.begun = v.report.Log
 		feed, err := tx.Feed(0)
 		v.report.Pending = feed.Last - v.report.Log.Size
 		return err
@@ -191,12 +197,18 @@ var ErrCheckpoint = errors.New("the checkpoint")
 // errOtherKey is the error for a checkpoint with no signature by the key of the log.
 var errOtherKey = errors.New("another key")
 
-// checkCheckpoint verifies the signature of the checkpoint, and that the log begins with its events.
-func (v *verifier) checkCheckpoint() error {
-	if len(v.Note) == 0 {
-		return nil
+func (v *verifier) checkCheckpoints() error {
+	for _, signed := range v.Notes {
+		if err := v.checkCheckpoint(signed); err != nil {
+			return err
+		}
 	}
-	size, root, err := v.openCheckpoint()
+	return nil
+}
+
+// checkCheckpoint verifies the signature of the checkpoint, and that the log begins with its events.
+func (v *verifier) checkCheckpoint(signed []byte) error {
+	s, err := v.openCheckpoint(signed)
 	if errors.Is(err, errOtherKey) {
 		v.found(Problem{Kind: Rebuilt, Detail: "the checkpoint was signed with another key than that of the log: the log and its key were replaced, or the checkpoint is of another instance"})
 		return nil
@@ -204,65 +216,60 @@ func (v *verifier) checkCheckpoint() error {
 	if err != nil {
 		return err
 	}
-	if size > v.report.Log.Size {
-		v.found(Problem{Kind: Rebuilt, Detail: fmt.Sprintf("the log has %d events, but the checkpoint has %d", v.report.Log.Size, size)})
+	v.statements = append(v.statements, s)
+	if s.size > v.report.Log.Size {
+		v.found(Problem{Kind: Rebuilt, Detail: fmt.Sprintf("the log has %d events, but the checkpoint has %d", v.report.Log.Size, s.size)})
 		return nil
 	}
-	if size == 0 {
+	if s.size == 0 {
 		return nil
 	}
-	now, err := v.rootOf(size)
+	now, err := v.rootOf(s.size)
 	if err != nil && len(v.report.Problems) > 0 { // a tile is damaged, which is already in the report
 		return nil
 	}
-	if err == nil && now != root {
-		v.found(Problem{Kind: Rebuilt, Detail: fmt.Sprintf("the first %d events of the log are not those of the checkpoint: the log was rebuilt after the checkpoint", size)})
+	if err == nil && now != s.root {
+		v.found(Problem{Kind: Rebuilt, Detail: fmt.Sprintf("the first %d events of the log are not those of the checkpoint: the log was rebuilt after the checkpoint", s.size)})
 	}
 	return err
 }
 
-func (v *verifier) openCheckpoint() (size int64, root tlog.Hash, err error) {
-	origin, _, _ := strings.Cut(string(v.Note), "\n")
+// openCheckpoint verifies the signature of the checkpoint, and returns its statement.
+func (v *verifier) openCheckpoint(signed []byte) (s statement, err error) {
+	origin, _, _ := strings.Cut(string(signed), "\n")
 	path := tenantPath(v.Tenant.Name)
 	if v.Tenant.ID == rolecall.OperatorsTenant {
 		path = operatorsPath
 	}
 	if !strings.HasSuffix(origin, path) {
-		return 0, root, fmt.Errorf("%w is of another log: its first line does not end with %s", ErrCheckpoint, path)
+		return s, fmt.Errorf("%w is of another log: its first line does not end with %s", ErrCheckpoint, path)
 	}
 	if v.report.Log.SigningKey == nil {
-		return 0, root, errOtherKey
+		return s, errOtherKey
 	}
 	seed, err := v.keys.Open(keyPurpose, *v.report.Log.SigningKey, v.Tenant.ID[:])
 	if err != nil {
-		return 0, root, fmt.Errorf("the signing key of the log cannot be decrypted: %w", err)
+		return s, fmt.Errorf("the signing key of the log cannot be decrypted: %w", err)
 	}
 	_, verifierKey, err := secret.NoteSigner(origin, seed)
 	if err != nil {
-		return 0, root, err
+		return s, err
 	}
 	verifier, err := note.NewVerifier(verifierKey)
 	if err != nil {
-		return 0, root, err
+		return s, err
 	}
-	opened, err := note.Open(v.Note, note.VerifierList(verifier))
+	opened, err := note.Open(signed, note.VerifierList(verifier))
 	if _, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
-		return 0, root, errOtherKey
+		return s, errOtherKey
 	}
 	if err != nil {
-		return 0, root, fmt.Errorf("%w is malformed, or was changed after it was signed: %w", ErrCheckpoint, err)
+		return s, fmt.Errorf("%w is malformed, or was changed after it was signed: %w", ErrCheckpoint, err)
 	}
-	lines := strings.SplitN(opened.Text, "\n", 4)
-	if len(lines) == 4 {
-		size, err = strconv.ParseInt(lines[1], 10, 64)
-		if err == nil {
-			root, err = tlog.ParseHash(lines[2])
-		}
+	if s, err = parseNoteText(opened.Text); err != nil {
+		return s, fmt.Errorf("%w is malformed", ErrCheckpoint)
 	}
-	if len(lines) < 4 || err != nil || size < 0 {
-		return 0, root, fmt.Errorf("%w is malformed", ErrCheckpoint)
-	}
-	return size, root, nil
+	return s, nil
 }
 
 // eventsAtOnce is the number of events that are read and compared together.
@@ -322,6 +329,7 @@ func (v *verifier) compare(number int64, leaf tlog.Hash, event rolecall.LoggedEv
 			if v.first == 0 {
 				v.first = event.Event.OccurredAt
 			}
+			v.readRetention(event.Event)
 			v.checkErased(number, &event)
 			return
 		}

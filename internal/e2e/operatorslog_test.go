@@ -116,7 +116,7 @@ func (c *signedLog) checkOrigin(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("%s%s\n%d\n%s\n", strings.TrimPrefix(public, "http://"), path, c.Size, c.Root); opened.Text != want {
-		t.Errorf("the note is %q, not %q", opened.Text, want)
+	if want := fmt.Sprintf("%s%s\n%d\n%s\ntime ", strings.TrimPrefix(public, "http://"), path, c.Size, c.Root); !strings.HasPrefix(opened.Text, want) {
+		t.Errorf("the note is %q, and does not begin with %q", opened.Text, want)
 	}
 }

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -24,7 +25,7 @@ import (
 func (f *fixture) checkLog() {
 	f.Helper()
 	f.buildLog()
-	if found := f.verify(nil).Problems; len(found) > 0 {
+	if found := f.verify().Problems; len(found) > 0 {
 		f.Errorf("the audit log does not verify: %v", found)
 	}
 }
@@ -53,9 +54,28 @@ func (f *fixture) AuditLogOf(db store.Database) *auditlog.Log {
 	return auditlog.New(store.New(db, nil), f.keys, f.clock.Now, f.Access.Log, f.Access.Feed.CatchUp)
 }
 
-func (f *fixture) verify(signed []byte) auditlog.Report {
+func (f *fixture) verify(signed ...string) auditlog.Report {
 	f.Helper()
-	report, err := f.reader().Verify(f.Context(), auditlog.Verification{Tenant: f.tenant, Note: signed})
+	return f.verifyKept(0, signed...)
+}
+
+// verifyKept verifies the log with the checkpoints, for an auditor who expects that events are kept for a time.
+func (f *fixture) verifyKept(kept time.Duration, signed ...string) auditlog.Report {
+	f.Helper()
+	var notes [][]byte
+	for _, text := range signed {
+		notes = append(notes, []byte(text))
+	}
+	tenant := f.tenant // its settings may have changed since
+	f.ok(store.New(f.db.Database, nil).View(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
+		current, err := tx.TenantByID(f.tenant.ID)
+		if errors.Is(err, rolecall.ErrNotFound) { // it was deleted
+			return nil
+		}
+		tenant = current
+		return err
+	}))
+	report, err := f.reader().Verify(f.Context(), auditlog.Verification{Tenant: tenant, Notes: notes, Kept: kept})
 	f.ok(err)
 	return report
 }
@@ -209,7 +229,7 @@ func TestEveryChangeOfALogIsFound(t *testing.T) {
 // found fails the test unless Verify finds exactly these problems.
 func (f *fixture) found(want []auditlog.Problem) {
 	f.Helper()
-	got := f.verify(nil).Problems
+	got := f.verify().Problems
 	for i := range got {
 		if got[i].Detail == "" {
 			f.Errorf("%v has no detail", got[i])
@@ -252,11 +272,11 @@ func TestALogVerifiesAfterErasuresAndRetention(t *testing.T) {
 		for id, reason := range map[rolecall.UserID]string{erased.ID: "asked by mail", deleted.ID: "the time to restore the user has ended"} {
 			f.hasKept(id, reason, role.ID)
 		}
-		before := f.verify(nil).Log
+		before := f.verify().Log
 		f.clock.advance(f.tenant.Settings.EventLifetime() - rolecall.TombstoneLifetime)
 		f.ok(f.Node.Purge(f.Context()))
 		f.checkLog()
-		after := f.verify(nil).Log
+		after := f.verify().Log
 		if after.Removed == 0 || after.Removed >= after.Size || len(f.logged()) != int(after.Size-after.Removed) {
 			t.Errorf("%d of %d events were deleted, and %d are left", after.Removed, after.Size, len(f.logged()))
 		}
@@ -345,7 +365,7 @@ func TestACheckpointExposesALogThatWasRebuilt(t *testing.T) {
 		before, err := f.reader().Checkpoint(f.Context(), f.tenant.ID, "id.example.com/tenants/acme")
 		f.ok(err)
 		f.fill(700)
-		if found := f.verify([]byte(before.Note)).Problems; len(found) > 0 {
+		if found := f.verify(before.Note).Problems; len(found) > 0 {
 			t.Errorf("a log that has grown does not verify: %v", found)
 		}
 		all := f.logged()
@@ -354,17 +374,17 @@ func TestACheckpointExposesALogThatWasRebuilt(t *testing.T) {
 		f.run("delete from tiles where tenant_id = $1", f.tenant.ID)
 		f.run("update logs set size = 0 where tenant_id = $1", f.tenant.ID)
 		f.checkLog() // the events match the new leaves
-		if found := f.verify([]byte(before.Note)).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
+		if found := f.verify(before.Note).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
 			t.Errorf("a log that was rebuilt after the checkpoint has the problems %v", found)
 		}
 		f.run("delete from tiles where tenant_id = $1", f.tenant.ID)
 		f.run("update logs set size = 0 where tenant_id = $1", f.tenant.ID)
-		if found := f.verify([]byte(before.Note)).Problems; !slices.ContainsFunc(found, func(p auditlog.Problem) bool { return p.Kind == auditlog.Rebuilt }) {
+		if found := f.verify(before.Note).Problems; !slices.ContainsFunc(found, func(p auditlog.Problem) bool { return p.Kind == auditlog.Rebuilt }) {
 			t.Errorf("an empty log has the problems %v", found)
 		}
 		f.run("delete from logs where tenant_id = $1", f.tenant.ID)
 		for _, what := range []string{"without a key", "with another key"} {
-			if found := f.verify([]byte(before.Note)).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
+			if found := f.verify(before.Note).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
 				t.Errorf("a log %s has the problems %v", what, found)
 			}
 			_, err := f.reader().Checkpoint(f.Context(), f.tenant.ID, "id.example.com/tenants/acme")
@@ -383,14 +403,14 @@ func TestCheckpointsOfOthersAreRefused(t *testing.T) {
 		f.ok(err)
 		foreign, err := note.Sign(&note.Note{Text: origin + "\n5\n" + auditlog.RootText(&signed.Log) + "\n"}, other)
 		f.ok(err)
-		if found := f.verify(foreign).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
+		if found := f.verify(string(foreign)).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
 			t.Errorf("with the checkpoint of another key, the log has the problems %v", found)
 		}
 		for what, text := range map[string]string{
 			"another tenant": "id.example.com/tenants/globex" + signed.Note[len(origin):], "another size": origin + "\n4" + signed.Note[len(origin)+2:],
 			"no note": "x", "no signature": origin + "\n5\n" + auditlog.RootText(&signed.Log) + "\n",
 		} {
-			if _, err := f.reader().Verify(f.Context(), auditlog.Verification{Tenant: f.tenant, Note: []byte(text)}); err == nil {
+			if _, err := f.reader().Verify(f.Context(), auditlog.Verification{Tenant: f.tenant, Notes: [][]byte{[]byte(text)}}); err == nil {
 				t.Errorf("%s: the checkpoint is accepted", what)
 			}
 		}
@@ -419,7 +439,7 @@ func TestDamagedTilesAreFound(t *testing.T) {
 				} else {
 					f.run("update tiles set hashes = $1 where tenant_id = $2 and level = $3 and n = $4", changed, f.tenant.ID, tile.level, tile.n)
 				}
-				found := f.verify(nil).Problems
+				found := f.verify().Problems
 				if !slices.ContainsFunc(found, func(p auditlog.Problem) bool { return p.Kind == auditlog.Damaged }) {
 					t.Errorf("%s of %v: found are %v", damage, tile, found)
 				}
@@ -534,7 +554,7 @@ func TestManyNodesBuildOneLog(t *testing.T) {
 		}
 		group.Wait()
 		f.checkLog()
-		if size := f.verify(nil).Log.Size; size < 800 {
+		if size := f.verify().Log.Size; size < 800 {
 			t.Errorf("the log has %d events", size)
 		}
 	})
@@ -555,7 +575,7 @@ func TestEventsThatAreOlderThanTheLogGetALeaf(t *testing.T) {
 		f.run("delete from events where tenant_id = $1 and salts is null and id not in (select event_id from changes where tenant_id = $1)", f.tenant.ID)
 		f.ok(f.Directory.EraseUser(f.Context(), f.owner, user.ID, "")) // before the events have leaves
 		f.checkLog()
-		if log := f.verify(nil).Log; log.Removed != 300 || log.Size < 700 {
+		if log := f.verify().Log; log.Removed != 300 || log.Size < 700 {
 			t.Errorf("the log has %d events, of which %d were deleted", log.Size, log.Removed)
 		}
 	})

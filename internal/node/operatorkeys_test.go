@@ -286,7 +286,7 @@ func TestTheOperatorsLogOutlivesTenants(t *testing.T) {
 			string(page.Items[0].Values.Before) != `{"name":"short-lived","displayName":"short-lived"}` {
 			f.Fatalf("the events are %+v", page.Items)
 		}
-		report, err := f.Access.AuditLog.Verify(f.Context(), auditlog.Verification{Note: []byte(before.Note)})
+		report, err := f.Access.AuditLog.Verify(f.Context(), auditlog.Verification{Notes: [][]byte{[]byte(before.Note)}})
 		if err != nil || len(report.Problems) > 0 || report.Log.Size < 4 || report.Log.Removed != 0 {
 			f.Errorf("the log is %+v, %v", report, err)
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	selectLog = `select size, root, removed, built_at, signing_key from logs where tenant_id = $1`
+	selectLog = `select size, root, removed, built_at, signing_key, removed_leaf from logs where tenant_id = $1`
 
 	upsertLog = `insert into logs (tenant_id, size, root, removed, built_at) values ($1, $2, $3, $4, $5)
 		on conflict (tenant_id) do update set size = excluded.size, root = excluded.root, removed = excluded.removed, built_at = excluded.built_at`
 
-	updateRemoved = `update logs set removed = $1 where tenant_id = $2`
+	updateRemoved = `update logs set removed = $1, removed_leaf = $2 where tenant_id = $3`
 
 	upsertSigningKey = `insert into logs (tenant_id, size, root, removed, built_at, signing_key) values ($1, 0, $2, 0, 0, $3)
 		on conflict (tenant_id) do update set signing_key = excluded.signing_key`
@@ -103,12 +103,22 @@ func (r *loggedRow) parse() (e rolecall.Event, salts *rolecall.EventSalts, err e
 // Log returns the state of the Merkle log of the tenant.
 func (t *Tx) Log() (l rolecall.Log, err error) {
 	var root []byte
-	err = t.row(selectLog, []any{t.tenant}, &l.Size, &root, &l.Removed, &l.BuiltAt, &l.SigningKey)
+	err = t.row(selectLog, []any{t.tenant}, &l.Size, &root, &l.Removed, &l.BuiltAt, &l.SigningKey, &l.RemovedLeaf)
 	if errors.Is(err, rolecall.ErrNotFound) {
 		err = nil // the log has no leaf yet
 	}
 	copy(l.Root[:], root)
 	return l, err
+}
+
+// LeafHash returns the hash of the leaf with the number, which begins at 1. It returns ErrNotFound if its
+// tile does not exist.
+func (t *Tx) LeafHash(number int64) (tlog.Hash, error) {
+	hashes, err := t.Hashes().ReadHashes([]int64{tlog.StoredHashIndex(0, number-1)})
+	if err != nil {
+		return tlog.Hash{}, err
+	}
+	return hashes[0], nil
 }
 
 // SetSigningKey stores the encrypted key that signs the checkpoints of the log. Call LockFeed first.

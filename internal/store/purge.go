@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -115,7 +117,8 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 // purgeEvents deletes up to limit events that occurred before the given time, in the order of their numbers. So the log
 // has no gaps, and an event can stay until an earlier one of another clock is old enough. purgeEvents
 // first gives numbers to events without one, and adds their leaves to the Merkle log. A follower that
-// has not read a deleted event gets ErrChangesExpired.
+// has not read a deleted event gets ErrChangesExpired. purgeEvents keeps the leaf of the last deleted
+// event, which proves how old the deleted events were.
 func (t *Tx) purgeEvents(before, now rolecall.Time, limit int) (int, error) {
 	if numbered, err := t.numberRest(now); err != nil || numbered == NumbersAtOnce { // there may be more, which the next call numbers
 		return numbered, err
@@ -141,16 +144,33 @@ func (t *Tx) purgeEvents(before, now rolecall.Time, limit int) (int, error) {
 	if err != nil || last == 0 {
 		return 0, err
 	}
+	leaf, err := t.storedLeaf(last)
+	if err != nil {
+		return 0, err
+	}
 	deleted, err := t.returned(deleteEvents, t.tenant, last)
 	if err != nil {
 		return 0, err
 	}
-	t.q.Exec(updateRemoved, last, t.tenant)
+	t.q.Exec(updateRemoved, last, leaf, t.tenant)
 	cleaned, err := t.returned(deleteChanges, t.tenant, last)
 	if err != nil {
 		return 0, err
 	}
 	return max(deleted, cleaned), t.beginAfter(last, now)
+}
+
+// storedLeaf returns the leaf of the event with the number. It returns nil if the event is malformed or does not
+// exist, because a person has changed or deleted it in the database.
+func (t *Tx) storedLeaf(number int64) ([]byte, error) {
+	events, err := t.LoggedEvents(number-1, number)
+	if errors.Is(err, rolecall.ErrUnavailable) || err != nil && len(events) == 0 {
+		return nil, err
+	}
+	if err != nil || len(events) == 0 || events[0].Event == nil || events[0].Salts == nil {
+		return nil, nil
+	}
+	return events[0].Event.Leaf(events[0].Salts), nil
 }
 
 // restoreEnded is the reason of the event of an erasure without a request.
