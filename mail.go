@@ -35,6 +35,9 @@ type Mail struct {
 // to send the mail cannot succeed.
 var ErrNoMailbox = errors.New("the mail server reported that the mailbox does not exist")
 
+// ErrMailRefused is the error for a mail that the mail server does not accept for its address now.
+var ErrMailRefused = errors.New("the mail server refused the mail to this address")
+
 // NoticeLifetime is how long Rolecall tries to deliver a mail without a link.
 const NoticeLifetime = 24 * time.Hour
 

@@ -74,6 +74,7 @@ type serveCommand struct {
 	ReturnURLs       []string      `group:"Browsers:" name:"oidc-return-urls" placeholder:"URL" help:"Addresses of your pages or apps to which a sign-in with an identity provider may return, such as https://{tenant}.example.com/signed-in,com.example.app:/signed-in. Default: none"`
 	SecurityURI      string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
 	SMTP             string        `group:"Mail:" name:"smtp" secret:"" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
+	SMTPHello        string        `group:"Mail:" name:"smtp-hello" placeholder:"DOMAIN" help:"Name with which Rolecall introduces itself to the mail server (EHLO), such as mail.example.com. Default: the host of --public-url"`
 	MailFrom         string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
 	MailWebhook      string        `group:"Mail:" placeholder:"URL" help:"Pass each mail to your application at this https URL, signed, instead of sending it. It excludes --smtp. Default: none"`
 	MailWebhookKey   string        `group:"Mail:" name:"mail-webhook-key-file" placeholder:"FILE" help:"File with the secret that signs these requests: whsec_ and base64. Required with --mail-webhook."`

@@ -33,6 +33,8 @@ func (s *settings) readMail() (err error) {
 		}
 	}
 	switch {
+	case s.SMTPHello != "" && s.SMTP == "":
+		return errors.New("--smtp-hello requires --smtp")
 	case s.MailWebhook != "":
 		return s.readMailWebhook()
 	case s.MailWebhookKey != "" || s.MailNetworks != nil:
@@ -92,7 +94,14 @@ func (s *settings) mailWebhook(links rolecall.MailLinks) (outbox.Mailer, error) 
 }
 
 func (s *settings) readSMTP() (err error) {
-	if s.smtp, err = mail.NewSMTP(s.SMTP, s.MailFrom); err != nil {
+	hello := mail.Hello(s.publicURL.Hostname())
+	if s.SMTPHello != "" {
+		if err := mail.CheckHello(s.SMTPHello); err != nil {
+			return fmt.Errorf("--smtp-hello %w", err)
+		}
+		hello = s.SMTPHello
+	}
+	if s.smtp, err = mail.NewSMTP(s.SMTP, s.MailFrom, hello); err != nil {
 		return fmt.Errorf("--smtp %w", err)
 	}
 	if s.smtp.InClear() {

@@ -37,19 +37,21 @@ type SMTP struct {
 	user     string
 	password string
 	from     string
+	hello    string // the name of this client in EHLO
 	tls      *tls.Config
 }
 
 // NewSMTP returns a sender that uses the mail server in the URL. from is the sender address. A
 // connection to smtps:// uses TLS from the start. A connection to smtp:// uses STARTTLS if the
 // server offers it. A user and a password in the URL are never sent unencrypted, unless the server
-// is on this machine.
-func NewSMTP(server, from string) (*SMTP, error) {
+// is on this machine. The client introduces itself to the server with the name hello, which is that of
+// Hello or a domain.
+func NewSMTP(server, from, hello string) (*SMTP, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("must be smtps://user:password@host:port or smtp://…; user, password and port are optional")
 	}
-	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", local: isLoopback(u.Hostname()), from: from, user: u.User.Username()}
+	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", local: isLoopback(u.Hostname()), from: from, hello: hello, user: u.User.Username()}
 	s.password, _ = u.User.Password()
 	if (s.user == "") != (s.password == "") {
 		return nil, errors.New("must have both a user and a password, or neither")
@@ -70,6 +72,34 @@ func NewSMTP(server, from string) (*SMTP, error) {
 	return s, nil
 }
 
+// Hello returns the name for EHLO of a host: the domain, or the address literal of an IP address (RFC 5321, 4.1.3).
+// Strict servers refuse names without a dot, such as that of a container.
+func Hello(host string) string {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return host
+	case ip.Is4():
+		return "[" + host + "]"
+	}
+	return "[IPv6:" + ip.WithZone("").String() + "]"
+}
+
+// CheckHello returns an error unless the name is a domain of at least two labels.
+func CheckHello(name string) error {
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || label[0] == '-' || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return errHello
+		}
+	}
+	if len(name) > 253 || !strings.Contains(name, ".") {
+		return errHello
+	}
+	return nil
+}
+
+var errHello = errors.New("must be a full domain name, such as mail.example.com")
+
 // InClear reports whether mail may be sent unencrypted over a network. It is false for smtps and for a
 // server on this machine. It is also false if the URL has a user, because STARTTLS is then mandatory.
 func (s *SMTP) InClear() bool { return !s.implicit && !s.local && s.user == "" }
@@ -80,7 +110,8 @@ func isLoopback(host string) bool {
 }
 
 // Send returns nil as soon as the server has accepted the message. After an error, the server has
-// not confirmed the message, so the caller may send it again. The error is rolecall.ErrNoMailbox if
+// not confirmed the message, so the caller may send it again. The error is rolecall.ErrMailRefused if the
+// server refuses the address, and rolecall.ErrNoMailbox if
 // the address does not exist and a retry is useless. No error contains a mail address. If ctx ends,
 // Send stops and returns an error.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
@@ -109,7 +140,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 
 func (s *SMTP) options(ctx context.Context, to string) []gomail.Option {
 	options := []gomail.Option{
-		gomail.WithPort(s.port), gomail.WithTimeout(sendLimit), gomail.WithDialContextFunc(s.dialer(ctx)),
+		gomail.WithPort(s.port), gomail.WithHELO(s.hello), gomail.WithTimeout(sendLimit), gomail.WithDialContextFunc(s.dialer(ctx)),
 		gomail.WithTLSConfig(s.tls), gomail.WithTLSPolicy(s.policy()), gomail.WithoutNoop(), gomail.WithoutRset(),
 	}
 	if s.implicit {
@@ -170,12 +201,14 @@ func describe(ctx context.Context, err error) error {
 		return fmt.Errorf("the mail server did not accept the mail in time: %w", ctx.Err())
 	case errors.As(err, &failed) && failed.Reason == gomail.ErrSMTPRcptTo && slices.Contains(noMailbox, failed.EnhancedStatusCode()):
 		return fmt.Errorf("%w: %d %s", rolecall.ErrNoMailbox, failed.ErrorCode(), failed.EnhancedStatusCode())
+	case errors.As(err, &failed) && failed.Reason == gomail.ErrSMTPRcptTo && failed.ErrorCode() != 0:
+		return fmt.Errorf("%w: %d %s", rolecall.ErrMailRefused, failed.ErrorCode(), failed.EnhancedStatusCode())
 	case errors.As(err, &failed) && failed.ErrorCode() != 0:
 		return fmt.Errorf("the mail server answered %d %s: %s", failed.ErrorCode(), failed.EnhancedStatusCode(), failed.Reason)
 	case errors.As(err, &failed):
 		return fmt.Errorf("the connection to the mail server failed: %s", failed.Reason)
 	case errors.As(err, &answer):
-		return fmt.Errorf("the mail server answered %d before it accepted a message: check its address, user and password", answer.Code)
+		return fmt.Errorf("the mail server answered %d before it accepted a message: check its address, user and password, and --smtp-hello", answer.Code)
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func aMessage() Message {
 // through returns an SMTP sender that uses the server.
 func through(t *testing.T, server *mailtest.Server) *SMTP {
 	t.Helper()
-	s, err := NewSMTP(server.URL(), "rolecall@example.org")
+	s, err := NewSMTP(server.URL(), "rolecall@example.org", "id.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestUnfitURLs(t *testing.T) {
 		"", "localhost:25", "http://localhost", "smtp://", "smtp://host/path", "smtp://host?x=1", "smtp://host#x", "smtp://secret@host", "smtp://:secret@host",
 		"smtp://host:0", "smtp://host:65536", "smtp://host:x", "smtp://us er:secret@host:25 ",
 	} {
-		if _, err := NewSMTP(server, "rolecall@example.org"); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := NewSMTP(server, "rolecall@example.org", "id.example.com"); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", server, err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestUnfitURLs(t *testing.T) {
 		"smtp://localhost:1025":                   {1025, false},
 		"smtp://[::1]:1025":                       {1025, false},
 	} {
-		s, err := NewSMTP(server, "rolecall@example.org")
+		s, err := NewSMTP(server, "rolecall@example.org", "id.example.com")
 		if err != nil || s.port != want.port || s.InClear() != want.clear {
 			t.Errorf("%s: %+v, %v", server, s, err)
 		}
@@ -313,7 +313,7 @@ func TestNoPasswordIsSentUnencrypted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, heard := eavesdropper(t, greeting, "454 4.7.0 not now")
-			s, err := NewSMTP("smtp://rolecall:secret@"+address, "rolecall@example.org")
+			s, err := NewSMTP("smtp://rolecall:secret@"+address, "rolecall@example.org", "id.example.com")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -325,5 +325,24 @@ func TestNoPasswordIsSentUnencrypted(t *testing.T) {
 				t.Errorf("heard was %q", got)
 			}
 		})
+	}
+}
+
+func TestAStrictServerAcceptsTheName(t *testing.T) {
+	server := mailtest.Start(t, mailtest.Options{Strict: true})
+	for host, want := range map[string]string{"id.example.com": "id.example.com", "192.0.2.1": "[192.0.2.1]", "2001:db8::1": "[IPv6:2001:db8::1]"} {
+		hello := Hello(host)
+		s, err := NewSMTP(server.URL(), "rolecall@example.org", hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := send(t, s, aMessage()); err != nil || hello != want {
+			t.Errorf("with the name %s for %s: %v", hello, host, err)
+		}
+	}
+	for name, valid := range map[string]bool{"mail.example.com": true, "a-b.c": true, "mail": false, "": false, "a..b": false, "-a.b": false, "a b.c": false, "a.b\r\n": false, "bücher.example": false} {
+		if err := CheckHello(name); (err == nil) != valid {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func (f *fixture) sender(server *mailtest.Server) (peer *node.Node, stop func())
 	f.Helper()
 	templates, err := mail.LoadTemplates("")
 	f.ok(err)
-	smtp, err := mail.NewSMTP(server.URL(), "rolecall@example.org")
+	smtp, err := mail.NewSMTP(server.URL(), "rolecall@example.org", "id.example.com")
 	f.ok(err)
 	peer = node.New(f.open(), access.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler),

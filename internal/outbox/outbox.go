@@ -76,7 +76,8 @@ type Outbox struct {
 	failed  atomic.Int64
 	dropped atomic.Int64
 	givenUp atomic.Int64
-	failing atomic.Bool // the last attempt failed
+
+	failures failures
 }
 
 // New returns an outbox.

@@ -114,8 +114,9 @@ func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, 
 	return tenant, err
 }
 
-// noteMail counts and logs the result of an attempt. During an outage, it logs only the first
-// failure. After the outage, it logs the first success.
+// noteMail counts and logs the result of an attempt. Of repeated failures, it logs only the first one for each
+// cause. If the server refuses an address, it logs the first one for each address and cause. After an outage, it logs
+// the first success.
 func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
 	case errors.Is(err, errPostponedMail):
@@ -128,12 +129,12 @@ func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool,
 		o.log.WarnContext(ctx, "mail given up: the mailbox does not exist", "mail", m.ID, "user", m.UserID, "error", err)
 	case err != nil:
 		o.failed.Add(1)
-		if !o.failing.Swap(true) {
+		if o.failures.isFirst(failureOf(m.UserID, err)) {
 			o.log.WarnContext(ctx, "cannot send mail; will retry until it expires", "mail", m.ID, "attempt", m.Attempts, "error", err)
 		}
 	case sent:
 		o.sent.Add(1)
-		if o.failing.Swap(false) {
+		if o.failures.end(m.UserID) {
 			o.log.InfoContext(ctx, "sending mail works again")
 		}
 	}

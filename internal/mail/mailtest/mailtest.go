@@ -32,6 +32,7 @@ type Options struct {
 	Implicit bool        // TLS from the start of a connection
 	User     string      // must authenticate with AUTH PLAIN to send; empty: no authentication
 	Password string
+	Strict   bool // refuse an EHLO with a name that is not fully qualified, as Postfix can
 }
 
 // fault is the failure that a test has set for a moment or command. If reply is empty and drop is

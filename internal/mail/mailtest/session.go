@@ -78,6 +78,9 @@ func (c *session) do(command, argument string) error {
 	o := c.server.options
 	switch command {
 	case "EHLO", "HELO":
+		if c.server.options.Strict && !strings.ContainsAny(argument, ".:") {
+			return c.text.PrintfLine("504 5.5.2 <%s>: Helo command rejected: need fully-qualified hostname", argument)
+		}
 		return c.answer("EHLO", c.greeting())
 	case "STARTTLS":
 		if err := c.answer(command, "220 Go ahead"); err != nil {
