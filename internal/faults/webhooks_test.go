@@ -124,7 +124,7 @@ func (e *endpoint) subscribe(tn *tenant) {
 	account := made("POST /service-accounts", `{"name":"Webhooks"}`, "hook-account")
 	tn.must(201, "PUT /service-accounts/"+account.ID+"/roles/"+role.ID, "{}")
 	tn.allow("role.assigned", account.ID, bounds{1, 1})
-	for name, types := range map[string][]string{"all": {}, "few": {"user.updated", "user.deleted", "role.assigned"}} {
+	for name, types := range map[string][]string{"all": {"*"}, "few": {"user.updated", "user.deleted", "role.assigned"}} {
 		path := "/" + tn.name + "/" + name
 		selected, err := json.Marshal(types)
 		if err != nil {
@@ -192,7 +192,7 @@ func (h *subscription) wanted() (want []followedChange) {
 	begun := false
 	for _, c := range h.tenant.feed.items {
 		begun = begun || c.Type == "webhook.created" && c.Subject == "webhook/"+h.id
-		if begun && (len(h.types) == 0 || slices.Contains(h.types, c.Type)) {
+		if begun && (slices.Contains(h.types, "*") || slices.Contains(h.types, c.Type)) {
 			want = append(want, c)
 		}
 	}
