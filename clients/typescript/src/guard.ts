@@ -192,6 +192,8 @@ function hostOf(headers: HeaderSource): string {
   return (headerOf(headers, "host") || (headers instanceof Headers ? "" : headerOf(headers, ":authority"))).toLowerCase();
 }
 
+const sessionCookie = /(?:^|;\s*)((?:__Host-)?session=[^;]*)/g;
+
 /** Returns the session cookies or the token of a request, and nothing else of it, or null. */
 function credentialsOf(headers: HeaderSource): Credentials | null {
   const authorization = headerOf(headers, "authorization");

@@ -24,5 +24,5 @@ def is_cross_site(method: str, credential: Credential, headers: Mapping[str, str
         return False
     if site := headers.get("sec-fetch-site"):
         return site not in ("same-origin", "none")
-    origin = headers.get("origin")
-    return bool(origin) and origin.partition("://")[2].lower() != headers.get("host", "").lower()
+    origin = headers.get("origin", "")
+    return origin != "" and origin.partition("://")[2].lower() != headers.get("host", "").lower()
