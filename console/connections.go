@@ -10,6 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 func (c *console) connectionPages() []page {
@@ -313,9 +314,13 @@ func (f frame) ownersOnly() bool {
 	return f.call.Tenant.Settings.PasswordScope() == rolecall.PasswordsOfOwners
 }
 
-// redirectURI returns the address of Rolecall that is registered at every identity provider.
-func (f frame) redirectURI() string {
-	return f.console.site.Address(f.request) + "/auths/oidc/callback"
+// redirectURI returns the address that is registered for the connection at its identity provider, or an empty
+// text for a connection that does not exist yet.
+func (f frame) redirectURI(id rolecall.ConnectionID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return f.console.site.Address(f.request) + signin.CallbacksPath + id.String()
 }
 
 // requestedScopes are the scopes that Rolecall requests.

@@ -69,7 +69,7 @@ func TestConnectionsInTheConsole(t *testing.T) {
 	f := newFixture(t)
 	provider, role, cookie := f.provide(), f.makeRole("Staff", "users:read"), f.signIn("acme", ownerEmail)
 	shows(t, f.get("/console/acme/connections", cookie), "No connections", "New connection")
-	shows(t, f.get("/console/acme/connections/create", cookie), "<code>"+f.url+"/auths/oidc/callback</code>", "openid email profile", "https://login.microsoftonline.com/", "Sign-in redirect URIs")
+	shows(t, f.get("/console/acme/connections/create", cookie), "The page of the connection shows it", "openid email profile", "https://login.microsoftonline.com/", "Sign-in redirect URIs")
 	form := url.Values{
 		"idempotency-key": {"k"}, "name": {"Acme SSO"}, "issuer": {provider.Issuer}, "clientId": {oidctest.ClientID}, "clientSecret": {oidctest.ClientSecret},
 		"domains": {"acme.example\n ACME.test \n"}, "linking": {"verified-email"}, "provisions": {"true"}, "provisioning/roleIds": {role.ID.String()},

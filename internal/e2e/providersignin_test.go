@@ -24,7 +24,7 @@ func testFirstSignIn(t *testing.T, w *providerWorld) {
 	}
 	callback := w.provider.Authorize(t, begun.header.Get("Location")).String()
 	sent := w.provider.Last(oidctest.PathAuthorization)
-	if sent.Get("login_hint") != "Ada@typed.example" || sent.Get("redirect_uri") != publicTLS+"/auths/oidc/callback" || sent.Get("code_challenge_method") != "S256" || sent.Has("max_age") {
+	if sent.Get("login_hint") != "Ada@typed.example" || sent.Get("redirect_uri") != publicTLS+"/auths/oidc/callback/"+w.connection || sent.Get("code_challenge_method") != "S256" || sent.Has("max_age") {
 		t.Errorf("the provider gets %v", sent)
 	}
 	stolen := maps.Clone(b)
@@ -87,7 +87,7 @@ func testInvitationWithProvider(t *testing.T, w *providerWorld) {
 	person(w.provider, "mallory")
 	w.fails(t, "identity-unknown", `,"invitation":`+quoted(token))
 	person(w.provider, "invited")
-	w.provider.Set(func(s *oidctest.Settings) { delete(s.Person.Claims, "email_verified") })
+	w.provider.Set(func(s *oidctest.Settings) { s.Person.Claims["email_verified"] = false })
 	w.fails(t, "identity-unknown", "") // without the link, the address must be verified
 	if query, _ := w.completed(t, userAgent{}, w.anonymous(), w.returnTo(), `,"invitation":`+quoted(token)); len(query) > 0 {
 		t.Fatalf("the link of the invitation leads to %v", query)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -100,8 +99,11 @@ func findInside(body []byte) string {
 	return ""
 }
 
-// attemptPages are the pages of a sign-in with an identity provider, which redirect the browser.
-var attemptPages = []string{"/auths/oidc/begin", "/auths/oidc/callback"}
+// isAttemptPage reports whether the path is one of the pages of a sign-in with an identity provider, which redirect
+// the browser.
+func isAttemptPage(path string) bool {
+	return path == "/auths/oidc/begin" || strings.HasPrefix(path, "/auths/oidc/callback/")
+}
 
 // alwaysTrue checks the rules that hold for every response of every operation.
 func alwaysTrue(request *http.Request, response *http.Response, body []byte) error {
@@ -113,7 +115,7 @@ func alwaysTrue(request *http.Request, response *http.Response, body []byte) err
 		return errors.New("nosniff is missing")
 	case response.StatusCode >= 500 && !(response.StatusCode == http.StatusServiceUnavailable && bytes.Contains(body, []byte(`"code":"connection-unavailable"`))):
 		return errors.New("a server error")
-	case response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified && !slices.Contains(attemptPages, request.URL.Path):
+	case response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified && !isAttemptPage(request.URL.Path):
 		return errors.New("a redirect")
 	case strings.HasPrefix(h.Get("Content-Type"), "application/") && !strings.HasPrefix(request.URL.Path, "/openapi.") && findInside(body) != "":
 		return fmt.Errorf("the body shows the inside: %q", findInside(body))

@@ -25,7 +25,7 @@ var connectionOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodPost, Path: "/connections", ID: "ConnectionsController_createConnection", Summary: "Create a connection",
-		Description: "Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions.",
+		Description: "Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Then register the path /auths/oidc/callback/{id} of the public URL, with the ID of the connection, as the redirect URI at the identity provider. Each connection has another redirect URI. A user who can configure a connection can become any other user, so this needs all permissions.",
 		Policy:      authz.CreateConnection,
 		Answers:     operation.Answers{{http.StatusCreated, "The new connection.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
 		Problems:    problems{rolecall.ErrSessionRequired, rolecall.ErrBeyondOwnPermissions, rolecall.ErrTooManyConnections, rolecall.ErrConnectionNameTaken, rolecall.ErrIssuerTaken, rolecall.ErrDomainTaken},

@@ -63,14 +63,11 @@ var oidcOperations = []*operation.Operation{
 func (s *Server) attemptPages() []web.Route {
 	return []web.Route{
 		s.page(beginPath, "oidc_begin", s.beginAttempt),
-		s.page(callbackPath, "oidc_callback", s.completeAttempt),
+		s.page(signin.CallbacksPath+"{connectionId}", "oidc_callback", s.completeAttempt),
 	}
 }
 
-const (
-	beginPath    = "/auths/oidc/begin"
-	callbackPath = "/auths/oidc/callback" // registered at every provider
-)
+const beginPath = "/auths/oidc/begin"
 
 type startOIDCBody struct {
 	ConnectionID  rolecall.ConnectionID `json:"connectionId" required:"true" doc:"ID of the connection."`
@@ -166,7 +163,7 @@ func (s *Server) beginAttempt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	begun, err := s.signin.BeginAttempt(q, a, ticket, q.Address()+callbackPath, q.Leave)
+	begun, err := s.signin.BeginAttempt(q, a, ticket, q.Address(), q.Leave)
 	if err != nil {
 		return err
 	}
@@ -192,13 +189,17 @@ func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
 		return web.ErrMethodNotAllowed
 	}
+	connection, err := rolecall.ParseID[rolecall.Connection](r.PathValue("connectionId"))
+	if err != nil {
+		return rolecall.ErrAttemptInvalid
+	}
 	query := r.URL.Query()
 	state := query.Get("state")
 	id, ok := signin.AttemptID(state)
 	if !ok || len(query["state"]) != 1 {
 		return rolecall.ErrAttemptInvalid
 	}
-	attempt, err := s.signin.OpenAttempt(s.site.Attempt(r, id), state)
+	attempt, err := s.signin.OpenAttempt(s.site.Attempt(r, id), state, connection)
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := s.signin.CompleteAttempt(q, a, attempt, q.Address()+callbackPath, query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
+	done, err := s.signin.CompleteAttempt(q, a, attempt, q.Address(), query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
 	refusal, isRefused := errors.AsType[*signin.Refusal](err)
 	isUnavailable := rolecall.KindOf(err) == rolecall.Unavailable // the provider, the store, or no free slot
 	if err == nil || isRefused || isUnavailable || errors.Is(err, rolecall.ErrAttemptInvalid) {

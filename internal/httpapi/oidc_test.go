@@ -213,7 +213,12 @@ func TestACallbackOfAnotherBrowserIsRefused(t *testing.T) {
 	expectProblem(t, s.visit(moved, swapped), 403, "sign-in-attempt-invalid")
 	twice := s.request("GET", strings.TrimPrefix(callback, s.url), "", "X-Tenant-Schema", "", "Cookie", name+"="+value+"; "+name+"="+value)
 	expectProblem(t, twice, 403, "sign-in-attempt-invalid")
-	for _, address := range []string{s.url + "/auths/oidc/callback", s.url + "/auths/oidc/callback?state=x", s.url + "/auths/oidc/callback?code=a&state=a&state=b", s.url + "/auths/oidc/begin", s.url + "/auths/oidc/begin?ticket=" + value} {
+	own, another := s.connection.ID.String(), rolecall.NewID[rolecall.Connection](1).String()
+	page := s.url + "/auths/oidc/callback/"
+	for _, address := range []string{
+		page + "x", page + own + "?state=x", page + own + "?code=a&state=a&state=b", strings.Replace(callback, own, another, 1),
+		s.url + "/auths/oidc/begin", s.url + "/auths/oidc/begin?ticket=" + value,
+	} {
 		expectProblem(t, s.visit(b, address), 403, "sign-in-attempt-invalid")
 	}
 	if head := s.request("HEAD", strings.TrimPrefix(callback, s.url), "", "X-Tenant-Schema", "", "Cookie", b.header()); head.StatusCode != http.StatusMethodNotAllowed {

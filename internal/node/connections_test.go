@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	callbackURI = origin + "/auths/oidc/callback"
-	returnTo    = "https://app.example.com/signed-in"
-	verifier    = "a-verifier-of-the-application-with-43-letters"
+	returnTo = "https://app.example.com/signed-in"
+	verifier = "a-verifier-of-the-application-with-43-letters"
 )
 
 // provided is a fixture with an identity provider and a connection to it.
@@ -95,7 +94,7 @@ func (p *provided) begin(a access.Anonymous, start signin.ConnectionStart) (cook
 	}
 	ticket, err := p.SignIn.StartConnection(p.Context(), a, start, noOp)
 	p.ok(err)
-	begun, err := p.SignIn.BeginAttempt(p.Context(), p.attempt(), ticket, callbackURI, noOp)
+	begun, err := p.SignIn.BeginAttempt(p.Context(), p.attempt(), ticket, origin, noOp)
 	p.ok(err)
 	return begun.Cookie, p.provider.Authorize(p, begun.URL).Query()
 }
@@ -103,11 +102,11 @@ func (p *provided) begin(a access.Anonymous, start signin.ConnectionStart) (cook
 // complete completes an attempt in a browser with the cookie.
 func (p *provided) complete(a access.Anonymous, cookie string, query url.Values) (signin.Completed, error) {
 	p.Helper()
-	attempt, err := p.SignIn.OpenAttempt(cookie, query.Get("state"))
+	attempt, err := p.SignIn.OpenAttempt(cookie, query.Get("state"), p.connection.ID)
 	if err != nil {
 		return signin.Completed{}, err
 	}
-	return p.SignIn.CompleteAttempt(p.Context(), a, attempt, callbackURI, query, noOp, nothingFailed)
+	return p.SignIn.CompleteAttempt(p.Context(), a, attempt, origin, query, noOp, nothingFailed)
 }
 
 // signInWith signs the person in for a session in a cookie.
@@ -307,11 +306,25 @@ func TestAProviderStatesAddressesOfItsDomainsOnly(t *testing.T) {
 		p.person("ada-1", verified(address("ada"))) // in example.com
 		_, err := p.signInWith(signin.ConnectionStart{})
 		p.refused(err, signin.CodeIdentityUnknown, "the address is in no domain of the connection")
+		unverified := func(subject string) {
+			for _, verified := range []any{false, "true", 1, nil} {
+				p.person(subject, map[string]any{"email": "bob@acme.example", "email_verified": verified})
+				_, err = p.signInWith(signin.ConnectionStart{})
+				p.refused(err, signin.CodeIdentityUnknown, "the provider has not verified the address")
+			}
+		}
+		unverified("bob-1")
 		p.person("bob-1", map[string]any{"email": "bob@acme.example"})
 		done, err := p.signInWith(signin.ConnectionStart{})
 		f.ok(err)
-		if done.Principal.User.Email != "bob@acme.example" || done.Principal.User.Name != "bob@acme.example" {
-			t.Errorf("the new user is %+v", done.Principal.User)
+		bob := done.Principal.User
+		if bob.Email != "bob@acme.example" || bob.Name != "bob@acme.example" {
+			t.Errorf("the new user is %+v", bob)
+		}
+		unverified("bob-2")
+		p.person("bob-2", map[string]any{"email": "bob@acme.example"})
+		if done, err = p.signInWith(signin.ConnectionStart{}); err != nil || done.Principal.User.ID != bob.ID {
+			t.Errorf("the linked user is %+v (error %v)", done.Principal, err)
 		}
 	})
 }
@@ -496,10 +509,10 @@ func TestASlowProviderHoldsNoTransaction(t *testing.T) {
 		p.identity(f.member("ada").ID, "ada-1")
 		p.person("ada-1", nil)
 		cookie, query := p.begin(f.attempt(), signin.ConnectionStart{})
-		attempt, err := p.SignIn.OpenAttempt(cookie, query.Get("state"))
+		attempt, err := p.SignIn.OpenAttempt(cookie, query.Get("state"), p.connection.ID)
 		f.ok(err)
 		var steps []string
-		_, err = p.SignIn.CompleteAttempt(t.Context(), f.attempt(), attempt, callbackURI, query, func() {
+		_, err = p.SignIn.CompleteAttempt(t.Context(), f.attempt(), attempt, origin, query, func() {
 			steps = append(steps, "leave")
 			f.ok(errorOf(f.SignIn.Login(t.Context(), f.attempt(), address("ada"), password))) // a write while the provider answers
 		}, func() error { steps = append(steps, "enter"); return nil })

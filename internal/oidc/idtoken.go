@@ -186,7 +186,7 @@ func (t *idToken) authenticatedAgain(now time.Time) bool {
 }
 
 func (t *idToken) claims() Claims {
-	c := Claims{Subject: t.Subject, EmailVerified: string(t.EmailVerified) == "true"}
+	c := Claims{Subject: t.Subject, EmailVerified: string(t.EmailVerified) == "true", VerificationStated: t.EmailVerified != nil}
 	c.Email, _ = text(t.Email)
 	c.Name, _ = text(t.Name)
 	c.ACR, _ = text(t.ACR)

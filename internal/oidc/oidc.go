@@ -146,8 +146,9 @@ type Claims struct {
 	Email string
 	Name  string
 
-	// EmailVerified is true only if the claim is the JSON boolean true.
-	EmailVerified bool
+	// EmailVerified is true only if the claim is the JSON boolean true. VerificationStated is false if the
+	// provider did not send the claim.
+	EmailVerified, VerificationStated bool
 
 	AuthTime time.Time // zero: not stated
 	ACR      string

@@ -66,6 +66,7 @@ func (c *Client) addUserInfo(ctx context.Context, d *document, token *oauth2.Tok
 	}
 	stated := t.claims()
 	claims.Email, claims.EmailVerified = stated.Email, stated.EmailVerified
+	claims.VerificationStated = claims.VerificationStated || stated.VerificationStated
 	if claims.Name == "" {
 		claims.Name = stated.Name
 	}

@@ -184,10 +184,14 @@ func (s *Service) openTicket(sealed string) (t ticket, err error) {
 	return t, nil
 }
 
+// CallbacksPath, followed by the ID of a connection, is the path of its redirect URI. Each connection has its
+// own, so that a provider never sends the browser with a code for one connection to another one.
+const CallbacksPath = "/auths/oidc/callback/"
+
 // BeginAttempt begins an attempt at the provider of the ticket. The provider returns the browser to
-// redirectURI. BeginAttempt returns ErrAttemptInvalid if the ticket is not valid or the connection was
+// CallbacksPath at the address of Rolecall. BeginAttempt returns ErrAttemptInvalid if the ticket is not valid or the connection was
 // deleted, and ErrConnectionUnavailable as StartConnection does.
-func (s *Service) BeginAttempt(ctx context.Context, a access.Anonymous, sealed, redirectURI string, leave func()) (begun BegunAttempt, err error) {
+func (s *Service) BeginAttempt(ctx context.Context, a access.Anonymous, sealed, address string, leave func()) (begun BegunAttempt, err error) {
 	t, err := s.openTicket(sealed)
 	if err != nil {
 		return begun, err
@@ -209,14 +213,14 @@ func (s *Service) BeginAttempt(ctx context.Context, a access.Anonymous, sealed, 
 	}
 	begun.Cookie = s.keys.Seal(attemptPurpose, text, begun.ID[:])
 	leave()
-	begun.URL, err = s.authorizationURL(ctx, a.Tenant.ID, provider, content.attempt(&c, state, redirectURI))
+	begun.URL, err = s.authorizationURL(ctx, a.Tenant.ID, provider, content.attempt(&c, state, address))
 	return begun, err
 }
 
 // attempt returns the attempt as package oidc needs it.
-func (a *attemptContent) attempt(c *rolecall.Connection, state, redirectURI string) oidc.Attempt {
+func (a *attemptContent) attempt(c *rolecall.Connection, state, address string) oidc.Attempt {
 	attempt := oidc.Attempt{
-		RedirectURI: redirectURI, State: state, Nonce: a.Nonce, Verifier: a.Verifier, LoginHint: a.LoginHint, Reauthenticate: a.Purpose == PurposeConfirm,
+		RedirectURI: address + CallbacksPath + c.ID.String(), State: state, Nonce: a.Nonce, Verifier: a.Verifier, LoginHint: a.LoginHint, Reauthenticate: a.Purpose == PurposeConfirm,
 	}
 	if c.SecondFactor == rolecall.FactorTrust {
 		attempt.ACRValues = c.ACRValues
@@ -242,15 +246,15 @@ func AttemptID(state string) (rolecall.AnyID, bool) {
 }
 
 // OpenAttempt returns the attempt of the cookie. It returns ErrAttemptInvalid unless the cookie belongs
-// to the state, and is unexpired.
-func (s *Service) OpenAttempt(cookie, state string) (*Attempt, error) {
+// to the state and is unexpired, and the browser has come to the redirect URI of the attempt's connection.
+func (s *Service) OpenAttempt(cookie, state string, connection rolecall.ConnectionID) (*Attempt, error) {
 	id, ok := AttemptID(state)
 	a := &Attempt{state: state}
 	content, err := s.keys.Open(attemptPurpose, cookie, id[:])
 	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil || s.now() >= a.ExpiresAt {
 		return nil, rolecall.ErrAttemptInvalid
 	}
-	if !bytes.Equal(a.State, secret.Digest([]byte(state))) {
+	if !bytes.Equal(a.State, secret.Digest([]byte(state))) || a.Connection != connection {
 		return nil, rolecall.ErrAttemptInvalid
 	}
 	return a, nil

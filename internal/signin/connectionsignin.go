@@ -67,24 +67,24 @@ type Completed struct {
 // ErrAttemptInvalid if the attempt was used before, ErrConnectionUnavailable, ErrTooManyAttempts, or a
 // Refusal. While it waits for the provider, the request holds no slot: leave frees it, and enter takes a
 // new one.
-func (s *Service) CompleteAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, redirectURI string, callback url.Values, leave func(), enter func() error) (done Completed, err error) {
+func (s *Service) CompleteAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, address string, callback url.Values, leave func(), enter func() error) (done Completed, err error) {
 	if a.Tenant.ID.IsZero() {
 		return done, rolecall.ErrAttemptInvalid
 	}
 	err = s.limited(ctx, &a, func() error {
-		done, err = s.completeAttempt(ctx, a, attempt, redirectURI, callback, leave, enter)
+		done, err = s.completeAttempt(ctx, a, attempt, address, callback, leave, enter)
 		return err
 	})
 	return done, err
 }
 
-func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, redirectURI string, callback url.Values, leave func(), enter func() error) (Completed, error) {
+func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, address string, callback url.Values, leave func(), enter func() error) (Completed, error) {
 	if err := s.consumeAttempt(ctx, a.Tenant.ID, attempt); err != nil {
 		return Completed{}, err
 	}
 	a.ForHeader = attempt.ForHeader
 	p := &authenticated{Attempt: attempt}
-	err := s.redeem(ctx, &a, p, redirectURI, callback, leave)
+	err := s.redeem(ctx, &a, p, address, callback, leave)
 	if err == nil {
 		err = enter()
 	}
@@ -100,7 +100,7 @@ func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attem
 }
 
 // redeem gets the claims from the provider.
-func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authenticated, redirectURI string, callback url.Values, leave func()) error {
+func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authenticated, address string, callback url.Values, leave func()) error {
 	connection, provider, err := s.connection(ctx, &a.Tenant, p.Connection)
 	if ok, err := access.Found(err); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 		return err
 	}
 	defer end()
-	p.claims, err = s.access.OIDC.Redeem(ctx, provider, p.attempt(&connection, p.state, redirectURI), callback)
+	p.claims, err = s.access.OIDC.Redeem(ctx, provider, p.attempt(&connection, p.state, address), callback)
 	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
 		return refuse(refused.Reason)
 	} else if err != nil {

@@ -171,11 +171,17 @@ func (s *Service) recordInvitation(tx *store.Tx, a *access.Anonymous, user *role
 	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, audit.AboutUser(user.ID)))
 }
 
-// addressed returns the user with the address that the provider has verified, if the connection links the
+// vouches reports whether the provider vouches for the address: it has verified it, or it does not state
+// whether it has, and the connection has domains.
+func (p *authenticated) vouches() bool {
+	return p.claims.EmailVerified || !p.claims.VerificationStated && len(p.connection.Domains) > 0
+}
+
+// addressed returns the user with the address for which the provider vouches, if the connection links the
 // identity to this user. It returns ErrNotFound if no user has the address, and a Refusal if the connection
 // does not link the identity. An owner is never linked by address.
 func (s *Service) addressed(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, err error) {
-	if !p.claims.EmailVerified || p.address() == "" {
+	if !p.vouches() || p.address() == "" {
 		return user, rolecall.ErrNotFound
 	}
 	if ours, err := s.hasDomain(tx, p); err != nil || !ours {
@@ -289,8 +295,8 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	return user, nil
 }
 
-// checkProvisionedAddress returns a Refusal unless the provider has verified the address, or the address is
-// in a domain of the connection.
+// checkProvisionedAddress returns a Refusal unless the provider vouches for the address, and the address is in
+// a domain of the connection, if it has domains.
 func (s *Service) checkProvisionedAddress(tx *store.Tx, p *authenticated) error {
 	ours, err := s.hasDomain(tx, p)
 	switch {
@@ -300,8 +306,8 @@ func (s *Service) checkProvisionedAddress(tx *store.Tx, p *authenticated) error 
 		return refuse("the provider states no valid address")
 	case !ours:
 		return unknownIdentity("the address is in no domain of the connection")
-	case !p.claims.EmailVerified && len(p.connection.Domains) == 0:
-		return unknownIdentity("the provider has not verified the address, and the connection has no domains")
+	case !p.vouches():
+		return unknownIdentity("the provider has not verified the address")
 	}
 	return nil
 }

@@ -35,7 +35,9 @@ const keycloakPersons = persons("keycloak.example");
 
 // Where the providers may return the browser: to pages that do not exist, or to the program.
 const ports = [await freePort(), await freePort()];
-const redirects = ["https://rolecall.example/auths/oidc/callback", ...ports.map((port) => `http://localhost:${port}/auths/oidc/callback`)];
+// Each connection has its own redirect URI, which ends with its id.
+const origins = ["https://rolecall.example", ...ports.map((port) => `http://localhost:${port}`)];
+const redirects = origins.map((origin) => `${origin}/auths/oidc/callback/`);
 const afterSignOut = ["https://rolecall.example/signed-out", ...ports.map((port) => `http://localhost:${port}/console/demo/signed-out`)];
 
 const folder = mkdtempSync(join(tmpdir(), "rolecall-idp-"));
@@ -66,11 +68,12 @@ async function startNpm() {
   const issuer = `https://localhost:${server.address().port}`;
   const nameOf = (email) => Object.values(npmPersons).find((p) => p.email === email)?.name;
   const provider = new NpmProvider(issuer, {
-    clients: [{ client_id: client.clientId, client_secret: client.clientSecret, redirect_uris: redirects, post_logout_redirect_uris: afterSignOut }],
+    clients: [{ client_id: client.clientId, client_secret: client.clientSecret, redirect_uris: redirects.map((start) => `${start}id`), post_logout_redirect_uris: afterSignOut }],
     claims: { openid: ["sub", "amr"], email: ["email", "email_verified"], profile: ["name"] },
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email: id, email_verified: true, name: nameOf(id) }) }),
     pkce: { required: () => true },
   });
+  provider.Client.prototype.redirectUriAllowed = (uri) => redirects.some((start) => uri.startsWith(start));
   server.on("request", provider.callback());
   return issuer;
 }
@@ -130,7 +133,7 @@ const realm = {
   otpPolicyType: "totp", otpPolicyAlgorithm: "HmacSHA1", otpPolicyInitialCounter: 0, otpPolicyDigits: 6, otpPolicyLookAheadWindow: 1, otpPolicyPeriod: 30,
   otpPolicyCodeReusable: true, // the tests sign in more often than every 30 seconds
   clients: [{
-    clientId: client.clientId, secret: client.clientSecret, redirectUris: redirects, standardFlowEnabled: true,
+    clientId: client.clientId, secret: client.clientSecret, redirectUris: redirects.map((start) => `${start}*`), standardFlowEnabled: true,
     protocolMappers: [{ name: "amr", protocol: "openid-connect", protocolMapper: "oidc-amr-mapper", config: { "id.token.claim": "true" } }],
     attributes: { "pkce.code.challenge.method": "S256", "post.logout.redirect.uris": afterSignOut.join("##") },
   }],
@@ -201,7 +204,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
 
 try {
   certify();
-  const shared = { roots: cert, redirectUri: redirects[0], afterSignOut: afterSignOut[0], ...client };
+  const shared = { roots: cert, redirectUri: `${redirects[0]}0198c1a5-0000-7000-8000-000000000000`, afterSignOut: afterSignOut[0], ...client };
   const providers = [
     { name: "oidc-provider", issuer: await startNpm(), ...shared, ...npmPersons },
     { name: "Keycloak", issuer: await startKeycloak(), ...shared, ...keycloakPersons },

@@ -158,7 +158,7 @@ describe("the application with its own pages", { concurrency: stores.length, ...
     }
 
     test("sign-in with an identity provider", async () => {
-      const started = await node("issuer", [join(here, "tests/idp.mjs"), file("cert.pem"), file("key.pem"), `${publicUrl}/auths/oidc/callback`]);
+      const started = await node("issuer", [join(here, "tests/idp.mjs"), file("cert.pem"), file("key.pem"), `${publicUrl}/auths/oidc/callback/`]);
       provider = started.process;
       const issuer = started.line.split(" ")[1]!;
       const connection = { name: "Globex SSO", issuer, clientId: "rolecall", clientSecret: "the secret of rolecall", linking: "verified-email" as const, domains: ["globex.example"] };

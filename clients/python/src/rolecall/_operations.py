@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# d096c88be9090e5eebd060bd50e0d6448ce7011c510d655462bdc242cdc8f81b
+# d46cb2b41335be160e6b7faa732ed24f73d842165288f3cdc2de3d870d18a990
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ class Operations(Sender):
         return cast('ConnectionPage', self._send_json("GET", "/connections"))
 
     def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Then register the path /auths/oidc/callback/{id} of the public URL, with the ID of the connection, as the redirect URI at the identity provider. Each connection has another redirect URI. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     def get_connection(self, id: str) -> Connection:
@@ -916,7 +916,7 @@ class AsyncOperations(AsyncSender):
         return cast('ConnectionPage', await self._send_json("GET", "/connections"))
 
     async def create_connection(self, body: CreateConnection, *, idempotency_key: str | None = None) -> Connection:
-        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Register the path /auths/oidc/callback of the public URL as the redirect URI at the identity provider. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Creates a connection to an identity provider (OpenID Connect). Users of the tenant can then sign in with it. Then register the path /auths/oidc/callback/{id} of the public URL, with the ID of the connection, as the redirect URI at the identity provider. Each connection has another redirect URI. A user who can configure a connection can become any other user, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         return cast('Connection', await self._send_json("POST", "/connections", body=body, key=idempotency_key or new_key()))
 
     async def get_connection(self, id: str) -> Connection:

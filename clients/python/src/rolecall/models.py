@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# d096c88be9090e5eebd060bd50e0d6448ce7011c510d655462bdc242cdc8f81b
+# d46cb2b41335be160e6b7faa732ed24f73d842165288f3cdc2de3d870d18a990
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
