@@ -181,6 +181,7 @@ scenario("a user works in two tenants side by side, and switches with two clicks
   await page.getByText("Globex Corporation").click();
   await page.getByRole("link", { name: "Demo Incorporated" }).click();
   await page.waitForURL("/console/demo/home");
+  await page.locator(".brand-tenant", { hasText: "Demo Incorporated" }).waitFor(); // the other page has a button to sign out too
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL("/console/demo/sign-in?done=signed-out");
   await page.goto("/console/globex/users");
