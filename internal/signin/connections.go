@@ -184,8 +184,8 @@ func (s *Service) openTicket(sealed string) (t ticket, err error) {
 	return t, nil
 }
 
-// CallbacksPath, followed by the ID of a connection, is the path of its redirect URI. Each connection has its
-// own, so that a provider never sends the browser with a code for one connection to another one.
+// CallbacksPath is the path of a redirect URI up to the ID of its connection. Each connection has its own, so that a
+// provider never sends the browser with a code for one connection to another one.
 const CallbacksPath = "/auths/oidc/callback/"
 
 // BeginAttempt begins an attempt at the provider of the ticket. The provider returns the browser to
