@@ -12,8 +12,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -191,16 +193,20 @@ func awaitOK(t *testing.T, client *http.Client, url string) {
 // freePort returns a port of the loopback address that no process uses.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := strconv.Itoa(10_000 + mathrand.IntN(20_000)) // no outgoing connection takes such a port before the server does
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+		case err != nil:
+			t.Fatal(err)
+		default:
+			if err := listener.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return port
+		}
 	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // write writes a file of the folder and returns its path.
