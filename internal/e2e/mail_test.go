@@ -159,7 +159,7 @@ func TestTwoProgramsSendEachMailOnce(t *testing.T) {
 	t.Parallel()
 	binary, database := build(t), pgtest.URL(t)
 	one := serve(t, binary, database)
-	two := serve(t, binary, database, one.Flags...)
+	two := serve(t, binary, database)
 	w := newWorld(t, one)
 	const guests = 30
 	for i := range guests {

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -10,10 +12,41 @@ import (
 	"github.com/rolecall/rolecall/internal/patience"
 )
 
-// receiveMail starts a mail server, and configures the program to use it.
+// mailServers are the mail servers of the databases in use.
+var mailServers struct {
+	sync.Mutex
+	of map[string]*mailtest.Server // by the path in the URL of the database
+}
+
+// mailServer returns the mail server of all programs that use the database. Each of them sends the mails of all.
+func mailServer(t testing.TB, database string) *mailtest.Server {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mailServers.Lock()
+	defer mailServers.Unlock()
+	if server := mailServers.of[u.Path]; server != nil {
+		return server
+	}
+	server := mailtest.Start(t, mailtest.Options{})
+	if mailServers.of == nil {
+		mailServers.of = map[string]*mailtest.Server{}
+	}
+	mailServers.of[u.Path] = server
+	t.Cleanup(func() {
+		mailServers.Lock()
+		defer mailServers.Unlock()
+		delete(mailServers.of, u.Path)
+	})
+	return server
+}
+
+// receiveMail configures the program to use the mail server of its database.
 func (p *program) receiveMail(t testing.TB) {
 	t.Helper()
-	p.mail = mailtest.Start(t, mailtest.Options{})
+	p.mail = mailServer(t, p.Database)
 	p.Flags = append(p.Flags[:len(p.Flags):len(p.Flags)], "--smtp", p.mail.URL(), "--mail-from", "rolecall@example.org")
 	if !slices.Contains(p.Flags, "--public-url") {
 		p.Flags = append(p.Flags, "--public-url", public)
@@ -34,7 +67,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 // such mail that mailTo has not returned before.
 func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mailtest.Message {
 	t.Helper()
-	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, 2*patience.Limit) // if the first attempt fails, the second one comes a minute later
+	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, 2*patience.Limit) // the mail of a node that lost its database after the claim is sent half a minute later
 	if err != nil {
 		t.Fatalf("%s: %v", kind, err)
 	}
