@@ -264,7 +264,8 @@ func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 // options returns the options of all nodes.
 func (f *fixture) options() access.Options {
 	return access.Options{
-		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Limits: f.limits,
+		Logger: slog.New(slog.NewTextHandler(f.Output(), nil)),
 	}
 }
 

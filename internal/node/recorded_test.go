@@ -22,6 +22,13 @@ type recorded struct {
 	asked   []string
 	mails   []rolecall.OutboxMail // that were committed
 	failure error
+	once    statementFailure
+}
+
+// statementFailure is the failure of the next statement with the prefix.
+type statementFailure struct {
+	prefix string
+	err    error // nil: no statement fails
 }
 
 // View records the transaction and its statements.
@@ -101,6 +108,32 @@ func (w *recorded) fail(err error) {
 	w.failure = err
 }
 
+// failOnce makes the transaction of the next query that begins with the prefix return the error.
+func (w *recorded) failOnce(prefix string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.once = statementFailure{prefix, err}
+}
+
+// failsOnce reports whether the query of failOnce is still to come.
+func (w *recorded) failsOnce() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.once.err != nil
+}
+
+// refuse returns the error of failOnce if the query is the one.
+func (w *recorded) refuse(query string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.once.err
+	if err == nil || !strings.HasPrefix(query, w.once.prefix) {
+		return nil
+	}
+	w.once = statementFailure{}
+	return err
+}
+
 // during returns the records that fn adds.
 func (w *recorded) during(fn func()) []string {
 	w.mu.Lock()
@@ -168,6 +201,9 @@ var recordedReads = map[string]string{
 // Query records the statement. For a count of attempts, it includes the number of
 // buckets. It records a purge of one-time tokens only if it deleted any.
 func (q recordedQuerier) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
+	if err := q.database.refuse(query); err != nil {
+		return 0, err
+	}
 	for part, what := range recordedReads {
 		if strings.Contains(query, part) {
 			q.note(what)

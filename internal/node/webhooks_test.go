@@ -541,6 +541,27 @@ func TestTwoNodesDeliverEachItemOnce(t *testing.T) {
 	})
 }
 
+// The database does not answer when the node stores the result of an attempt. The node tries again while it has the
+// claim, so the item is not sent twice, and the next one does not wait for the end of the lease.
+func TestTheResultOfAnAttemptOutlastsAnOutage(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		r := newReceiver(f, nil)
+		f.delivering(r)
+		f.newWebhook(r.url("/hook"), f.aReader().ID, types(rolecall.EventRoleCreated))
+		f.role("First")
+		r.awaitItem(rolecall.EventRoleCreated, 1)
+		f.db.failOnce("update webhook_cursors set queue = ", rolecall.ErrUnavailable)
+		const more = 20 // so that each part of the webhook has an item
+		for i := range more {
+			f.role(fmt.Sprintf("Role %d", i))
+		}
+		r.awaitItem(rolecall.EventRoleCreated, 1+more)
+		if n := len(r.all()); n != 1+more || f.db.failsOnce() {
+			f.Errorf("%d requests", n)
+		}
+	})
+}
+
 func TestAttemptsInProgressEndWithTheProcess(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		release := make(chan struct{})

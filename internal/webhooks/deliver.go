@@ -40,6 +40,9 @@ const (
 
 	// lastLimit is the time limit of attempts in progress after the context of Run ends.
 	lastLimit = 5 * time.Second
+
+	// retryPause is the pause before a transaction that the database did not answer is repeated.
+	retryPause = time.Second
 )
 
 // atOnce is how many groups of each queue this process delivers at once. A group has at most one attempt
@@ -227,9 +230,9 @@ func (s *Service) deliverGroup(ctx, sending context.Context, g *group) error {
 			return nil
 		})
 	case next.wait:
-		return s.settleAll(sending, g.parts, rolecall.WebhookDue, s.now().Add(idlePause))
+		return s.settleAll(sending, g, rolecall.WebhookDue, s.now().Add(idlePause))
 	case !next.webhook.Enabled:
-		return s.settleAll(sending, g.parts, rolecall.WebhookParked, rolecall.Never)
+		return s.settleAll(sending, g, rolecall.WebhookParked, rolecall.Never)
 	case next.orphan:
 		return s.disable(sending, g, rolecall.WebhookUnattended)
 	}
@@ -331,8 +334,9 @@ func (s *Service) afterwards(tx *store.Tx, g *group, next *selection) (rolecall.
 }
 
 // settleAll ends the claims of parts without progress.
-func (s *Service) settleAll(ctx context.Context, parts []rolecall.WebhookCursor, state rolecall.WebhookState, due rolecall.Time) error {
-	return s.access.Store.Update(ctx, parts[0].TenantID, func(tx *store.Tx) error {
+func (s *Service) settleAll(ctx context.Context, g *group, state rolecall.WebhookState, due rolecall.Time) error {
+	parts := g.parts
+	return s.update(ctx, g, func(tx *store.Tx) error {
 		for i := range parts {
 			if _, err := tx.SettleWebhook(&parts[i], state, s.now(), due); err != nil {
 				return err
@@ -424,11 +428,37 @@ func (s *Service) mailOwners(tx *store.Tx, tenant rolecall.TenantID, w *rolecall
 }
 
 func (s *Service) view(ctx context.Context, g *group, fn func(*store.Tx) error) error {
-	return s.access.Store.View(ctx, g.TenantID, fn)
+	return g.repeat(ctx, func() error { return s.access.Store.View(ctx, g.TenantID, fn) })
 }
 
 func (s *Service) update(ctx context.Context, g *group, fn func(*store.Tx) error) error {
-	return s.access.Store.Update(ctx, g.TenantID, fn)
+	return g.repeat(ctx, func() error { return s.access.Store.Update(ctx, g.TenantID, fn) })
+}
+
+// repeat runs the transaction again while the database does not answer, until ctx or the lease ends. Without this, the
+// progress is lost, the group waits for the end of the lease, and its items are sent twice.
+func (g *group) repeat(ctx context.Context, transaction func() error) error {
+	for {
+		err := transaction()
+		if rolecall.KindOf(err) != rolecall.Unavailable || time.Since(g.begun) >= lease-lastLimit {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// settling returns a context for statements that store progress, even if ctx has ended.
+func settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
+	return settling, func() {
+		stop()
+		cancel()
+	}
 }
 
 // Counts are the numbers of one process: delivered items, and failed attempts.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -168,7 +167,7 @@ func (s *Service) settle(ctx context.Context, g *group, p *progress, next *selec
 	if p.due == 0 {
 		p.due = s.now()
 	}
-	ctx, cancel := access.Outliving(ctx)
+	ctx, cancel := settling(ctx)
 	defer cancel()
 	return s.update(ctx, g, func(tx *store.Tx) (err error) {
 		state, due := rolecall.WebhookDue, p.due
@@ -220,7 +219,7 @@ func (s *Service) deliverTest(ctx context.Context, g *group) error {
 	if !d.stop {
 		p.attempts = append(p.attempts, s.attempt(&p.part, g.Item, typeTest, s.post(ctx, g.TenantID, &d)))
 	}
-	ctx, cancel := access.Outliving(ctx)
+	ctx, cancel := settling(ctx)
 	defer cancel()
 	return s.update(ctx, g, func(tx *store.Tx) error {
 		if ok, err := tx.SettleWebhook(&p.part, rolecall.WebhookParked, s.now(), rolecall.Never); err != nil || !ok {
