@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // checked is an HTTP transport that compares every response with the OpenAPI document and with
@@ -18,22 +20,55 @@ type checked struct {
 	next    http.RoundTripper
 }
 
-// RoundTrip sends the request. If the response breaks a rule, the error names the rule.
-func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip sends the request. If the response breaks a rule, the error names the rule. On a slow machine, the program
+// can refuse a request before it does anything. RoundTrip then sends the request again, as clients do.
+func (c checked) RoundTrip(request *http.Request) (response *http.Response, err error) {
+	patience.Poll(func() bool {
+		var body []byte
+		response, body, err = c.roundTrip(request)
+		return err != nil || request.Body != nil && request.GetBody == nil || !postponed(response, body)
+	})
+	return response, err
+}
+
+// postponed reports whether the response asks for the same request again because of other requests.
+func postponed(response *http.Response, body []byte) bool {
+	switch response.StatusCode {
+	case http.StatusServiceUnavailable:
+		return bytes.Contains(body, []byte("The service is overloaded. Nothing was done."))
+	case http.StatusConflict:
+		return bytes.Contains(body, []byte(`"code":"idempotency-key-in-progress"`))
+	}
+	return false
+}
+
+// roundTrip sends the request once.
+func (c checked) roundTrip(request *http.Request) (*http.Response, []byte, error) {
+	request = request.Clone(request.Context())
+	if request.GetBody != nil {
+		body, err := request.GetBody()
+		if err != nil {
+			return nil, nil, err
+		}
+		request.Body = body
+	}
 	response, err := c.next.RoundTrip(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
+	if postponed(response, body) {
+		return response, body, nil
+	}
 	c.program.remember(response)
 	if err := c.program.document.checkResponse(request, response, body); err != nil {
-		return nil, fmt.Errorf("%s %s answered %d: %w\n%s", request.Method, request.URL.Path, response.StatusCode, err, body)
+		return nil, nil, fmt.Errorf("%s %s answered %d: %w\n%s", request.Method, request.URL.Path, response.StatusCode, err, body)
 	}
-	return response, nil
+	return response, body, nil
 }
 
 // remember stores the values of the response's cookies, so that checkLog can search the log
