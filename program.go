@@ -126,9 +126,9 @@ const (
 	ServiceAccountSuspended ServiceAccountStatus = "suspended"
 )
 
-// NameKey returns the folded name of the account. It is the sort key of service accounts,
+// NameKey returns the key of the account's name. It is the sort key of service accounts,
 // and is unique in a tenant.
-func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
+func (a *ServiceAccount) NameKey() string { return sortedKey(a.Name) }
 
 // ServiceAccountDraft describes a service account to create.
 type ServiceAccountDraft struct {
@@ -147,7 +147,7 @@ func (d *ServiceAccountDraft) Check() FieldErrors {
 // have passed Check.
 func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 	return ServiceAccount{
-		ID: NewID[ServiceAccount](now), Name: d.Name, Description: d.Description, Status: ServiceAccountActive,
+		ID: NewID[ServiceAccount](now), Name: TrimName(d.Name), Description: d.Description, Status: ServiceAccountActive,
 		CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
@@ -171,8 +171,8 @@ func (p *ServiceAccountPatch) Check() FieldErrors {
 // Check.
 func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount, []string) {
 	var changed []string
-	if p.Name.Set && p.Name.Value != a.Name {
-		a.Name, changed = p.Name.Value, append(changed, "name")
+	if name := TrimName(p.Name.Value); p.Name.Set && name != a.Name {
+		a.Name, changed = name, append(changed, "name")
 	}
 	if p.Description.Set && p.Description.Value != a.Description {
 		a.Description, changed = p.Description.Value, append(changed, "description")

@@ -33,9 +33,9 @@ type Role struct {
 	Version     int64        `json:"-"`
 }
 
-// NameKey returns the folded name of the role. It is the sort key of roles, and is unique
-// in a tenant.
-func (r *Role) NameKey() string { return Fold(r.Name) }
+// NameKey returns the key of the role's name. It is the sort key of roles, and is unique in
+// a tenant.
+func (r *Role) NameKey() string { return sortedKey(r.Name) }
 
 // Covering returns those permissions of the role that cover p.
 func (r *Role) Covering(p Permission) []Permission {
@@ -72,7 +72,7 @@ func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 	}
 	checkNaming(&faults, Some(d.Name), Some(d.Description))
 	role := Role{
-		Key: d.Key, Name: d.Name, Description: d.Description,
+		Key: d.Key, Name: TrimName(d.Name), Description: d.Description,
 		Permissions: parsePermissions(&faults, "/permissions", d.Permissions),
 		Grants:      parsePermissions(&faults, "/grants", d.Grants),
 		CreatedAt:   now, UpdatedAt: now, Version: 1,
@@ -106,8 +106,8 @@ func (p *RolePatch) Check() FieldErrors {
 // values changed. If no value changed, the names are nil. The patch must have passed Check.
 func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	var changed []string
-	if p.Name.Set && p.Name.Value != r.Name {
-		r.Name, changed = p.Name.Value, append(changed, "name")
+	if name := TrimName(p.Name.Value); p.Name.Set && name != r.Name {
+		r.Name, changed = name, append(changed, "name")
 	}
 	if p.Description.Set && p.Description.Value != r.Description {
 		r.Description, changed = p.Description.Value, append(changed, "description")
@@ -130,7 +130,7 @@ func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 // account.
 func checkNaming(faults *FieldErrors, name, description Optional[string]) {
 	if name.Set {
-		faults.Text("/name", name.Value, RoleNameMin, RoleNameMax)
+		faults.Name("/name", name.Value, RoleNameMin, RoleNameMax)
 	}
 	if description.Set && description.Value != "" {
 		faults.Text("/description", description.Value, 0, RoleDescriptionMax)
@@ -228,7 +228,7 @@ func (d *AssignmentDraft) Check(now Time) FieldErrors {
 		faults.Add("/reach/departments", "too-many", "must name at most 100 departments")
 	}
 	for i, name := range d.Departments {
-		faults.Text(fmt.Sprintf("/reach/departments/%d", i), name, DepartmentMin, DepartmentMax)
+		faults.Name(fmt.Sprintf("/reach/departments/%d", i), name, DepartmentMin, DepartmentMax)
 	}
 	if d.ExpiresAt != nil && *d.ExpiresAt <= now {
 		faults.Add("/expiresAt", "past", "must be in the future")
@@ -241,7 +241,7 @@ func (d *AssignmentDraft) Reach() Reach {
 	if d.Departments == nil {
 		return Everywhere()
 	}
-	return Within(d.Departments...)
+	return Within(trimNames(d.Departments)...)
 }
 
 // Expiry returns ExpiresAt of the draft, or Never if it is nil.

@@ -81,7 +81,7 @@ func (d *TenantDraft) Check() FieldErrors {
 		faults.Add("/name", "format", tenantNameFormat)
 	}
 	if d.DisplayName != nil {
-		faults.Text("/displayName", *d.DisplayName, 1, UserNameMax)
+		faults.Name("/displayName", *d.DisplayName, 1, UserNameMax)
 	}
 	for _, fault := range d.Owner.Check() {
 		fault.Pointer = "/owner" + fault.Pointer
@@ -94,7 +94,7 @@ func (d *TenantDraft) Check() FieldErrors {
 func (d *TenantDraft) Tenant(now Time) Tenant {
 	t := Tenant{ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
 	if d.DisplayName != nil {
-		t.DisplayName = *d.DisplayName
+		t.DisplayName = TrimName(*d.DisplayName)
 	}
 	return t
 }
@@ -126,7 +126,7 @@ type TenantPatch struct {
 func (p *TenantPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.DisplayName.Set {
-		faults.Text("/displayName", p.DisplayName.Value, 1, UserNameMax)
+		faults.Name("/displayName", p.DisplayName.Value, 1, UserNameMax)
 	}
 	p.Settings.check(&faults)
 	return faults
@@ -145,8 +145,8 @@ func (p *TenantPatch) CheckOn(old TenantSettings) FieldErrors {
 // CheckOn.
 func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	var changed []string
-	if p.DisplayName.Set && p.DisplayName.Value != t.DisplayName {
-		t.DisplayName, changed = p.DisplayName.Value, append(changed, "displayName")
+	if name := TrimName(p.DisplayName.Value); p.DisplayName.Set && name != t.DisplayName {
+		t.DisplayName, changed = name, append(changed, "displayName")
 	}
 	before := t.Settings
 	if t.Settings = p.Settings.apply(before); !t.Settings.Equal(before) {

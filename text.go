@@ -100,6 +100,46 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 	return "", ""
 }
 
+// CheckName checks whether text may be the name of a user, department, role or the like: a text as in CheckText whose
+// key is stable, and that displays no other text in another order. The length is that of TrimName.
+func CheckName(text string, minimum, maximum int) (code, detail string) {
+	trimmed := TrimName(text)
+	if trimmed == "" && text != "" {
+		return "blank", "must contain a visible character"
+	}
+	if code, detail := CheckText(trimmed, minimum, maximum); code != "" {
+		return code, detail
+	}
+	for _, r := range text {
+		switch {
+		case 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069, r == '\uFEFF':
+			return "control-character", "must not contain U+FEFF or characters that change the direction of the text around them"
+		case unicode.Is(unicode.Cn, r):
+			return "unassigned", "must not contain code points that Unicode " + unicode.Version + " does not assign"
+		}
+	}
+	return "", ""
+}
+
+// TrimName returns the name as it is stored: without blanks at its ends.
+func TrimName(name string) string { return strings.TrimSpace(name) }
+
+func trimNames(names []string) []string {
+	trimmed := make([]string, len(names))
+	for i, name := range names {
+		trimmed[i] = TrimName(name)
+	}
+	return trimmed
+}
+
+func trimOptional(name *string) *string {
+	if name == nil {
+		return nil
+	}
+	trimmed := TrimName(*name)
+	return &trimmed
+}
+
 // isVisible reports whether r is displayed as a visible character. It returns false for
 // spaces, and for letters, marks and format characters that are invisible.
 func isVisible(r rune) bool {
@@ -127,6 +167,13 @@ func (f *FieldErrors) Add(pointer, code, detail string) {
 // Pointer if the text is invalid.
 func (f *FieldErrors) Text(pointer, text string, minimum, maximum int) {
 	code, detail := CheckText(text, minimum, maximum)
+	f.Add(pointer, code, detail)
+}
+
+// Name validates text with CheckName, and adds the field error for the member at the JSON
+// Pointer if the text is invalid.
+func (f *FieldErrors) Name(pointer, text string, minimum, maximum int) {
+	code, detail := CheckName(text, minimum, maximum)
 	f.Add(pointer, code, detail)
 }
 

@@ -70,13 +70,13 @@ func (u *User) EmailKey() string { return EmailKey(u.Email) }
 // NameKey returns the folded name of the user, by which users are sorted.
 func (u *User) NameKey() string { return Fold(u.Name) }
 
-// DepartmentKey returns the folded name of the user's department, or nil if the user has no
+// DepartmentKey returns the key of the user's department, or nil if the user has no
 // department.
 func (u *User) DepartmentKey() *string {
 	if u.Department == nil {
 		return nil
 	}
-	key := Fold(*u.Department)
+	key := TextKey(*u.Department)
 	return &key
 }
 
@@ -95,9 +95,9 @@ func (d *UserDraft) Check() FieldErrors {
 	var faults FieldErrors
 	code, detail := CheckEmail(d.Email)
 	faults.Add("/email", code, detail)
-	faults.Text("/name", d.Name, UserNameMin, UserNameMax)
+	faults.Name("/name", d.Name, UserNameMin, UserNameMax)
 	if d.Department != nil {
-		faults.Text("/department", *d.Department, DepartmentMin, DepartmentMax)
+		faults.Name("/department", *d.Department, DepartmentMin, DepartmentMax)
 	}
 	if d.ExternalID != nil {
 		faults.Text("/externalId", *d.ExternalID, 1, ExternalIDMax)
@@ -109,7 +109,7 @@ func (d *UserDraft) Check() FieldErrors {
 // User returns a new pending user with the values of the draft.
 func (d *UserDraft) User(now Time) User {
 	return User{
-		ID: NewID[User](now), Email: d.Email, Name: d.Name, Department: d.Department, ExternalID: d.ExternalID,
+		ID: NewID[User](now), Email: d.Email, Name: TrimName(d.Name), Department: trimOptional(d.Department), ExternalID: d.ExternalID,
 		Metadata: NewMetadata(d.Metadata), Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
@@ -146,10 +146,10 @@ func (p *UserPatch) Members() UserMembers {
 func (p *UserPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.Name.Set {
-		faults.Text("/name", p.Name.Value, UserNameMin, UserNameMax)
+		faults.Name("/name", p.Name.Value, UserNameMin, UserNameMax)
 	}
 	if p.Department.Value != nil {
-		faults.Text("/department", *p.Department.Value, DepartmentMin, DepartmentMax)
+		faults.Name("/department", *p.Department.Value, DepartmentMin, DepartmentMax)
 	}
 	if p.ExternalID.Value != nil {
 		faults.Text("/externalId", *p.ExternalID.Value, 1, ExternalIDMax)
@@ -169,10 +169,10 @@ func (p *UserPatch) Check() FieldErrors {
 func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	before := u
 	if p.Name.Set {
-		u.Name = p.Name.Value
+		u.Name = TrimName(p.Name.Value)
 	}
 	if p.Department.Set {
-		u.Department = p.Department.Value
+		u.Department = trimOptional(p.Department.Value)
 	}
 	if p.ExternalID.Set {
 		u.ExternalID = p.ExternalID.Value

@@ -69,8 +69,9 @@ var mayImport = map[string][]string{
 	"internal/signin":                {".", "internal/access", "internal/audit", "internal/authz", "internal/idempotency", "internal/invalidation", "internal/oidc", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
 	"internal/sqlitetest":            {".", "internal/store", "internal/store/sqlite"},
 	"internal/store":                 {"."},
-	"internal/store/postgres":        {".", "internal/store"},
-	"internal/store/sqlite":          {".", "internal/store"},
+	"internal/store/postgres":        {".", "internal/store", "internal/store/rekey"},
+	"internal/store/rekey":           {".", "internal/store"},
+	"internal/store/sqlite":          {".", "internal/store", "internal/store/rekey"},
 	"internal/store/storetest":       {".", "internal/patience", "internal/store"},
 	"internal/timezone":              {},
 	"internal/tracing":               {".", "internal/store"},
@@ -89,13 +90,13 @@ var onlyIn = map[string][]string{
 	"crypto/hmac":                       {"internal/secret", "client"},                                                                // the client verifies signatures, and imports no internal package
 	"crypto/rand":                       {"internal/secret", ".", "client", "internal/passkey/passkeytest", "internal/oidc/oidctest"}, // for ids
 	"crypto/rsa":                        {"internal/oidc", "internal/oidc/oidctest"},                                                  // for the size of a provider's key
-	"crypto/sha256":                     {"internal/secret", "client", "internal/passkey/passkeytest", "internal/oidc/oidctest", "bench/peers"},
+	"crypto/sha256":                     {".", "internal/secret", "client", "internal/passkey/passkeytest", "internal/oidc/oidctest", "bench/peers"},
 	"crypto/subtle":                     {"internal/secret", "internal/oidc", "internal/oidc/oidctest"},
 	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound"},
 	"crypto/x509":                       {"internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/outbound/outboundtest"},
 	"golang.org/x/crypto/":              {"internal/argon2", "internal/secret", "bench/floor"},
 	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/tracing", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
-	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
+	"database/sql":                      {"internal/store/rekey", "internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
 	"github.com/pocketbase/":            {"bench/peers/pocketbase"},
@@ -122,7 +123,8 @@ var onlyIn = map[string][]string{
 	"golang.org/x/oauth2":               {"internal/oidc"},
 	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound/outboundtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
 	"github.com/go-json-experiment/":    {"internal/authz", "internal/feed", "internal/httpapi", "internal/oidc", "internal/operation", "internal/store", "internal/wire"},
-	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
+	"golang.org/x/text/unicode/norm":    {".", "internal/secret", "internal/store/rekey"},
+	"golang.org/x/text/cases":           {"."},
 	"golang.org/x/mod/sumdb/":           {".", "internal/auditlog", "internal/httpapi", "internal/secret", "internal/store"},
 	"golang.org/x/sys/":                 {"internal/argon2", "internal/httpserver", "internal/secret"},
 	"golang.org/x/sync/":                {"internal/oidc", "internal/seed"},

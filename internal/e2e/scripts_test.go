@@ -12,13 +12,14 @@ func testScripts(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	t.Run("names", func(t *testing.T) { testScriptsOfNames(t, w) })
 	t.Run("addresses", func(t *testing.T) { testScriptsOfAddresses(t, w) })
-	t.Run("one folding", func(t *testing.T) { testOneFolding(t, w) })
+	t.Run("same names", func(t *testing.T) { testSameNames(t, w) })
+	t.Run("other departments", func(t *testing.T) { testOtherDepartments(t, w) })
 }
 
 func testScriptsOfNames(t *testing.T, w *world) {
 	for i, name := range []string{
-		"Ada \u202eecalevoL", "\u2067Ada\u2069 Lovelace", "Zero\u200bwidth", "soft\u00adhyphen", "\ufeffmarked first", "Аdа Lоvеlасе", "\u212aelvin Ångström",
-		"e\u0301e\u0301e\u0301", "\u00e9\u00e9\u00e9", "ﬁnance ﷺ", "İstanbul ıI", "straße STRASSE", "用户 名前 이름", "\U0001F469\u200d\U0001F4BB Ada", "\U00020000\U0001F600\U0010FFFD", "Z\u0351\u036b\u0343\u036a\u0302alg\u0301o", "tab\ufffdfffd", "\ufdd0 non",
+		"Ada \u200eLovelace", "Zero\u200bwidth", "soft\u00adhyphen", "Аdа Lоvеlасе", "\u212aelvin Ångström",
+		"e\u0301e\u0301e\u0301", "\u00e9\u00e9\u00e9", "ﬁnance ﷺ", "İstanbul ıI", "straße STRASSE", "用户 名前 이름", "\U0001F469\u200d\U0001F4BB Ada", "\U00020000\U0001F600\U0010FFFD", "Z\u0351\u036b\u0343\u036a\u0302alg\u0301o", "tab\ufffdfffd",
 	} {
 		body := fmt.Sprintf(`{"email":"name%d@canary.example","name":%s,"department":%s,"externalId":%s,"metadata":{%s:%s}}`,
 			i, quoted(name), quoted(name), quoted(name), quoted(name), quoted(name))
@@ -37,7 +38,8 @@ func testScriptsOfNames(t *testing.T, w *world) {
 	for name, code := range map[string]string{
 		"Ada\x00Lovelace": "control-character", "Ada\nLovelace": "control-character", "Ada\x7f": "control-character", "Ada\u0085": "control-character",
 		"Ada\u2028Lovelace": "control-character", "Ada\u2029": "control-character", "\u200b\u200b\u200b": "blank", "\u3164\u3164\u3164": "blank", "\u2800\u2800\u2800": "blank", "   ": "blank",
-		"\u202e\u202e\u202e": "blank", "\U000e0041\U000e0042\U000e0043": "blank",
+		"\u202e\u202e\u202e": "blank", "Ada \u202eecalevoL": "control-character", "\u2067Ada\u2069 Lovelace": "control-character", "\ufeffmarked first": "control-character",
+		"\ufdd0 non": "unassigned", "unassigned \u0378": "unassigned", "\U000e0041\U000e0042\U000e0043": "blank",
 	} {
 		body := `{"email":"refused@canary.example","name":` + quoted(name) + `}`
 		if faults := w.owner.do(t, "POST /users", body).refused(t, 422, "validation").faults(); len(faults) != 1 || faults[0] != "/name "+code {
@@ -78,18 +80,61 @@ func testScriptsOfAddresses(t *testing.T, w *world) {
 	}
 }
 
-// testOneFolding checks that case, accents and character width are ignored when role names,
-// departments and search texts are compared.
-func testOneFolding(t *testing.T, w *world) {
-	w.role(t, "Café Équipe")
-	for _, name := range []string{"cafe equipe", "CAFE\u0301 E\u0301QUIPE", "Ｃａｆｅ Équipe"} {
-		w.owner.do(t, "POST /roles", roleBody(name, nil, nil)).refused(t, 409, "role-name-taken")
+// testSameNames checks that case, width, encoding, blanks and invisible characters are ignored when role names and
+// departments are compared. Accents count, except in search texts.
+func testSameNames(t *testing.T, w *world) {
+	for name, others := range map[string][]string{
+		"Café Équipe": {"café équipe", "CAFE\u0301 E\u0301QUIPE", "Ｃａｆé Équipe", " Café  Équipe ", "Ca\u200bfé\u3000Équipe"},
+		"Πωλήσεις":    {"ΠΩΛΉΣΕΙΣ", "πωλήσεισ"},
+		"Straße":      {"STRASSE", "strasse", "STRA\u1e9eE"},
+		"Owner 2":     {"O\u00adwner 2", "ＯＷＮＥＲ ２"},
+	} {
+		w.role(t, name)
+		for _, other := range others {
+			w.owner.do(t, "POST /roles", roleBody(other, nil, nil)).refused(t, 409, "role-name-taken")
+		}
+		w.owner.do(t, "POST /service-accounts", `{"name":`+quoted(name)+`}`).expect(t, 201)
+		for _, other := range others {
+			w.owner.do(t, "POST /service-accounts", `{"name":`+quoted(other)+`}`).refused(t, 409, "service-account-name-taken")
+		}
 	}
-	w.role(t, "Саfе Équipe") // two letters are Cyrillic
+	for _, hidden := range []string{"Owner\u200b", "\u2060Owner", "Own\u034fer", "\u200fOwner", "Ｏｗｎｅｒ", "Owner\u3164", "OWNER "} {
+		w.owner.do(t, "POST /roles", roleBody(hidden, nil, nil)).refused(t, 409, "role-name-taken")
+	}
+	for _, other := range []string{"Cafe Equipe", "Саfé Équipe" /* two letters are Cyrillic */} {
+		w.role(t, other)
+	}
 	id := w.user(t, "folded", "Zürich Süd")
-	for _, filter := range []string{"department=zurich+sud", "department=ZU%CC%88RICH+S%C3%9CD", "q=FOLDED", "q=fo%CC%88lded"} {
-		if got := w.owner.do(t, "GET /users?"+filter, "").expect(t, 200).text("/items/0/id"); got != id {
-			t.Errorf("%s finds %q", filter, got)
+	for filter, want := range map[string]string{
+		"department=z%C3%BCrich+s%C3%BCd": id, "department=ZU%CC%88RICH++S%C3%9CD": id, "department=zurich+sud": "", "q=FOLDED": id, "q=fo%CC%88lded": id,
+	} {
+		if got := w.owner.do(t, "GET /users?"+filter, "").expect(t, 200).texts("id"); len(got) > 1 || want != "" && len(got) != 1 || want == "" && len(got) != 0 {
+			t.Errorf("%s finds %q, want %q", filter, got, want)
+		}
+	}
+}
+
+// testOtherDepartments checks that marks make other departments: no reach, filter or job takes カード for ガード.
+func testOtherDepartments(t *testing.T, w *world) {
+	inside, outside := w.user(t, "card", "カード事業部"), w.user(t, "guard", "ガード事業部")
+	c := w.holder(t, "card-manager", "", "カード事業部", "users:read", "users:suspend")
+	account := w.account(t, "Card import")
+	w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+w.role(t, "Suspends cards", "users:read", "users:suspend"), within("カード事業部")).expect(t, 201)
+	program := w.owner.makeToken(t, account, "users:read", "users:suspend")
+	var scenarios []scenario
+	for _, as := range []*caller{c, program} {
+		scenarios = append(scenarios,
+			scenario{name: "read the other one", as: as, send: "GET /users/" + outside, status: 404, code: "not-found"},
+			scenario{name: "suspend the other one", as: as, send: "POST /users/" + outside + "/suspend", status: 404, code: "not-found"},
+			scenario{name: "read", as: as, send: "GET /users/" + inside, status: 200, has: map[string]any{"/department": "カード事業部"}},
+			scenario{name: "list", as: as, send: "GET /users?department=" + url.QueryEscape("ガード事業部"), status: 200, lacks: []string{outside}},
+		)
+	}
+	play(t, scenarios)
+	w.awaitJob(t, w.startJob(t, w.owner, "suspend-users", `{"users":{"department":"カード事業部"}}`))
+	for id, want := range map[string]string{inside: "suspended", outside: "pending"} {
+		if got := w.owner.do(t, "GET /users/"+id, "").expect(t, 200).text("/status"); got != want {
+			t.Errorf("after the job, a user is %s, want %s", got, want)
 		}
 	}
 }

@@ -143,7 +143,7 @@ var roleNameEncoder = wire.NewEncoder[roleName]()
 type listAccessRequest struct {
 	operation.PageRequest
 	Permission permissionValue `query:"permission" required:"true" example:"users:erase" doc:"The permission, without wildcards, such as users:erase or shop/invoices:approve."`
-	Department string          `query:"department" maxLength:"255" doc:"Only those who have the permission for the users of this department, or in the whole tenant. Upper and lower case and accents do not matter."`
+	Department string          `query:"department" maxLength:"255" doc:"Only those who have the permission for the users of this department, or in the whole tenant. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 func (s *Server) listAccess(ctx context.Context, c access.Caller, in *listAccessRequest) (operation.Response[accessPage], error) {
@@ -340,7 +340,7 @@ type assignmentDraft struct {
 
 // reachDraft limits an assignment to the users of some departments.
 type reachDraft struct {
-	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The names of the departments. Upper and lower case and accents do not matter."`
+	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The names of the departments. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {

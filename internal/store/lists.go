@@ -196,9 +196,9 @@ func startingWith(text string) condition {
 // wordSource returns the source with the users who have a word that meets the condition.
 // The source checks the bits in the column beginnings, which exclude most users who do not
 // have the other words.
-func wordSource(word condition, others words) source {
+func wordSource(word condition, others Words) source {
 	s := source{table: "user_words", id: "user_id", conditions: []condition{word}}
-	if bits := others.beginnings(); bits != 0 {
+	if bits := others.Beginnings(); bits != 0 {
 		s.also = []condition{where("(beginnings & ?) = ?", bits, bits)}
 	}
 	return s

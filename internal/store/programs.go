@@ -147,11 +147,14 @@ const (
 	insertServiceAccount = `insert into service_accounts (tenant_id, id, name, name_key, words, description, status, created_at, updated_at, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-	updateServiceAccount = `update service_accounts set name = $1, name_key = $2, words = $3, description = $4, status = $5,
+	updateServiceAccount = `update service_accounts set name = $1, name_key = case when name = $1 then name_key else $2 end, words = $3, description = $4, status = $5,
 			updated_at = $6, version = $7
 		where tenant_id = $8 and id = $9 and version = $10 returning version`
 
 	deleteServiceAccount = `delete from service_accounts where tenant_id = $1 and id = $2 and version = $3 returning version`
+
+	releaseAccountName = `update service_accounts set name_key = $1 where tenant_id = $2 and name_key = (
+		select min(name_key) from service_accounts where tenant_id = $2 and name_key > $3 and name_key < $4)`
 
 	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `
 		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
@@ -224,6 +227,9 @@ func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
 func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
 		string(changed.Status), changed.UpdatedAt, changed.Version)
+	if ok && old.NameKey() != changed.NameKey() {
+		t.releaseName(releaseAccountName, old.NameKey())
+	}
 	return t.invalidateIf(ok, err, old.ID)
 }
 
@@ -232,6 +238,9 @@ func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, e
 // exist.
 func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(deleteServiceAccount, a.ID, a.Version)
+	if ok {
+		t.releaseName(releaseAccountName, a.NameKey())
+	}
 	return t.invalidateIf(ok, err, a.ID)
 }
 

@@ -104,22 +104,22 @@ func (t *Tx) UsersWithAddress(emailKey string, names []string, after rolecall.Te
 // returns ErrEmailTaken or ErrExternalIDTaken if another user of the tenant has the
 // address or the external id.
 func (t *Tx) InsertUser(u rolecall.User) {
-	words := userWords(&u)
+	words := WordsOf(&u)
 	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
-		u.ExternalID, u.Metadata, string(u.Status), words.text(), u.CreatedAt, u.UpdatedAt, u.Version)
-	t.insertWords(u.ID, words.rows())
+		u.ExternalID, u.Metadata, string(u.Status), words.Text(), u.CreatedAt, u.UpdatedAt, u.Version)
+	t.insertWords(u.ID, words.Rows())
 }
 
 // UpdateUser stores changed in place of old. It returns false if the stored version is not
 // old.Version, or if the user does not exist. Update returns the same errors as for
 // InsertUser.
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
-	before, after := userWords(&old), userWords(&changed)
+	before, after := WordsOf(&old), WordsOf(&changed)
 	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
-		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.text(),
+		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.Text(),
 		changed.UpdatedAt, changed.Version)
 	if ok {
-		gone, come := before.rows(), after.rows()
+		gone, come := before.Rows(), after.Rows()
 		if !slices.Equal(gone, come) { // each row contains the beginnings of all words
 			t.deleteWords(old.ID, gone)
 			t.insertWords(old.ID, come)
@@ -142,7 +142,7 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 		return false, err
 	}
 	t.insertTombstone(u, assignments, at)
-	t.deleteWords(u.ID, userWords(&u).rows())
+	t.deleteWords(u.ID, WordsOf(&u).Rows())
 	t.DeleteAllOneTimeTokens(u.ID)
 	t.q.Exec(deleteMailsOfUser, t.tenant, u.ID)
 	t.invalidate(u.ID)
@@ -260,12 +260,12 @@ const (
 
 const insertWords = `insert into user_words (tenant_id, word, user_id, beginnings) values `
 
-// words are the search words of a user. Before each word is the letter of the member that
-// contains it.
-type words []string
+// Words are search words. Before each word of a user is the letter of the member that contains it.
+type Words []string
 
-func userWords(u *rolecall.User) words {
-	var all words
+// WordsOf returns the search words of the user.
+func WordsOf(u *rolecall.User) Words {
+	var all Words
 	for _, word := range rolecall.Words(u.Name) {
 		all = append(all, memberOfName+word)
 	}
@@ -275,20 +275,23 @@ func userWords(u *rolecall.User) words {
 	return all
 }
 
-// text returns the words as the column words of the table users contains them. A search
+// WordsIn returns the words of a text that Text returned.
+func WordsIn(text string) Words { return strings.Fields(text) }
+
+// Text returns the words as the column words of the table users contains them. A search
 // checks this column in addition to the index of words.
-func (w words) text() string {
+func (w Words) Text() string {
 	if len(w) == 0 {
 		return ""
 	}
 	return " " + strings.Join(w, " ")
 }
 
-// rows returns the words as the table user_words contains them: each word once, without
+// Rows returns the words as the table user_words contains them: each word once, without
 // the letter of its member. A separate condition on the user checks whether the caller may
 // search the member with the word.
-func (w words) rows() words {
-	var rows words
+func (w Words) Rows() Words {
+	var rows Words
 	for _, word := range w {
 		rows = append(rows, word[1:])
 	}
@@ -296,10 +299,10 @@ func (w words) rows() words {
 	return slices.Compact(rows)
 }
 
-// beginnings returns a set of bits for the first letters of the words, similar to a Bloom
+// Beginnings returns a set of bits for the first letters of the words, similar to a Bloom
 // filter. If each search word is the beginning of a word of a user, the user has all bits
 // of the search words. Other users rarely have all of these bits.
-func (w words) beginnings() (bits int64) {
+func (w Words) Beginnings() (bits int64) {
 	const letters = 4 // per word; more letters would set too many bits
 	for _, word := range w {
 		hash := uint64(0)
@@ -317,19 +320,19 @@ func (w words) beginnings() (bits int64) {
 
 // insertWords inserts all words of the user with one statement. The statement has the
 // user's id as an argument only once.
-func (t *Tx) insertWords(id rolecall.UserID, rows words) {
+func (t *Tx) insertWords(id rolecall.UserID, rows Words) {
 	if len(rows) == 0 {
 		return
 	}
 	b := newBuilder(t.tenant)
-	b.write(insertWords+"($1, ?, ?, ?)", rows[0], id, rows.beginnings())
+	b.write(insertWords+"($1, ?, ?, ?)", rows[0], id, rows.Beginnings())
 	for _, word := range rows[1:] {
 		b.write(", ($1, ?, $3, $4)", word)
 	}
 	b.exec(t.q)
 }
 
-func (t *Tx) deleteWords(id rolecall.UserID, rows words) {
+func (t *Tx) deleteWords(id rolecall.UserID, rows Words) {
 	if len(rows) == 0 {
 		return
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store/rekey"
 )
 
 //go:embed migrations/*.sql
@@ -20,7 +23,7 @@ var migrations embed.FS
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in the folder migrations.
-const newestMigration = 19
+const newestMigration = rekey.Version
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300
@@ -54,7 +57,7 @@ func Migrate(ctx context.Context, url string) (err error) {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(migrationsTable), goose.WithSessionLocker(locker))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(migrationsTable), goose.WithSessionLocker(locker), goose.WithGoMigrations(keysOfNames))
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
@@ -108,3 +111,13 @@ func openDirect(url string) (*sql.DB, error) {
 	}
 	return stdlib.OpenDB(*config.ConnConfig), nil
 }
+
+// keysOfNames is the migration that SQL cannot express.
+var keysOfNames = goose.NewGoMigration(rekey.Version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+	return rekey.Keys(ctx, tx, rekey.Dialect{
+		Enter: func(tenant rolecall.TenantID) []string {
+			return []string{"set local citus.propagate_set_commands = 'local'", fmt.Sprintf("set local rolecall.tenant = '%s'", tenant)}
+		},
+		ID: func(id rolecall.AnyID) any { return id.String() },
+	})
+}}, nil)

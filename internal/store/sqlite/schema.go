@@ -10,11 +10,13 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/rekey"
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 19
+const schemaVersion = rekey.Version
 
 // SQLite has no lock for all migrations together. So a migration can fail because another
 // process migrates the same file. It is then tried again up to migrateTries times, with a
@@ -98,10 +100,18 @@ func applyMigrations(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files,
-		goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
+		goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(keysOfNames))
 	if err != nil {
 		return err
 	}
 	_, err = provider.Up(ctx)
 	return err
 }
+
+// keysOfNames is the migration that SQL cannot express.
+var keysOfNames = goose.NewGoMigration(rekey.Version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+	return rekey.Keys(ctx, tx, rekey.Dialect{
+		Enter: func(rolecall.TenantID) []string { return nil },
+		ID:    func(id rolecall.AnyID) any { return id[:] },
+	})
+}}, nil)
