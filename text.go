@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,21 +18,26 @@ const (
 	wordLength = 64  // maximum length of a word, in code points
 )
 
-// Fold returns the key by which texts are sorted and compared. Texts that differ only in
-// case, in marks such as accents, or in their Unicode encoding have the same key. The key
-// is the text in NFKD without marks, in lower case, in NFC, cut to 200 code points.
+// Fold returns the key by which texts are sorted and searched. Texts that differ only in case, in
+// marks such as accents, in invisible characters, or in their Unicode encoding have the same key.
+// The key is the text in NFKD without marks and invisible characters, in lower case and without
+// letterVariants, in NFC, cut to 200 code points. TextKey decides which names are the same.
 func Fold(text string) string {
 	if isPlain(text) {
 		return cut(text, foldLength)
 	}
 	folded := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.M, r) {
+		if unicode.Is(unicode.M, r) || visibleRune(r) < 0 {
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, norm.NFKD.String(text))
-	return cut(norm.NFC.String(folded), foldLength)
+	return cut(norm.NFC.String(letterVariants.Replace(folded)), foldLength)
 }
+
+// letterVariants replaces lower-case letters that people search for by other letters, although
+// Unicode does not take them apart.
+var letterVariants = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "ı", "i", "æ", "ae", "œ", "oe", "ß", "ss", "þ", "th", "ς", "σ")
 
 // isPlain reports whether text is ASCII without upper-case letters. Fold does not change
 // the characters of such a text, and allocates no memory for it.
@@ -58,22 +64,40 @@ func cut(text string, length int) string {
 }
 
 // Words returns the words of the folded text in order of appearance, without duplicates. A
-// word is a sequence of letters and digits, cut to 64 code points. Words splits both stored
-// texts and search texts, so that their words match.
+// word is a sequence of letters and digits, cut to 64 code points. Words splits search texts,
+// and WordsToFind splits stored texts in the same way, so that their words match.
 func Words(text string) []string {
 	fields := strings.FieldsFunc(Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	words := fields[:0]
-next:
 	for _, word := range fields {
-		word = cut(word, wordLength)
-		for _, seen := range words {
-			if seen == word {
-				continue next
-			}
-		}
-		words = append(words, word)
+		words = appendNew(words, cut(word, wordLength))
 	}
 	return words
+}
+
+// WordsToFind returns the words by which a stored text is found: its Words, and the ends of each
+// word that begin at a letter of a script without spaces between words. So 太郎 finds 山田太郎.
+func WordsToFind(text string) []string {
+	var all []string
+	for _, word := range Words(text) {
+		all = appendNew(all, word)
+		spaceless := false // whether the letter before is of such a script
+		for i, r := range word {
+			before := spaceless
+			spaceless = unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+			if i > 0 && (before || spaceless) {
+				all = appendNew(all, word[i:])
+			}
+		}
+	}
+	return all
+}
+
+func appendNew(words []string, word string) []string {
+	if slices.Contains(words, word) {
+		return words
+	}
+	return append(words, word)
 }
 
 // CheckText checks whether text may be stored. The text must be valid UTF-8 with minimum to

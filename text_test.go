@@ -19,7 +19,11 @@ func TestFold(t *testing.T) {
 		"Ada Lovelace":           "ada lovelace",
 		"ÉCOLE":                  "ecole",
 		"e\u0301cole":            "ecole", // decomposed
-		"Straße":                 "straße",
+		"Straße":                 "strasse",
+		"ŁÓDŹ Ørsted Đoković":    "lodz orsted dokovic",
+		"Æsir Œuvre Þór ıl Ð":    "aesir oeuvre thor il d",
+		"ΠΩΛΉΣΕΙΣ Πωλήσεις":      "πωλησεισ πωλησεισ",
+		"Ow\u200bn\u00ader":      "owner",
 		"ﬁne":                    "fine", // a ligature
 		"Ｆｕｌｌ":                   "full", // wide forms
 		"İstanbul":               "istanbul",
@@ -64,6 +68,27 @@ func TestWords(t *testing.T) {
 	} {
 		if got := rolecall.Words(text); !slices.Equal(got, want) {
 			t.Errorf("Words(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestWordsToFind(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":               {},
+		"Ada Lovelace":   {"ada", "lovelace"},
+		"山田太郎":           {"山田太郎", "田太郎", "太郎", "郎"},
+		"김철수":            {"김철수", "철수", "수"},
+		"ヤマダ タロウ":        {"ヤマタ", "マタ", "タ", "タロウ", "ロウ", "ウ"}, // marks do not count
+		"สมชาย":          {"สมชาย", "มชาย", "ชาย", "าย", "ย"},
+		"ABC株式会社":        {"abc株式会社", "株式会社", "式会社", "会社", "社"},
+		"李Ada":           {"李ada", "ada"},
+		"सीता":           {"सत"}, // Devanagari has spaces
+		"山山山":            {"山山山", "山山", "山"},
+		"O’Neill 山田":     {"o", "neill", "山田", "田"},
+		"ada@例え.example": {"ada", "例え", "え", "example"},
+	} {
+		if got := rolecall.WordsToFind(text); !slices.Equal(got, want) {
+			t.Errorf("WordsToFind(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -217,7 +217,7 @@ func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[role
 // InsertServiceAccount inserts a service account. Update returns ErrAccountNameTaken if
 // another service account of the tenant has the name.
 func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
-	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), nameWords(a.Name), a.Description, string(a.Status),
+	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), NameWords(a.Name), a.Description, string(a.Status),
 		a.CreatedAt, a.UpdatedAt, a.Version)
 }
 
@@ -225,7 +225,7 @@ func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
 // version is not old.Version, or if the service account does not exist. Update returns
 // ErrAccountNameTaken if another service account has the new name.
 func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
-	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), NameWords(changed.Name), changed.Description,
 		string(changed.Status), changed.UpdatedAt, changed.Version)
 	if ok && old.NameKey() != changed.NameKey() {
 		t.releaseName(releaseAccountName, old.NameKey())

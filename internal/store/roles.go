@@ -104,9 +104,9 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// nameWords returns the search words of a name, in the form in which the column words of
+// NameWords returns the search words of a name, in the form in which the column words of
 // roles and service accounts contains them.
-func nameWords(name string) string { return Words(rolecall.Words(name)).Text() }
+func NameWords(name string) string { return Words(rolecall.WordsToFind(name)).Text() }
 
 // nameWord returns an SQL condition that is true if the name of the row r has a word that
 // begins with word.
@@ -115,7 +115,7 @@ func nameWord(word string) condition { return where("r.words like ?", "% "+word+
 // InsertRole inserts a role. Update returns ErrRoleNameTaken or ErrRoleKeyTaken if another
 // role of the tenant has the name or the key.
 func (t *Tx) InsertRole(r rolecall.Role) {
-	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), nameWords(r.Name), r.Description,
+	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), NameWords(r.Name), r.Description,
 		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
 }
 
@@ -124,7 +124,7 @@ func (t *Tx) InsertRole(r rolecall.Role) {
 // role has the new name. UpdateRole invalidates all cached data of the tenant, because any
 // user can have the role.
 func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
-	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), NameWords(changed.Name), changed.Description,
 		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version)
 	if ok && old.NameKey() != changed.NameKey() {
 		t.releaseName(releaseRoleName, old.NameKey())

@@ -266,10 +266,10 @@ type Words []string
 // WordsOf returns the search words of the user.
 func WordsOf(u *rolecall.User) Words {
 	var all Words
-	for _, word := range rolecall.Words(u.Name) {
+	for _, word := range rolecall.WordsToFind(u.Name) {
 		all = append(all, memberOfName+word)
 	}
-	for _, word := range rolecall.Words(u.Email) {
+	for _, word := range rolecall.WordsToFind(u.Email) {
 		all = append(all, memberOfEmail+word)
 	}
 	return all

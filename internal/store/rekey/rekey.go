@@ -74,14 +74,22 @@ func (t *tenantRun) keys(name string) error {
 	}
 	for _, table := range []struct {
 		name, condition string
+		searched        bool
 		key             func(name string) string
 	}{
-		{"roles", " and deletion is null", func(name string) string { return (&rolecall.Role{Name: name}).NameKey() }},
-		{"service_accounts", "", func(name string) string { return (&rolecall.ServiceAccount{Name: name}).NameKey() }},
-		{"connections", "", func(name string) string { return (&rolecall.Connection{Name: name}).NameKey() }},
+		{"roles", " and deletion is null", true, func(name string) string { return (&rolecall.Role{Name: name}).NameKey() }},
+		{"service_accounts", "", true, func(name string) string { return (&rolecall.ServiceAccount{Name: name}).NameKey() }},
+		{"connections", "", false, func(name string) string { return (&rolecall.Connection{Name: name}).NameKey() }},
 	} {
-		if err := t.names(table.name, table.condition, table.key); err != nil {
+		rows, err := t.names(table.name, table.condition, table.key)
+		if err != nil {
 			return err
+		}
+		for i := 0; table.searched && i < len(rows); i++ {
+			if err := t.exec("update "+table.name+" set words = $1 where tenant_id = $2 and id = $3",
+				store.NameWords(rows[i].name), t.id(t.tenant), t.id(rows[i].id)); err != nil {
+				return err
+			}
 		}
 	}
 	return t.reaches(name)
@@ -171,17 +179,16 @@ func (t *tenantRun) tombstones() error {
 }
 
 type nameRow struct {
-	id                       rolecall.AnyID
-	name, stored, key, words string
+	id                rolecall.AnyID
+	name, stored, key string
 }
 
-// names computes the unique keys of the names in a table.
-func (t *tenantRun) names(table, condition string, keyOf func(string) string) error {
-	var rows []nameRow
-	err := t.query("select id, name, name_key from "+table+" where tenant_id = $1"+condition+" order by id", []any{t.id(t.tenant)},
+// names computes the unique keys of the names in a table, and returns the rows.
+func (t *tenantRun) names(table, condition string, keyOf func(string) string) (rows []nameRow, err error) {
+	err = t.query("select id, name, name_key from "+table+" where tenant_id = $1"+condition+" order by id", []any{t.id(t.tenant)},
 		into(&rows, func(r *nameRow) []any { return []any{&r.id, &r.name, &r.stored} }))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	taken := map[string]bool{}
 	var changed []nameRow
@@ -198,15 +205,15 @@ func (t *tenantRun) names(table, condition string, keyOf func(string) string) er
 	update := "update " + table + " set name_key = $1 where tenant_id = $2 and id = $3"
 	for _, row := range changed { // otherwise, a new key could equal the old key of another row
 		if err := t.exec(update, rolecall.Duplicate("", row.id), t.id(t.tenant), t.id(row.id)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, row := range changed {
 		if err := t.exec(update, row.key, t.id(t.tenant), t.id(row.id)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return rows, nil
 }
 
 func (d Dialect) id(id [16]byte) any { return d.ID(rolecall.AnyID(id)) }
