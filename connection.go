@@ -216,24 +216,30 @@ func (c *Connection) Proves(acr string, amr []string) bool {
 		slices.ContainsFunc(amr, func(v string) bool { return slices.Contains(c.AMRValues, v) }))
 }
 
-// EmailDomain returns the domain of an email address, as the domains of connections are stored. It
-// returns "" if the address is not valid.
+// EmailDomain returns the DomainKey of the domain of an email address. It returns "" if the address is not
+// valid.
 func EmailDomain(email string) string {
 	if code, _ := CheckEmail(email); code != "" {
 		return ""
 	}
-	return normalDomain(email[strings.LastIndexByte(email, '@')+1:])
+	return DomainKey(email[strings.LastIndexByte(email, '@')+1:])
 }
 
-// normalDomain returns the domain in NFC and in lower case.
-func normalDomain(domain string) string { return strings.ToLower(norm.NFC.String(domain)) }
+// HasDomain reports whether the connection has the domain with this DomainKey.
+func (c *Connection) HasDomain(key string) bool {
+	return slices.ContainsFunc(c.Domains, func(domain string) bool { return DomainKey(domain) == key })
+}
 
+// normalDomains returns the domains in NFC and in lower case, each once.
 func normalDomains(domains []string) []string {
-	all := make([]string, len(domains))
-	for i, d := range domains {
-		all[i] = normalDomain(d)
+	kept, seen := []string{}, map[string]bool{}
+	for _, domain := range domains {
+		domain = strings.ToLower(norm.NFC.String(domain))
+		if key := DomainKey(domain); !seen[key] {
+			kept, seen[key] = append(kept, domain), true
+		}
 	}
-	return normal(all)
+	return kept
 }
 
 func checkDomains(faults *FieldErrors, domains []string) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -123,3 +124,20 @@ func Duplicate(key string, id AnyID) string { return key + duplicate + id.String
 // Duplicates returns the range of the keys that Duplicate returns for the key: those after the first and before the
 // second text.
 func Duplicates(key string) (after, before string) { return key + duplicate, key + "\x03" }
+
+// aLabels converts domains to A-labels for a look-up (UTS #46, nontransitional).
+var aLabels = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+
+// DomainKey returns the key by which domains of addresses are compared: the domain with A-labels, such as
+// xn--bcher-kva.example for bücher.example. A domain that UTS #46 does not allow stays in NFC and in lower case.
+func DomainKey(domain string) string {
+	lower := strings.ToLower(norm.NFC.String(domain))
+	if isPlain(lower) && !strings.Contains(lower, "xn--") {
+		return lower
+	}
+	key, err := aLabels.ToASCII(lower)
+	if err != nil {
+		return lower
+	}
+	return key
+}

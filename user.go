@@ -57,11 +57,30 @@ const (
 )
 
 // EmailKey returns the key by which addresses are compared: the address in NFC and in lower
-// case. Invalid UTF-8 and NUL become U+FFFD. Databases accept such a key, and no stored
-// address has it.
+// case, with the domain as DomainKey. Invalid UTF-8 and NUL become U+FFFD. Databases accept
+// such a key, and no stored address has it.
 func EmailKey(email string) string {
+	spelled := emailSpelling(email)
+	at := strings.LastIndexByte(spelled, '@')
+	if at < 0 {
+		return spelled
+	}
+	return spelled[:at+1] + DomainKey(spelled[at+1:])
+}
+
+// emailSpelling returns the address in NFC and in lower case.
+func emailSpelling(email string) string {
 	return strings.ToLower(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
 }
+
+// DuplicateEmailKey returns the key of a user with the address if another user of the tenant has
+// its EmailKey, because the address has another spelling of the domain. Only users from before
+// domains were compared as DomainKey have such a key. It begins with the EmailKey and a space,
+// which addresses cannot contain.
+func DuplicateEmailKey(email string) string { return EmailKey(email) + " " + emailSpelling(email) }
+
+// CanHaveDuplicates reports whether another user can have a DuplicateEmailKey of the key.
+func CanHaveDuplicates(emailKey string) bool { return strings.Contains(emailKey, "xn--") }
 
 // EmailKey returns the key by which the user's address is compared. The key is unique in a
 // tenant.

@@ -77,13 +77,22 @@ func FuzzCheckEmail(f *testing.F) {
 
 func TestEmailKey(t *testing.T) {
 	for email, want := range map[string]string{
-		"Ada@Example.COM":        "ada@example.com",
-		"JOSE\u0301@example.com": "jos\u00e9@example.com",
-		"jos\u00e9@example.com":  "jos\u00e9@example.com",
-		"ada+news@example.com":   "ada+news@example.com",
-		"ÄDA@EXAMPLE.COM":        "äda@example.com",
-		"a.da@example.com":       "a.da@example.com",
-		"Ｆｕｌｌ@example.com":       "ｆｕｌｌ@example.com", // wide letters stay wide, unlike in a folded name
+		"Ada@Example.COM":                              "ada@example.com",
+		"JOSE\u0301@example.com":                       "jos\u00e9@example.com",
+		"jos\u00e9@example.com":                        "jos\u00e9@example.com",
+		"ada+news@example.com":                         "ada+news@example.com",
+		"ÄDA@EXAMPLE.COM":                              "äda@example.com",
+		"a.da@example.com":                             "a.da@example.com",
+		"Ada@BÜCHER.example":                           "ada@xn--bcher-kva.example",
+		"ada@XN--BCHER-KVA.Example":                    "ada@xn--bcher-kva.example",
+		"ada@bu\u0308cher.example":                     "ada@xn--bcher-kva.example",
+		"ada@straße.example":                           "ada@xn--strae-oqa.example", // nontransitional
+		"ada@strasse.example":                          "ada@strasse.example",
+		"用户@例子.公司":                                     "用户@xn--fsqu00a.xn--55qx5d",
+		"ada@ｅｘａｍｐｌｅ.com":                              "ada@example.com",
+		"ada@xn--a.example":                            "ada@xn--a.example",                            // not an A-label
+		"ada@ü" + strings.Repeat("a", 62) + ".example": "ada@ü" + strings.Repeat("a", 62) + ".example", // too long as an A-label
+		"Ｆｕｌｌ@example.com":                             "ｆｕｌｌ@example.com",                             // wide letters stay wide, unlike in a folded name
 	} {
 		if got := rolecall.EmailKey(email); got != want {
 			t.Errorf("EmailKey(%q) = %q, want %q", email, got, want)

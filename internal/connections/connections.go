@@ -74,7 +74,7 @@ func (s *Service) Find(ctx context.Context, tenant rolecall.TenantID, email stri
 	}
 	all, err := s.Offered(ctx, tenant)
 	for i := range all {
-		if slices.Contains(all[i].Domains, domain) {
+		if all[i].HasDomain(domain) {
 			return &all[i], err
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Service) checkOthers(tx *store.Tx, connection *rolecall.Connection) err
 		return rolecall.ErrTooManyConnections
 	}
 	for _, other := range others {
-		if slices.ContainsFunc(connection.Domains, func(domain string) bool { return slices.Contains(other.Domains, domain) }) {
+		if slices.ContainsFunc(connection.Domains, func(domain string) bool { return other.HasDomain(rolecall.DomainKey(domain)) }) {
 			return rolecall.ErrDomainTaken
 		}
 	}

@@ -124,6 +124,7 @@ var onlyIn = map[string][]string{
 	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound/outboundtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
 	"github.com/go-json-experiment/":    {"internal/authz", "internal/feed", "internal/httpapi", "internal/oidc", "internal/operation", "internal/store", "internal/wire"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret", "internal/store/rekey"},
+	"golang.org/x/net/idna":             {"."},
 	"golang.org/x/text/cases":           {"."},
 	"golang.org/x/mod/sumdb/":           {".", "internal/auditlog", "internal/httpapi", "internal/secret", "internal/store"},
 	"golang.org/x/sys/":                 {"internal/argon2", "internal/httpserver", "internal/secret"},

@@ -56,7 +56,9 @@ func testScriptsOfAddresses(t *testing.T, w *world) {
 		{"jos\u00e9@canary.example", "jose\u0301@canary.example", "JOS\u00c9@CANARY.example", "JOSE\u0301@canary.EXAMPLE"},
 		{"kelvin@canary.example", "\u212aelvin@canary.example", "KELVIN@canary.example"},
 		{"\u00e5ngstr\u00f6m@canary.example", "\u212bngstr\u00f6m@canary.example", "a\u030angstro\u0308m@canary.example"},
-		{"用户@例子.公司"},
+		{"用户@例子.公司", "用户@xn--fsqu00a.xn--55qx5d"},
+		{"ada@bücher.example", "ada@xn--bcher-kva.example", "Ada@BU\u0308CHER.example", "ada@XN--BCHER-KVA.example"},
+		{"ada@xn--strae-oqa.example", "ada@straße.example"},
 	} {
 		id := create(same[0]).expect(t, 201).text("/id")
 		for _, again := range same {
@@ -67,7 +69,7 @@ func testScriptsOfAddresses(t *testing.T, w *world) {
 			}
 		}
 	}
-	for _, other := range []string{"jose@canary.example", "k\u0435lvin@canary.example", "ｋelvin@canary.example", "ke\u017fvin@canary.example"} { // looks alike, and is another address
+	for _, other := range []string{"ada@strasse.example", "jose@canary.example", "k\u0435lvin@canary.example", "ｋelvin@canary.example", "ke\u017fvin@canary.example"} { // looks alike, and is another address
 		create(other).expect(t, 201)
 	}
 	for _, email := range []string{

@@ -44,7 +44,7 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 	var hash string
 	var allowed bool
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, hash, err = tx.UserByEmail(rolecall.EmailKey(email))
+		user, hash, err = tx.UserByEmail(email)
 		if _, err := access.Found(err); err != nil {
 			return err
 		}

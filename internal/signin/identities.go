@@ -187,7 +187,7 @@ func (s *Service) addressed(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	if ours, err := s.hasDomain(tx, p); err != nil || !ours {
 		return user, errors.Join(err, rolecall.ErrNotFound)
 	}
-	user, _, err = tx.UserByEmail(rolecall.EmailKey(p.claims.Email))
+	user, _, err = tx.UserByEmail(p.claims.Email)
 	if err != nil {
 		return user, err
 	}
@@ -230,10 +230,10 @@ func (s *Service) useInvitationOf(tx *store.Tx, a *access.Anonymous, user *rolec
 func (s *Service) hasDomain(tx *store.Tx, p *authenticated) (bool, error) {
 	domain := rolecall.EmailDomain(p.claims.Email)
 	if len(p.connection.Domains) > 0 {
-		return slices.Contains(p.connection.Domains, domain), nil
+		return p.connection.HasDomain(domain), nil
 	}
 	all, err := tx.Connections()
-	return !slices.ContainsFunc(all, func(c rolecall.Connection) bool { return slices.Contains(c.Domains, domain) }), err
+	return !slices.ContainsFunc(all, func(c rolecall.Connection) bool { return c.HasDomain(domain) }), err
 }
 
 // provision creates an active user for the person, with the roles of the connection. The person who set

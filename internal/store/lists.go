@@ -122,7 +122,7 @@ func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
 	scan = source{table: "users", id: "id"}
 	switch {
 	case q.EmailKey != "":
-		return scan, []source{{table: "users", id: "id", conditions: []condition{where("email_key = ?", q.EmailKey)}}}
+		return scan, []source{{table: "users", id: "id", conditions: []condition{emailIs("email_key", q.EmailKey)}}}
 	case q.ExternalID != "":
 		return scan, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
@@ -235,7 +235,7 @@ func userConditions(q *rolecall.UserQuery) []condition {
 		all = append(all, inReach(q.Within))
 	}
 	if q.EmailKey != "" {
-		all = append(all, where("r.email_key = ?", q.EmailKey))
+		all = append(all, emailIs("r.email_key", q.EmailKey))
 	}
 	if q.ExternalID != "" {
 		all = append(all, where("r.external_id = ?", q.ExternalID))

@@ -20,13 +20,21 @@ const (
 		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
 		where r.tenant_id = $1 and r.email_key = $2`
 
+	// A DuplicateEmailKey is greater than the EmailKey.
+	selectUserBySpelling = `select ` + userColumns + `, coalesce(p.hash, '')
+		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
+		where r.tenant_id = $1 and r.email_key in ($2, $3) order by r.email_key desc limit 1`
+
+	releaseEmail = `update users set email_key = $1 where tenant_id = $2 and email_key = (
+		select min(email_key) from users where tenant_id = $2 and email_key > $3 and email_key < $4)`
+
 	insertUsers = `insert into users (tenant_id, id, email, email_key, name, name_key, department, department_key,
 			external_id, metadata, status, words, last_login_at, created_at, updated_at, version)
 		values `
 
 	insertUser = insertUsers + `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15)`
 
-	updateUser = `update users set email = $1, email_key = $2, name = $3, name_key = $4, department = $5,
+	updateUser = `update users set email = $1, email_key = case when email = $1 then email_key else $2 end, name = $3, name_key = $4, department = $5,
 			department_key = $6, external_id = $7, metadata = $8, status = $9, words = $10, updated_at = $11, version = $12
 		where tenant_id = $13 and id = $14 and version = $15 returning version`
 
@@ -73,10 +81,31 @@ func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
 
 // UserByEmail returns the user with this address and the hash of the user's password. The
 // hash is empty if the user has no password. UserByEmail returns ErrNotFound if no user
-// has the address.
-func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string, err error) {
-	err = t.row(selectUserByEmail, []any{t.tenant, emailKey}, append(userDest(&u), &passwordHash)...)
+// has the address. Of users with different spellings of the domain, it returns the one with
+// the same spelling.
+func (t *Tx) UserByEmail(email string) (u rolecall.User, passwordHash string, err error) {
+	key := rolecall.EmailKey(email)
+	statement, args := selectUserByEmail, []any{t.tenant, key}
+	if rolecall.CanHaveDuplicates(key) {
+		statement, args = selectUserBySpelling, append(args, rolecall.DuplicateEmailKey(email))
+	}
+	err = t.row(statement, args, append(userDest(&u), &passwordHash)...)
 	return u, passwordHash, err
+}
+
+// emailIs returns an SQL condition that is true if the address in the column has the key.
+func emailIs(column, key string) condition {
+	if rolecall.CanHaveDuplicates(key) {
+		return where(column+" >= ? and "+column+" < ?", key, key+"!") // the character after the space
+	}
+	return where(column+" = ?", key)
+}
+
+// releaseEmail gives the address of a user, who no longer has it, to a user with another spelling of it.
+func (t *Tx) releaseEmail(key string) {
+	if rolecall.CanHaveDuplicates(key) {
+		t.q.Exec(releaseEmail, key, t.tenant, key+" ", key+"!")
+	}
 }
 
 // UsersWithAddress returns up to limit users with the address in the tenants that are not deleted and have
@@ -118,6 +147,9 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
 		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.Text(),
 		changed.UpdatedAt, changed.Version)
+	if ok && old.EmailKey() != changed.EmailKey() {
+		t.releaseEmail(old.EmailKey())
+	}
 	if ok {
 		gone, come := before.Rows(), after.Rows()
 		if !slices.Equal(gone, come) { // each row contains the beginnings of all words
@@ -141,6 +173,7 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
+	t.releaseEmail(u.EmailKey())
 	t.insertTombstone(u, assignments, at)
 	t.deleteWords(u.ID, WordsOf(&u).Rows())
 	t.DeleteAllOneTimeTokens(u.ID)

@@ -129,8 +129,9 @@ func TestTheMigrationComputesKeysOfNames(t *testing.T) {
 		second := account
 		second.ID, second.Name = rolecall.NewID[rolecall.ServiceAccount](now), "ΠΩΛΉΣΕΙΣ 2"
 		narrow := rolecall.Assignment{Holder: rolecall.HolderOf(card.ID), Role: straße, Reach: rolecall.Within("カード事業部"), ExpiresAt: rolecall.Never, GrantedAt: now}
+		unicode, ascii, alone := user("Dan", "Ops"), user("Eve", "Ops"), user("Fay", "Ops")
 		if err := s.update(t, func(tx *store.Tx) {
-			for _, u := range []rolecall.User{card, guard, edition} {
+			for _, u := range []rolecall.User{card, guard, edition, unicode, ascii, alone} {
 				tx.InsertUser(u)
 			}
 			for _, r := range []rolecall.Role{straße, strasse, last} {
@@ -149,6 +150,13 @@ func TestTheMigrationComputesKeysOfNames(t *testing.T) {
 		s.exec("update users set department_key = 'カード事業部' where department_key = 'ガード事業部'", "update users set department_key = 'edition' where department_key = 'édition'",
 			rename("roles", straße.ID, "Straße", "straße"), rename("roles", strasse.ID, "STRASSE", "strasse"), rename("roles", last.ID, "stra\u200Bsse", "stra\u200Bsse"),
 			rename("service_accounts", account.ID, account.Name, "πωλησεις"), rename("service_accounts", second.ID, "ΠΩΛΉΣΕΙΣ", "πωλησεισ"))
+		address := func(u *rolecall.User, email, key string) {
+			u.Email = email
+			s.exec(fmt.Sprintf("update users set email = '%s', email_key = '%s' where tenant_id = %s and id = %s", email, key, s.quote(rolecall.AnyID(s.tenant)), s.quote(rolecall.AnyID(u.ID))))
+		}
+		address(&unicode, "Ada@Bücher.example", "ada@bücher.example")
+		address(&ascii, "ada@xn--bcher-kva.example", "ada@xn--bcher-kva.example")
+		address(&alone, "fay@bücher.example", "fay@bücher.example")
 		log := logged(t, s.again)
 		if !strings.Contains(log, "loses_users_of=[ガード事業部]") || !strings.Contains(log, card.ID.String()) || strings.Count(log, "\n") != 1 {
 			t.Errorf("the migration logged:\n%s\nwant one reach that loses the users of ガード事業部", log)
@@ -210,6 +218,44 @@ func TestTheMigrationComputesKeysOfNames(t *testing.T) {
 		renamedAccount := second
 		renamedAccount.Name, renamedAccount.Version = "Sales import", 2
 		taken("a new name of an account", nil, func(tx *store.Tx) error { _, err := tx.UpdateServiceAccount(second, renamedAccount); return err })
+		byAddress := func(email string, want rolecall.UserID) {
+			t.Helper()
+			if err := s.View(t.Context(), s.tenant, func(tx *store.Tx) error {
+				u, _, err := tx.UserByEmail(email)
+				if u.ID != want {
+					t.Errorf("%s is the address of %s, want %s", email, u.ID, want)
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		third := user("Gus", "Ops")
+		third.Email = "ADA@bücher.example"
+		insertThird := func(tx *store.Tx) error { tx.InsertUser(third); return nil }
+		byAddress("ada@BÜCHER.example", unicode.ID)
+		byAddress("ada@xn--bcher-kva.example", ascii.ID)
+		byAddress("fay@xn--bcher-kva.example", alone.ID)
+		byAddress("fay@bücher.example", alone.ID)
+		if err := s.View(t.Context(), s.tenant, func(tx *store.Tx) error {
+			page, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), EmailKey: rolecall.EmailKey(third.Email), Limit: 10})
+			if len(page.Items) != 2 {
+				t.Errorf("%d users have the address, want both", len(page.Items))
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		taken("the address", rolecall.ErrEmailTaken, insertThird)
+		named := unicode
+		named.Name, named.Version = "Dana", 2
+		taken("another name", nil, func(tx *store.Tx) error { _, err := tx.UpdateUser(unicode, named); return err })
+		byAddress("ada@bücher.example", unicode.ID)
+		taken("a deletion", nil, func(tx *store.Tx) error { _, err := tx.DeleteUser(ascii, now); return err })
+		byAddress("ada@xn--bcher-kva.example", unicode.ID)
+		taken("the address of the user who stayed", rolecall.ErrEmailTaken, insertThird)
+		taken("a deletion", nil, func(tx *store.Tx) error { _, err := tx.DeleteUser(named, now); return err })
+		taken("a free address", nil, insertThird)
 		s.exec(strings.Split(undone, "; ")...)
 		if log := logged(t, s.again); log != "" {
 			t.Errorf("the migration of current keys logged:\n%s", log)

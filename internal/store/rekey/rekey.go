@@ -97,6 +97,7 @@ func (t *tenantRun) keys(name string) error {
 
 type userRow struct {
 	rolecall.User
+	emailKey      string
 	nameKey       string
 	departmentKey *string
 	words         string
@@ -106,10 +107,10 @@ func (t *tenantRun) users() error {
 	last := rolecall.UserID{15: 1} // smaller than the id of every user
 	for {
 		var rows []userRow
-		err := t.query(fmt.Sprintf(`select id, email, name, name_key, department, department_key, words
+		err := t.query(fmt.Sprintf(`select id, email, email_key, name, name_key, department, department_key, words
 			from users where tenant_id = $1 and id > $2 order by id limit %d`, rowsAtOnce), []any{t.id(t.tenant), t.id(last)},
 			into(&rows, func(u *userRow) []any {
-				return []any{&u.ID, &u.Email, &u.Name, &u.nameKey, &u.Department, &u.departmentKey, &u.words}
+				return []any{&u.ID, &u.Email, &u.emailKey, &u.Name, &u.nameKey, &u.Department, &u.departmentKey, &u.words}
 			}))
 		if err != nil {
 			return err
@@ -132,6 +133,9 @@ func (t *tenantRun) user(u *userRow) error {
 	}
 	words := store.WordsOf(&u.User)
 	nameKey, departmentKey := u.NameKey(), u.DepartmentKey()
+	if err := t.email(u); err != nil {
+		return err
+	}
 	if nameKey == u.nameKey && equal(departmentKey, u.departmentKey) && words.Text() == u.words {
 		return nil
 	}
@@ -153,6 +157,24 @@ func (t *tenantRun) user(u *userRow) error {
 		}
 	}
 	return nil
+}
+
+// email computes the key of the user's address.
+func (t *tenantRun) email(u *userRow) error {
+	key := u.EmailKey()
+	if key == u.emailKey {
+		return nil
+	}
+	var holders []rolecall.UserID
+	err := t.query("select id from users where tenant_id = $1 and email_key = $2 and id <> $3", []any{t.id(t.tenant), key, t.id(u.ID)},
+		into(&holders, func(id *rolecall.UserID) []any { return []any{id} }))
+	if err != nil {
+		return err
+	}
+	if len(holders) > 0 {
+		key = rolecall.DuplicateEmailKey(u.Email)
+	}
+	return t.exec("update users set email_key = $1 where tenant_id = $2 and id = $3", key, t.id(t.tenant), t.id(u.ID))
 }
 
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
