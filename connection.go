@@ -65,7 +65,7 @@ type Connection struct {
 // Provisioning describes the access of users that a connection creates.
 type Provisioning struct {
 	RoleIDs    []RoleID `json:"roleIds" required:"true" maxItems:"20" doc:"IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user. Empty for no roles."`
-	Department *string  `json:"department" minLength:"3" maxLength:"255" doc:"Department of new users. Null for no department."`
+	Department *string  `json:"department" minLength:"1" maxLength:"255" doc:"Department of new users. Null for no department."`
 }
 
 // ConnectionDraft describes a connection to create.
@@ -205,7 +205,7 @@ func (c *Connection) checkAccess(faults *FieldErrors) {
 			faults.Add("/provisioning/roleIds", "too-many", fmt.Sprintf("must have at most %d roles", ConnectionRolesMax))
 		}
 		if p.Department != nil {
-			faults.Name("/provisioning/department", *p.Department, DepartmentMin, DepartmentMax)
+			faults.Name("/provisioning/department", *p.Department, NameLeast, DepartmentMax)
 		}
 	}
 }

@@ -198,7 +198,7 @@ func TestNamesAreStoredWithoutBlanksAtTheirEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role, faults := (&rolecall.RoleDraft{Name: given}).Role(1)
+	role, faults := (&rolecall.RoleDraft{Name: given}).Role(1, 1)
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -216,6 +216,39 @@ func TestNamesAreStoredWithoutBlanksAtTheirEnds(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%s: stored %q, want %q", what, got, want)
+		}
+	}
+}
+
+// A name of two letters is common in many languages, such as 李明 and Li, and so are departments such as HR.
+func TestTheMinimumOfNamesIsASetting(t *testing.T) {
+	two, one := int64(2), int64(1)
+	for _, test := range []struct {
+		settings rolecall.TenantSettings
+		refused  string // the longest name that is refused
+		allowed  string
+	}{
+		{rolecall.TenantSettings{}, "李明", "李小明"},
+		{rolecall.TenantSettings{NameMin: &two}, "李", "李明"},
+		{rolecall.TenantSettings{NameMin: &one}, "", "李"},
+	} {
+		minimum := test.settings.NameMinimum()
+		for name, valid := range map[string]bool{test.refused: false, test.allowed: true} {
+			user, patch := rolecall.UserDraft{Email: "li@example.com", Name: name, Department: &name}, rolecall.UserPatch{Name: rolecall.Some(name), Department: rolecall.Some(&name)}
+			role, rolePatch := rolecall.RoleDraft{Name: name}, rolecall.RolePatch{Name: rolecall.Some(name)}
+			account, accountPatch := rolecall.ServiceAccountDraft{Name: name}, rolecall.ServiceAccountPatch{Name: rolecall.Some(name)}
+			tenant := rolecall.TenantDraft{Name: "acme", Owner: rolecall.UserDraft{Email: "li@example.com", Name: name}, NameMin: minimum}
+			if got := tenant.Tenant(1).Settings.NameMinimum(); got != minimum {
+				t.Errorf("a tenant with the minimum %d has %d", minimum, got)
+			}
+			for what, faults := range map[string]rolecall.FieldErrors{
+				"user": user.Check(minimum), "change of a user": patch.Check(minimum), "role": role.Check(minimum), "change of a role": rolePatch.Check(minimum),
+				"service account": account.Check(minimum), "change of a service account": accountPatch.Check(minimum), "tenant": tenant.Check(),
+			} {
+				if (faults == nil) != valid {
+					t.Errorf("minimum %d, %s %q: %v", minimum, what, name, faults)
+				}
+			}
 		}
 	}
 }

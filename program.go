@@ -132,14 +132,15 @@ func (a *ServiceAccount) NameKey() string { return sortedKey(a.Name) }
 
 // ServiceAccountDraft describes a service account to create.
 type ServiceAccountDraft struct {
-	Name        string `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
+	Name        string `json:"name" required:"true" minLength:"1" maxLength:"128" doc:"Name of the service account, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant."`
 	Description string `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the service account."`
 }
 
-// Check validates the draft. It returns nil if the draft is valid.
-func (d *ServiceAccountDraft) Check() FieldErrors {
+// Check validates the draft. The name must have at least nameMinimum characters. Check returns
+// nil if the draft is valid.
+func (d *ServiceAccountDraft) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
-	checkNaming(&faults, Some(d.Name), Some(d.Description))
+	checkNaming(&faults, nameMinimum, Some(d.Name), Some(d.Description))
 	return faults
 }
 
@@ -155,14 +156,15 @@ func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 // ServiceAccountPatch changes a service account. Absent members keep their values
 // (RFC 7396).
 type ServiceAccountPatch struct {
-	Name        Optional[string] `json:"name" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
+	Name        Optional[string] `json:"name" minLength:"1" maxLength:"128" doc:"Name of the service account, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant."`
 	Description Optional[string] `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the service account."`
 }
 
-// Check validates the patch. It returns nil if the patch is valid.
-func (p *ServiceAccountPatch) Check() FieldErrors {
+// Check validates the patch. The name must have at least nameMinimum characters. Check returns
+// nil if the patch is valid.
+func (p *ServiceAccountPatch) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
-	checkNaming(&faults, p.Name, p.Description)
+	checkNaming(&faults, nameMinimum, p.Name, p.Description)
 	return faults
 }
 

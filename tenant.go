@@ -72,6 +72,7 @@ type TenantDraft struct {
 	DisplayName *string // nil: the display name is Name
 	Owner       UserDraft
 	Delivery    Delivery // of the owner's invitation
+	NameMin     int      // the setting nameMinimum; 0: the default
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -83,7 +84,7 @@ func (d *TenantDraft) Check() FieldErrors {
 	if d.DisplayName != nil {
 		faults.Name("/displayName", *d.DisplayName, 1, UserNameMax)
 	}
-	for _, fault := range d.Owner.Check() {
+	for _, fault := range d.Owner.Check(d.settings().NameMinimum()) {
 		fault.Pointer = "/owner" + fault.Pointer
 		faults = append(faults, fault)
 	}
@@ -92,11 +93,22 @@ func (d *TenantDraft) Check() FieldErrors {
 
 // Tenant returns a new active tenant with the values of the draft.
 func (d *TenantDraft) Tenant(now Time) Tenant {
-	t := Tenant{ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+	t := Tenant{
+		ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, Settings: d.settings(),
+		CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
 	if d.DisplayName != nil {
 		t.DisplayName = TrimName(*d.DisplayName)
 	}
 	return t
+}
+
+// settings returns the settings of the new tenant.
+func (d *TenantDraft) settings() (s TenantSettings) {
+	if minimum := int64(d.NameMin); minimum != 0 && minimum != DefaultNameMin {
+		s.NameMin = &minimum
+	}
+	return s
 }
 
 // tenantNameFormat is the detail of the error for a name that IsTenantName rejects.

@@ -16,9 +16,7 @@ import (
 
 // The bounds of a user's members, in code points. MetadataPairs is a number of pairs.
 const (
-	UserNameMin    = 3
 	UserNameMax    = 255
-	DepartmentMin  = 3
 	DepartmentMax  = 255
 	ExternalIDMax  = 255
 	EmailMax       = 254
@@ -102,21 +100,22 @@ func (u *User) DepartmentKey() *string {
 // UserDraft describes a user to create.
 type UserDraft struct {
 	Email      string            `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address, unique in the tenant."`
-	Name       string            `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments. Null for no department."`
+	Name       string            `json:"name" required:"true" minLength:"1" maxLength:"255" doc:"Full name. It must have at least nameMinimum characters, a setting of the tenant."`
+	Department *string           `json:"department" minLength:"1" maxLength:"255" doc:"Department of the user. It must have at least nameMinimum characters, a setting of the tenant. The reach of a role can be limited to departments. Null for no department."`
 	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant. Null for none."`
 	Metadata   map[string]string `json:"metadata" nullable:"true" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs that the application stores with the user, at most 50. Null for none."`
 	Invite     bool              `json:"invite" doc:"Whether to mail an invitation to the user. It also needs the permission users:invite."`
 }
 
-// Check validates the draft. It returns nil if the draft is valid.
-func (d *UserDraft) Check() FieldErrors {
+// Check validates the draft. Names must have at least nameMinimum characters. Check returns
+// nil if the draft is valid.
+func (d *UserDraft) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
 	code, detail := CheckEmail(d.Email)
 	faults.Add("/email", code, detail)
-	faults.Name("/name", d.Name, UserNameMin, UserNameMax)
+	faults.Name("/name", d.Name, nameMinimum, UserNameMax)
 	if d.Department != nil {
-		faults.Name("/department", *d.Department, DepartmentMin, DepartmentMax)
+		faults.Name("/department", *d.Department, nameMinimum, DepartmentMax)
 	}
 	if d.ExternalID != nil {
 		faults.Text("/externalId", *d.ExternalID, 1, ExternalIDMax)
@@ -135,8 +134,8 @@ func (d *UserDraft) User(now Time) User {
 
 // UserPatch changes a user. Absent members keep their values (RFC 7396).
 type UserPatch struct {
-	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments. Null for no department."`
+	Name       Optional[string]             `json:"name" minLength:"1" maxLength:"255" doc:"Full name. It must have at least nameMinimum characters, a setting of the tenant."`
+	Department Optional[*string]            `json:"department" minLength:"1" maxLength:"255" doc:"Department of the user. It must have at least nameMinimum characters, a setting of the tenant. The reach of a role can be limited to departments. Null for no department."`
 	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant. Null for none."`
 	Metadata   Optional[map[string]*string] `json:"metadata" nullable:"true" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair. Null instead of the object removes the pairs that the user has. The user can have at most 50 pairs after the change."` // nil: remove all pairs; a nil value: remove the pair
 }
@@ -160,15 +159,15 @@ func (p *UserPatch) Members() UserMembers {
 	return set
 }
 
-// Check validates the patch alone, without the stored user. It returns nil if the patch is
-// valid.
-func (p *UserPatch) Check() FieldErrors {
+// Check validates the patch alone, without the stored user. Names must have at least
+// nameMinimum characters. Check returns nil if the patch is valid.
+func (p *UserPatch) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
 	if p.Name.Set {
-		faults.Name("/name", p.Name.Value, UserNameMin, UserNameMax)
+		faults.Name("/name", p.Name.Value, nameMinimum, UserNameMax)
 	}
 	if p.Department.Value != nil {
-		faults.Name("/department", *p.Department.Value, DepartmentMin, DepartmentMax)
+		faults.Name("/department", *p.Department.Value, nameMinimum, DepartmentMax)
 	}
 	if p.ExternalID.Value != nil {
 		faults.Text("/externalId", *p.ExternalID.Value, 1, ExternalIDMax)

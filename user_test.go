@@ -162,7 +162,7 @@ func TestUserDraftCheck(t *testing.T) {
 			[]string{"/metadata/a control-character", "/metadata/b control-character", "/metadata/c control-character"},
 		},
 	} {
-		if got := codes(draft(test.change).Check()); !slices.Equal(got, test.want) {
+		if got := codes(draft(test.change).Check(rolecall.DefaultNameMin)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestUserPatchCheck(t *testing.T) {
 		"all at once":  {p{Name: rolecall.Some("ab"), Department: rolecall.Some(new("a\n")), ExternalID: rolecall.Some(new(""))}, []string{"/name length", "/department control-character", "/externalId length"}},
 		"bad metadata": {p{Metadata: rolecall.Some(map[string]*string{"k": new("\x00"), "gone": nil})}, []string{"/metadata/k control-character"}},
 	} {
-		if got := codes(test.patch.Check()); !slices.Equal(got, test.want) {
+		if got := codes(test.patch.Check(rolecall.DefaultNameMin)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -112,6 +112,7 @@ type tenantCreate struct {
 	DisplayName   string `placeholder:"TEXT" help:"Name that users see, such as \"Acme Inc.\". Default: NAME"`
 	OwnerEmail    string `required:"" placeholder:"EMAIL" help:"Email address of the first owner."`
 	OwnerName     string `required:"" placeholder:"TEXT" help:"Full name of the first owner."`
+	NameMinimum   int    `enum:"1,2,3" default:"3" placeholder:"N" help:"Setting nameMinimum of the tenant: the minimum length of the names of users, departments, roles and service accounts, from 1 to 3. Default: ${default}"`
 	PasswordStdin bool   `help:"Read the owner's password from standard input. Default: generate a password and print it"`
 }
 
@@ -122,7 +123,7 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	return p.operate(ctx, func(n *node.Node) error {
-		draft := rolecall.TenantDraft{Name: c.Name, Owner: rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}}
+		draft := rolecall.TenantDraft{Name: c.Name, Owner: rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}, NameMin: c.NameMinimum}
 		if c.DisplayName != "" {
 			draft.DisplayName = &c.DisplayName
 		}

@@ -91,7 +91,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	defer func() { err = errors.Join(err, closeFiles()) }()
 	options.Passkeys, options.Limits = settings.passkeys, settings.limits()
-	options.KeepEvents = time.Duration(settings.KeepEvents)
+	options.KeepEvents, options.NameMinimum = time.Duration(settings.KeepEvents), settings.NameMinimum
 	options.OIDC, options.OperatorOutbound = oidc.New(oidc.Options{Networks: settings.oidcNetworks}), outbound.New(outbound.Options{Allowed: settings.hookNetworks})
 	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
 		return err

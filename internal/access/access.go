@@ -30,21 +30,22 @@ import (
 
 // Options are the settings and dependencies of a Service besides its database.
 type Options struct {
-	Clock      func() rolecall.Time // nil: the system clock
-	Passwords  *secret.Passwords
-	Forbidden  secret.Words     // words that do not count toward the strength of a new password
-	Breached   *secret.Breached // leaked passwords, which are rejected as new passwords; nil: not checked
-	Keys       *secret.Keys
-	Passkeys   *passkey.RelyingParty // nil: passkeys are unavailable without a domain
-	Logger     *slog.Logger
-	Limits     ratelimit.Limits    // zero members: the defaults
-	Mailer     outbox.Mailer       // nil: mail waits in the outbox
-	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
-	Outbound   *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
-	OIDC       *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
-	PublicURL  string              // the public URL of the service without a trailing slash; it is part of the source of items
-	KeepEvents time.Duration       // how long events of every tenant are kept at least; zero: as the tenants have set it
-	KeyLimit   int                 // maximum number of stored idempotency keys per user; zero: 100,000
+	Clock       func() rolecall.Time // nil: the system clock
+	Passwords   *secret.Passwords
+	Forbidden   secret.Words     // words that do not count toward the strength of a new password
+	Breached    *secret.Breached // leaked passwords, which are rejected as new passwords; nil: not checked
+	Keys        *secret.Keys
+	Passkeys    *passkey.RelyingParty // nil: passkeys are unavailable without a domain
+	Logger      *slog.Logger
+	Limits      ratelimit.Limits    // zero members: the defaults
+	Mailer      outbox.Mailer       // nil: mail waits in the outbox
+	DivertMail  func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
+	Outbound    *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
+	OIDC        *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
+	PublicURL   string              // the public URL of the service without a trailing slash; it is part of the source of items
+	KeepEvents  time.Duration       // how long events of every tenant are kept at least; zero: as the tenants have set it
+	NameMinimum int                 // the setting nameMinimum of new tenants; zero: the default
+	KeyLimit    int                 // maximum number of stored idempotency keys per user; zero: 100,000
 
 	// OperatorOutbound sends requests to addresses that operators chose. Nil: a client that reaches only the
 	// internet.
@@ -70,6 +71,7 @@ type Service struct {
 	Outbound     *outbound.Client
 	OIDC         *oidc.Client
 	PublicURL    string
+	NameMinimum  int // the setting nameMinimum of new tenants; zero: the default
 
 	// OperatorOutbound sends requests to addresses that operators chose.
 	OperatorOutbound *outbound.Client
@@ -93,7 +95,7 @@ func New(db store.Database, o Options) *Service {
 	s := &Service{
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
-		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, Deliver: func() {},
+		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, NameMinimum: o.NameMinimum, Deliver: func() {},
 	}
 	if s.Outbound == nil {
 		s.Outbound = outbound.New(outbound.Options{})

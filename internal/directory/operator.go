@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -18,6 +19,7 @@ import (
 // fail with ErrTenantExists, ErrValidation or ErrBusy.
 func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
 	now := s.now()
+	draft.NameMin = cmp.Or(draft.NameMin, s.access.NameMinimum)
 	tenant, user := draft.Tenant(now), draft.Owner.User(now)
 	faults, err := s.access.PasswordFieldErrors("/password", password, &user, &tenant)
 	if err != nil {

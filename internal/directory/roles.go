@@ -92,7 +92,7 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
 	}
-	role, faults := draft.Role(s.now())
+	role, faults := draft.Role(s.now(), c.Tenant.Settings.NameMinimum())
 	if err := faults.Err(); err != nil {
 		return created, err
 	}
@@ -122,7 +122,7 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
 		return role, err
 	}
-	if err := patch.Check().Err(); err != nil {
+	if err := patch.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return role, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {

@@ -254,7 +254,7 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 			return created, err
 		}
 	}
-	if err := draft.Check().Err(); err != nil {
+	if err := draft.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return created, err
 	}
 	if !c.Reach(rolecall.UsersCreate).Includes(draft.Department) {
@@ -301,7 +301,7 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 	if err := authz.AuthorizeMembers(c.Principal, id, patch.Members()); err != nil {
 		return user, err
 	}
-	if err := patch.Check().Err(); err != nil {
+	if err := patch.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return user, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {

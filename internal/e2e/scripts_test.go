@@ -13,6 +13,7 @@ func testScripts(t *testing.T, p *program) {
 	t.Run("names", func(t *testing.T) { testScriptsOfNames(t, w) })
 	t.Run("addresses", func(t *testing.T) { testScriptsOfAddresses(t, w) })
 	t.Run("same names", func(t *testing.T) { testSameNames(t, w) })
+	t.Run("short names", func(t *testing.T) { testShortNames(t, newWorld(t, p)) })
 	t.Run("other departments", func(t *testing.T) { testOtherDepartments(t, w) })
 }
 
@@ -139,4 +140,47 @@ func testOtherDepartments(t *testing.T, w *world) {
 			t.Errorf("after the job, a user is %s, want %s", got, want)
 		}
 	}
+}
+
+// testShortNames checks the setting nameMinimum.
+func testShortNames(t *testing.T, w *world) {
+	o := w.owner
+	set := func(value string) {
+		t.Helper()
+		o.do(t, "PATCH /tenant", `{"settings":{"nameMinimum":`+value+`}}`).expect(t, 200)
+	}
+	requests := func(name string, i int) []scenario {
+		text := quoted(name)
+		return []scenario{
+			{name: "user", as: o, send: "POST /users", body: fmt.Sprintf(`{"email":"short%d@canary.example","name":%s,"department":%s}`, i, text, text)},
+			{name: "role", as: o, send: "POST /roles", body: roleBody(name, nil, nil)},
+			{name: "service account", as: o, send: "POST /service-accounts", body: `{"name":` + text + `}`},
+		}
+	}
+	refused := func(name string, i int) {
+		t.Helper()
+		for _, s := range requests(name, i) {
+			if s.status, s.faults = 422, []string{"/name length"}; s.name == "user" {
+				s.faults = []string{"/department length", "/name length"}
+			}
+			play(t, []scenario{s})
+		}
+	}
+	refused("李明", 1)
+	play(t, []scenario{{name: "out of bounds", as: o, send: "PATCH /tenant", body: `{"settings":{"nameMinimum":4}}`, status: 422, faults: []string{"/settings/nameMinimum range"}}})
+	set("2")
+	for _, s := range requests("李明", 2) {
+		s.status = 201
+		play(t, []scenario{s})
+	}
+	refused("李", 3)
+	user := w.user(t, "reached", "HR")
+	c := w.holder(t, "short-manager", "", "HR", "users:read")
+	play(t, []scenario{
+		{name: "read", as: c, send: "GET /users/" + user, status: 200},
+		{name: "all errors at once", as: o, send: "POST /users", body: `{"email":"x","name":"Li","department":"X"}`, status: 422, faults: []string{"/department length", "/email email"}},
+	})
+	set("null")
+	refused("Li", 4)
+	play(t, []scenario{{name: "a name that is already shorter stays", as: o, send: "PATCH /users/" + user, body: `{"name":"Longer"}`, status: 200, has: map[string]any{"/department": "HR"}}})
 }

@@ -340,7 +340,7 @@ type assignmentDraft struct {
 
 // reachDraft limits an assignment to the users of some departments.
 type reachDraft struct {
-	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The names of the departments. Upper and lower case, invisible characters and the number of blanks do not matter."`
+	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"1" maxLength:"255" doc:"The names of the departments. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {

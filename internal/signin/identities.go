@@ -249,10 +249,10 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	}
 	now := s.now()
 	draft := rolecall.UserDraft{Email: p.claims.Email, Name: p.claims.Name, Department: rules.Department}
-	if draft.Check() != nil {
+	if draft.Check(a.Tenant.Settings.NameMinimum()) != nil {
 		draft.Name = draft.Email // for example because the provider states no name
 	}
-	if draft.Check() != nil {
+	if draft.Check(rolecall.NameLeast) != nil { // the setting can have changed since the department was set
 		return user, refuse("the provider states no valid address")
 	}
 	user = draft.User(now)
