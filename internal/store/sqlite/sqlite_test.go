@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,7 +160,18 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 // The constant with the number of the newest migration must be right, because this program
 // does not serve a file without that migration.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
-	v, err := storedVersions(t.Context(), openNew(t).writes)
+	path := filepath.Join(t.TempDir(), "rolecall.db")
+	open(t, path, Options{Migrate: true})
+	file, err := openPool(path, 1, url.Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	v, err := storedVersions(t.Context(), file)
 	if err != nil || v.stored != schemaVersion {
 		t.Errorf("the newest migration is %d (error %v), and the program needs %d", v.stored, err, schemaVersion)
 	}
