@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/text/cases"
@@ -46,8 +47,8 @@ func shortKey(key string) string {
 }
 
 func identity(text string) string {
-	if isPlain(text) {
-		return singleBlanks(text)
+	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return singleBlanks(strings.ToLower(text))
 	}
 	return singleBlanks(nfkcCasefold(text))
 }

@@ -53,7 +53,7 @@ var pairsOfTexts = []struct {
 	{"ﻻ", "لا", true},
 	{"\u2126", "Ω", true},
 	{"ﾡ", "ᄀ", true},
-	// what nobody sees
+	// invisible characters and width
 	{"Owner", "Ow\u200Bner", true},
 	{"Owner", "\u200EOwner\u200F", true},
 	{"Owner", "O\u00ADwner", true}, // soft hyphen

@@ -124,7 +124,7 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 	return "", ""
 }
 
-// CheckName checks whether text may be the name of a user, department, role or the like: a text as in CheckText whose
+// CheckName checks whether text may be the name of a user, department or role: a text as in CheckText whose
 // key is stable, and that displays no other text in another order. The length is that of TrimName.
 func CheckName(text string, minimum, maximum int) (code, detail string) {
 	trimmed := TrimName(text)
