@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# d46cb2b41335be160e6b7faa732ed24f73d842165288f3cdc2de3d870d18a990
+# 90ac702ded9b62f1b6a8a5f7f6acaf4e6c35b849527594aaf17e5e3bda5929ba
 """A method for each operation of the API."""
 
 from __future__ import annotations
