@@ -31,7 +31,7 @@ func TestConnectionDrafts(t *testing.T) {
 		"trust":                    {func(d *ConnectionDraft) { d.SecondFactor, d.AMRValues = Some(FactorTrust), []string{"mfa"} }, nil},
 		"too many values":          {func(d *ConnectionDraft) { d.ACRValues = strings.Split(many(ConnectionValuesMax+1), ",") }, []string{"/acrValues"}},
 		"empty value":              {func(d *ConnectionDraft) { d.ACRValues = []string{""} }, []string{"/acrValues/0"}},
-		"department":               {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new("a")} }, []string{"/provisioning/department"}},
+		"department":               {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new(" ")} }, []string{"/provisioning/department"}},
 	} {
 		draft := aConnectionDraft()
 		test.change(&draft)

@@ -48,6 +48,7 @@ var settingBounds = map[string][3]int64{
 	"passwordResetSeconds":    {300, 3600, 86400},
 	"passwordMinimum":         {8, 15, 64},
 	"sessionsPerUser":         {1, 100, 1000},
+	"nameMinimum":             {1, 3, 3},
 }
 
 func TestEverySettingHasADefaultAndBounds(t *testing.T) {

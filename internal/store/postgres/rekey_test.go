@@ -100,7 +100,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, s *aMigratedStore)) {
 	})
 }
 
-// logged returns what do logs.
+// logged returns the log of do.
 func logged(t *testing.T, do func()) string {
 	t.Helper()
 	var log bytes.Buffer
