@@ -178,7 +178,7 @@ func testShortNames(t *testing.T, w *world) {
 	c := w.holder(t, "short-manager", "", "HR", "users:read")
 	play(t, []scenario{
 		{name: "read", as: c, send: "GET /users/" + user, status: 200},
-		{name: "all errors at once", as: o, send: "POST /users", body: `{"email":"x","name":"Li","department":"X"}`, status: 422, faults: []string{"/department length", "/email email"}},
+		{name: "all errors at once", as: o, send: "POST /users", body: `{"email":"no address","name":"Li","department":"X"}`, status: 422, faults: []string{"/department length", "/email email"}},
 	})
 	set("null")
 	refused("Li", 4)
