@@ -139,6 +139,7 @@ var (
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active user whose owner role applies everywhere and never expires. Assign the owner role in this way to another user first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."}
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "Recovery codes need a second factor, and you have not enrolled one. Add one first."}
+	ErrLimitReached         = &Error{Kind: Conflict, Code: "limit-reached", Detail: "The tenant or the account has the maximum number of these. Delete or remove one first."}
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}
 	ErrTooManyAccounts      = &Error{Kind: Conflict, Code: "too-many-service-accounts", Detail: "This tenant has the maximum number of service accounts. Delete one first."}
 	ErrTooManyWebhooks      = &Error{Kind: Conflict, Code: "too-many-webhooks", Detail: "This tenant has the maximum number of webhooks. Delete one first."}

@@ -9,7 +9,9 @@ import (
 const (
 	RoleNameMax        = 128
 	RoleDescriptionMax = 1024
-	RolePermissionsMax = 256 // maximum number of permissions, and also of grants
+	RolePermissionsMax = 256      // maximum number of permissions, and also of grants
+	RolesMax           = MaxCount // maximum number of roles in a tenant
+	AssignmentsMax     = 200      // maximum number of assignments of a holder, with the expired ones
 )
 
 // OwnerKey is the key of the built-in role Owner. At least one user of each tenant always

@@ -85,7 +85,7 @@ func (s *Service) checkRecorded(tx *store.Tx, c access.Caller, at rolecall.Time)
 
 // AssignRole assigns the role to the holder, or replaces the holder's assignment of this
 // role. The result created is true if the holder had no unexpired assignment of the role.
-// AssignRole can fail with ErrValidation, ErrPermissionDenied or ErrBeyondOwnPermissions.
+// AssignRole can fail with ErrValidation, ErrPermissionDenied, ErrBeyondOwnPermissions or ErrLimitReached.
 // It returns ErrNotFound if the holder or the role does not exist. It returns ErrLastOwner
 // if the new assignment has a reach or an expiry, and the tenant would be left without an
 // owner.
@@ -185,8 +185,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
-	old, err := tx.Assignment(h, role.ID)
-	was, err := access.Found(err)
+	old, was, err := replaced(tx, h, role.ID)
 	if err != nil {
 		return a, false, nil, err
 	}
@@ -203,6 +202,24 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	tx.UpsertAssignment(a)
 	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutHolder(h), before, &a)
 	return a, created, event, err
+}
+
+// errTooManyAssignments is the error for an assignment above the limit of a holder.
+var errTooManyAssignments = rolecall.ErrLimitReached.With("This account has the maximum number of assignments, 200, including the expired ones. Remove one first.")
+
+// replaced returns the holder's assignment that a new assignment of the role replaces, and whether it
+// exists. It returns ErrLimitReached if the new assignment would be one more than the holder may have. The
+// caller must have called LockOwners.
+func replaced(tx *store.Tx, h rolecall.Holder, role rolecall.RoleID) (old rolecall.Assignment, was bool, err error) {
+	old, err = tx.Assignment(h, role)
+	if was, err = access.Found(err); was || err != nil {
+		return old, was, err
+	}
+	n, err := tx.CountAssignments(h)
+	if err == nil && n >= rolecall.AssignmentsMax {
+		err = errTooManyAssignments
+	}
+	return old, false, err
 }
 
 // assignmentEvent returns the event of a change of the subject's roles. The argument before

@@ -57,11 +57,16 @@ func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, aft
 
 // AddOwner assigns the role Owner to the user with the email address, without an expiry and
 // for the whole tenant. Operators use it if a tenant has lost access to its owners.
-// AddOwner returns ErrNotFound if the tenant or the user does not exist.
+// AddOwner returns ErrNotFound if the tenant or the user does not exist, and ErrLimitReached if the
+// user has the maximum number of assignments.
 func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
 	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		role, err := tx.RoleByKey(rolecall.OwnerKey)
 		if err != nil {
+			return nil, err
+		}
+		tx.LockOwners()
+		if _, _, err := replaced(tx, rolecall.HolderOf(user.ID), role.ID); err != nil {
 			return nil, err
 		}
 		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}

@@ -82,7 +82,7 @@ func ignore(any, error) {}
 // uncached are the methods of Tx that change no cached data. They only read, insert rows
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
-	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
+	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountAssignments", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
 	"EventByID", "Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "Hashes", "HiddenRole", "IDToken", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "LeafHash", "Invitations", "InvitationByToken", "InvitationOf", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
