@@ -119,7 +119,7 @@ type currentSession struct {
 	User              userBody              `json:"user" doc:"The user. A service account and an operator have an ID and a name only."`
 	Roles             []roleName            `json:"roles" doc:"The roles of the caller."`
 	Permissions       []rolecall.Permission `json:"permissions" doc:"The permissions of the caller in the whole tenant. They can have wildcards: users:* covers users:read, and the permissions of an owner cover everything. To check a permission, use GET /auths/check or POST /auths/checks."`
-	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments."`
+	ScopedPermissions []scopedPermissions   `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments, with one entry per reach. A permission can be in several entries, and then applies in the departments of all of them."`
 	PermissionsExpire rolecall.Time         `json:"permissionsExpireAt" nullable:"true" doc:"When the first role of the caller or the API token expires. Then the permissions change without an event. Null for never."`
 	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null without a session, as for an API token."`
 }
@@ -135,17 +135,17 @@ type currentPrincipal struct {
 	Name string             `json:"name" doc:"Name of the principal."`
 }
 
-// scopedPermission is a permission that is limited to some departments.
-type scopedPermission struct {
-	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
-	Reach      reachBody           `json:"reach" doc:"The departments for whose users the caller has the permission."`
+// scopedPermissions are the permissions that are limited to the same departments.
+type scopedPermissions struct {
+	Reach       reachBody             `json:"reach" doc:"The departments for whose users the caller has the permissions."`
+	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions. They can have wildcards."`
 }
 
 // newCurrentSession returns the body for the caller. If the caller sent an API token or an
 // operator key, the body has no session. If the caller is not a user, the member user has only id
 // and name.
 func newCurrentSession(p *authz.Principal) currentSession {
-	everywhere, scoped := p.Grants()
+	everywhere, scoped := p.Scopes()
 	readable, assignments := rolecall.AllUserMembers, p.Assignments
 	if p.Kind != authz.PrincipalUser {
 		readable = rolecall.SetOf(rolecall.MemberName)
@@ -159,8 +159,8 @@ func newCurrentSession(p *authz.Principal) currentSession {
 		User:        userBody{user: &p.User, readable: readable},
 		Roles:       operation.Bodies(assignments, func(a *rolecall.Assignment) roleName { return newRoleName(&a.Role) }),
 		Permissions: everywhere,
-		ScopedPermissions: operation.Bodies(scoped, func(g *authz.Grant) scopedPermission {
-			return scopedPermission{g.Permission, reachBody{g.Reach}}
+		ScopedPermissions: operation.Bodies(scoped, func(s *authz.Scope) scopedPermissions {
+			return scopedPermissions{reachBody{s.Reach}, s.Permissions}
 		}),
 		PermissionsExpire: p.ValidUntil,
 	}
