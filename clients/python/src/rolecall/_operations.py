@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 90ac702ded9b62f1b6a8a5f7f6acaf4e6c35b849527594aaf17e5e3bda5929ba
+# ea30623da73bdf2dc2a82a9395754fb263ac0ef3d7de36b50882b436e90c786c
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -543,9 +543,13 @@ class Operations(Sender):
         """Lets the API tokens of the service account work again. Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
         return cast('ServiceAccount', self._send_json("POST", f"/service-accounts/{quote(id)}/resume", body=body))
 
-    def list_service_account_roles(self, id: str, *, include_expired: bool | None = None) -> AssignmentPage:
+    def list_service_account_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
         """Lists the service account's role assignments that have not expired. With includeExpired=true, expired ones are listed too. Needs `service-accounts:read` in the whole tenant."""
-        return cast('AssignmentPage', self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"includeExpired": include_expired}))
+        return cast('AssignmentPage', self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired}))
+
+    def iter_service_account_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None) -> Iterator[Assignment]:
+        """Yields the items of all pages of list_service_account_roles."""
+        return self._iterate("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired})
 
     def assign_service_account_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the service account. Needs `service-accounts:update` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
@@ -675,9 +679,13 @@ class Operations(Sender):
         """Lets a suspended user sign in again, and lets the user's API tokens work again. A user without a password becomes pending. Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         return cast('User', self._send_json("POST", f"/users/{quote(id)}/resume", body=body))
 
-    def list_user_roles(self, id: str, *, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
+    def list_user_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
         """Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
-        return cast('AssignmentPage', self._send_json("GET", f"/users/{quote(id)}/roles", query={"includeExpired": include_expired, "at": at}))
+        return cast('AssignmentPage', self._send_json("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired, "at": at}))
+
+    def iter_user_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None, at: str | None = None) -> Iterator[Assignment]:
+        """Yields the items of all pages of list_user_roles."""
+        return self._iterate("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired, "at": at})
 
     def assign_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the user. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
@@ -1191,9 +1199,13 @@ class AsyncOperations(AsyncSender):
         """Lets the API tokens of the service account work again. Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
         return cast('ServiceAccount', await self._send_json("POST", f"/service-accounts/{quote(id)}/resume", body=body))
 
-    async def list_service_account_roles(self, id: str, *, include_expired: bool | None = None) -> AssignmentPage:
+    async def list_service_account_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
         """Lists the service account's role assignments that have not expired. With includeExpired=true, expired ones are listed too. Needs `service-accounts:read` in the whole tenant."""
-        return cast('AssignmentPage', await self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"includeExpired": include_expired}))
+        return cast('AssignmentPage', await self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired}))
+
+    def iter_service_account_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None) -> AsyncIterator[Assignment]:
+        """Yields the items of all pages of list_service_account_roles."""
+        return self._iterate("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired})
 
     async def assign_service_account_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the service account. Needs `service-accounts:update` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
@@ -1323,9 +1335,13 @@ class AsyncOperations(AsyncSender):
         """Lets a suspended user sign in again, and lets the user's API tokens work again. A user without a password becomes pending. Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         return cast('User', await self._send_json("POST", f"/users/{quote(id)}/resume", body=body))
 
-    async def list_user_roles(self, id: str, *, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
+    async def list_user_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
         """Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
-        return cast('AssignmentPage', await self._send_json("GET", f"/users/{quote(id)}/roles", query={"includeExpired": include_expired, "at": at}))
+        return cast('AssignmentPage', await self._send_json("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired, "at": at}))
+
+    def iter_user_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None, at: str | None = None) -> AsyncIterator[Assignment]:
+        """Yields the items of all pages of list_user_roles."""
+        return self._iterate("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired, "at": at})
 
     async def assign_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the user. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
