@@ -19,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbox"
@@ -80,7 +81,7 @@ type Service struct {
 	// transaction.
 	Deliver func()
 
-	calls       providerCalls
+	calls       *limiter.Shares[rolecall.TenantID] // of identity providers
 	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
 	forbidden   secret.Words
@@ -96,6 +97,7 @@ func New(db store.Database, o Options) *Service {
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
 		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, NameMinimum: o.NameMinimum, Deliver: func() {},
+		calls: newProviderCalls(),
 	}
 	if s.Outbound == nil {
 		s.Outbound = outbound.New(outbound.Options{})

@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"internal/seed":                  {".", "internal/access", "internal/directory", "internal/progress", "internal/secret", "internal/store"},
 	"internal/argon2":                {},
 	"internal/authz":                 {"."},
-	"internal/access":                {".", "internal/audit", "internal/auditlog", "internal/authz", "internal/feed", "internal/idempotency", "internal/invalidation", "internal/oidc", "internal/outbound", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
+	"internal/access":                {".", "internal/audit", "internal/auditlog", "internal/authz", "internal/feed", "internal/idempotency", "internal/invalidation", "internal/limiter", "internal/oidc", "internal/outbound", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
 	"internal/audit":                 {".", "internal/store"},
 	"internal/auditlog":              {".", "internal/secret", "internal/store"},
 	"internal/feed":                  {".", "internal/store", "internal/wire"},

@@ -144,12 +144,12 @@ func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id ro
 
 // authorizationURL is Client.AuthorizationURL with the errors of this package.
 func (s *Service) authorizationURL(ctx context.Context, tenant rolecall.TenantID, p oidc.Provider, a oidc.Attempt) (string, error) {
-	end, err := s.access.BeginProviderCall(tenant)
+	call, end, err := s.access.BeginProviderCall(ctx, tenant)
 	if err != nil {
 		return "", err
 	}
 	defer end()
-	address, err := s.access.OIDC.AuthorizationURL(ctx, p, a)
+	address, err := s.access.OIDC.AuthorizationURL(call, p, a)
 	if err != nil {
 		return "", s.unreachable(p.Issuer, err)
 	}

@@ -109,12 +109,12 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 	}
 	p.connection = connection
 	leave()
-	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil {
 		return err
 	}
 	defer end()
-	p.claims, err = s.access.OIDC.Redeem(ctx, provider, p.attempt(&connection, p.state, address), callback)
+	p.claims, err = s.access.OIDC.Redeem(call, provider, p.attempt(&connection, p.state, address), callback)
 	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
 		return refuse(refused.Reason)
 	} else if err != nil {
@@ -285,14 +285,14 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 		return "", nil
 	}
 	leave()
-	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil { // too many calls run
 		return "", nil
 	}
 	defer end()
 	// The client secret is not needed, so a secret that cannot be decrypted has no effect.
 	provider := oidc.Provider{Issuer: connection.Issuer, ClientID: connection.ClientID}
-	address, err := s.access.OIDC.SignOutURL(ctx, provider, s.openIDToken(a.Tenant.ID, &connection, sealed), returnTo)
+	address, err := s.access.OIDC.SignOutURL(call, provider, s.openIDToken(a.Tenant.ID, &connection, sealed), returnTo)
 	if err != nil {
 		s.log.WarnContext(ctx, "OpenID provider unavailable", "issuer", connection.Issuer, "error", err)
 		return "", nil
