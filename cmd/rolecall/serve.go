@@ -166,9 +166,15 @@ const operatorConnections = 64
 // newServers returns a server for listener and, if operators is not nil, one for operators.
 func newServers(site *web.Site, handler http.Handler, listener, operators *httpserver.Listener, drain time.Duration, logger *slog.Logger) []*httpserver.Server {
 	limit := httpserver.MaxConnections()
-	servers := []*httpserver.Server{{HTTP: site.Server(handler), Listener: listener, Limit: limit, Drain: drain, OnStop: site.Drain, Logger: logger}}
+	server := func(s *http.Server, l *httpserver.Listener, limit int) *httpserver.Server {
+		return &httpserver.Server{
+			HTTP: s, Listener: l, Limit: limit, Trusted: site.IsTrustedProxy, IsProbe: site.IsProbe,
+			Drain: drain, OnStop: site.Drain, Logger: logger,
+		}
+	}
+	servers := []*httpserver.Server{server(site.Server(handler), listener, limit)}
 	if operators != nil {
-		servers = append(servers, &httpserver.Server{HTTP: site.OperatorServer(handler), Listener: operators, Limit: min(limit, operatorConnections), Drain: drain, OnStop: site.Drain, Logger: logger})
+		servers = append(servers, server(site.OperatorServer(handler), operators, min(limit, operatorConnections)))
 	}
 	return servers
 }
