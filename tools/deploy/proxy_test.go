@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -137,6 +139,13 @@ func TestProxiesDoNotReachOperators(t *testing.T) {
 func TestNginx(t *testing.T) {
 	nginx := need(t, "nginx")
 	p := newProxied(t)
+	p.startNginx(t, nginx)
+	p.test(t)
+	p.testRedirect(t)
+}
+
+func (p *proxied) startNginx(t *testing.T, nginx string) {
+	t.Helper()
 	config := replaceAll(t, read(t, "deploy/proxy/nginx.conf"),
 		"127.0.0.1:8081", p.nodes[0], "127.0.0.1:8082", p.nodes[1],
 		"listen 80;", "listen 127.0.0.1:"+p.plain+";", "listen 443 ssl", "listen 127.0.0.1:"+p.secure+" ssl",
@@ -145,19 +154,12 @@ func TestNginx(t *testing.T) {
 		"http {", "http {\n    access_log off;\n    client_body_temp_path "+p.folder+"/body;\n    proxy_temp_path "+p.folder+"/proxy;\n    fastcgi_temp_path "+p.folder+"/f;\n    uwsgi_temp_path "+p.folder+"/u;\n    scgi_temp_path "+p.folder+"/s;")
 	file := write(t, p.folder, "nginx.conf", config)
 	start(t, nil, nginx, "-c", file, "-e", "stderr", "-g", "daemon off; pid "+p.folder+"/pid;")
-	p.test(t)
-	p.testRedirect(t)
 }
 
 func TestHAProxy(t *testing.T) {
 	haproxy := need(t, "haproxy")
 	p := newProxied(t)
-	file := write(t, p.folder, "haproxy.cfg", replaceAll(t, read(t, "deploy/proxy/haproxy.cfg"),
-		"127.0.0.1:8081", p.nodes[0], "127.0.0.1:8082", p.nodes[1],
-		"log /dev/log local0", "log stdout format raw local0", "bind :80", "bind 127.0.0.1:"+p.plain, "bind :443", "bind 127.0.0.1:"+p.secure,
-		"/etc/haproxy/id.example.com.pem", filepath.Join(p.folder, "cert.pem")))
-	output(t, haproxy, "-c", "-f", file)
-	_, log := start(t, nil, haproxy, "-db", "-f", file)
+	log := p.startHAProxy(t, haproxy)
 	p.test(t)
 	p.testRedirect(t)
 	await(t, "the log of haproxy", func(context.Context) error {
@@ -168,17 +170,124 @@ func TestHAProxy(t *testing.T) {
 	})
 }
 
+func (p *proxied) startHAProxy(t *testing.T, haproxy string) *syncBuffer {
+	t.Helper()
+	file := write(t, p.folder, "haproxy.cfg", replaceAll(t, read(t, "deploy/proxy/haproxy.cfg"),
+		"127.0.0.1:8081", p.nodes[0], "127.0.0.1:8082", p.nodes[1],
+		"log /dev/log local0", "log stdout format raw local0", "bind :80", "bind 127.0.0.1:"+p.plain, "bind :443", "bind 127.0.0.1:"+p.secure,
+		"/etc/haproxy/id.example.com.pem", filepath.Join(p.folder, "cert.pem")))
+	output(t, haproxy, "-c", "-f", file)
+	_, log := start(t, nil, haproxy, "-db", "-f", file)
+	return log
+}
+
 func TestCaddy(t *testing.T) {
 	caddy := need(t, "caddy")
 	p := newProxied(t)
-	file := write(t, p.folder, "Caddyfile", replaceAll(t, read(t, "deploy/proxy/Caddyfile"),
+	p.startCaddy(t, caddy)
+	p.test(t)
+	p.testRedirect(t)
+}
+
+// caddyfile returns an example for the version of Caddy. Before version 2.6.4, request_buffers had another name.
+func caddyfile(t *testing.T, caddy, name string) string {
+	t.Helper()
+	config := read(t, name)
+	if version := output(t, caddy, "version"); strings.Contains(version, "2.6.2") {
+		return replaceAll(t, config, "request_buffers 128KB", "buffer_requests")
+	}
+	return config
+}
+
+func (p *proxied) startCaddy(t *testing.T, caddy string) {
+	t.Helper()
+	file := write(t, p.folder, "Caddyfile", replaceAll(t, caddyfile(t, caddy, "deploy/proxy/Caddyfile"),
 		"127.0.0.1:8081", p.nodes[0], "127.0.0.1:8082", p.nodes[1],
 		"{\n\tservers {", "{\n\tadmin off\n\thttp_port "+p.plain+"\n\thttps_port "+p.secure+"\n\tservers {",
 		"/etc/caddy/id.example.com.pem", filepath.Join(p.folder, "cert.pem"), "/etc/caddy/id.example.com.key", p.key))
 	home := "HOME=" + p.folder
 	start(t, []string{home, "XDG_DATA_HOME=" + p.folder, "XDG_CONFIG_HOME=" + p.folder}, caddy, "run", "--adapter", "caddyfile", "--config", file)
-	p.test(t)
-	p.testRedirect(t)
+}
+
+// TestProxiesBufferRequests sends a part of a body, and then a whole request. A proxy that buffers sends only the whole
+// request to a node.
+func TestProxiesBufferRequests(t *testing.T) {
+	for name, start := range map[string]func(*proxied, *testing.T, string){
+		"nginx":   (*proxied).startNginx,
+		"haproxy": func(p *proxied, t *testing.T, program string) { p.startHAProxy(t, program) },
+		"caddy":   (*proxied).startCaddy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := need(t, name)
+			p := proxied{folder: t.TempDir(), plain: freePort(t), secure: freePort(t)}
+			cert, key := certificate(t, host)
+			p.cert = cert
+			write(t, p.folder, "cert.pem", cert+key)
+			p.key = write(t, p.folder, "key.pem", key)
+			reached := make(chan string, 10)
+			for i := range p.nodes {
+				node := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/readyz" {
+						reached <- r.URL.Path
+					}
+				}))
+				t.Cleanup(node.Close)
+				p.nodes[i] = strings.TrimPrefix(node.URL, "http://")
+			}
+			start(&p, t, program)
+			client := clientTo(t, "127.0.0.1:"+p.secure, p.cert)
+			await(t, "the proxy", func(ctx context.Context) error {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/first", nil)
+				if err != nil {
+					return err
+				}
+				response, err := client.Do(request)
+				if err != nil {
+					return err
+				}
+				if response.StatusCode != http.StatusOK {
+					err = fmt.Errorf("the proxy answers %d", response.StatusCode)
+				}
+				return errors.Join(err, response.Body.Close())
+			})
+			for len(reached) > 0 {
+				<-reached
+			}
+			in, out := io.Pipe()
+			answered := make(chan error, 1)
+			go func() {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+host+"/slow", in)
+				if err != nil {
+					answered <- err
+					return
+				}
+				request.ContentLength = 2
+				response, err := client.Do(request)
+				if err == nil {
+					err = response.Body.Close()
+				}
+				answered <- err
+			}()
+			if _, err := out.Write([]byte("{")); err != nil {
+				t.Fatal(err)
+			}
+			for range 5 {
+				send(t, client, http.MethodPost, "https://"+host+"/whole", []byte("{}"), nil)
+				if path := <-reached; path != "/whole" {
+					t.Errorf("a part of a body reached a node at %s", path)
+				}
+			}
+			if _, err := out.Write([]byte("}")); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(out.Close(), <-answered); err != nil {
+				t.Fatal(err)
+			}
+			if path := <-reached; path != "/slow" {
+				t.Errorf("the whole body reached a node at %s", path)
+			}
+		})
+	}
 }
 
 // Debian has no package of Traefik, so the test only checks that its files are YAML.
