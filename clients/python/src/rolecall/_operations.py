@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# ea30623da73bdf2dc2a82a9395754fb263ac0ef3d7de36b50882b436e90c786c
+# 33a08c274fee784a2a5539a3746abe1939b846f7f4ebcfa9484118260252a955
 """A method for each operation of the API."""
 
 from __future__ import annotations
