@@ -21,6 +21,7 @@ import (
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/oidc"
+	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/passkey"
@@ -63,6 +64,7 @@ type Service struct {
 	Keys         *secret.Keys
 	Passkeys     *passkey.RelyingParty // nil: passkeys are unavailable without a domain
 	Log          *slog.Logger
+	Outages      *outage.Log // logs the failures of the work in the background
 	Limiter      *ratelimit.Limiter
 	Invalidation *invalidation.Table
 	Refusals     *audit.Refusals
@@ -94,7 +96,7 @@ func New(db store.Database, o Options) *Service {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 	}
 	s := &Service{
-		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
+		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Outages: outage.New(o.Logger), Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
 		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, NameMinimum: o.NameMinimum, Deliver: func() {},
 		calls: newProviderCalls(),
@@ -110,9 +112,9 @@ func New(db store.Database, o Options) *Service {
 	}
 	s.Store = store.New(db, s.updated)
 	s.Store.KeepEvents(o.KeepEvents)
-	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
-	s.Feed = feed.New(s.Store, o.Clock, o.Logger)
-	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Feed.CatchUp)
+	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Outages: s.Outages, Mailer: o.Mailer, Divert: o.DivertMail})
+	s.Feed = feed.New(s.Store, o.Clock, o.Logger, s.Outages)
+	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Outages, s.Feed.CatchUp)
 	s.Limiter = ratelimit.New(s.Store, o.Keys, s.Invalidation, o.Clock, o.Limits)
 	s.Refusals = audit.NewRefusals(s.Store, o.Clock)
 	s.idempotency = idempotency.New(s.Store, o.Clock, o.KeyLimit)

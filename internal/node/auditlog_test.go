@@ -51,7 +51,7 @@ func (f *fixture) reader() *auditlog.Log { return f.AuditLogOf(f.db.Database) }
 
 // AuditLogOf returns the audit log of the database. It gives no numbers.
 func (f *fixture) AuditLogOf(db store.Database) *auditlog.Log {
-	return auditlog.New(store.New(db, nil), f.keys, f.clock.Now, f.Access.Log, f.Access.Feed.CatchUp)
+	return auditlog.New(store.New(db, nil), f.keys, f.clock.Now, f.Access.Log, f.Access.Outages, f.Access.Feed.CatchUp)
 }
 
 func (f *fixture) verify(signed ...string) auditlog.Report {

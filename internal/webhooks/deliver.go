@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -71,8 +72,8 @@ func (s *Service) newWorker(which rolecall.WebhookQueue) *queue.Worker[group] {
 		AtOnce: atOnce[which], Batch: batch, Interval: interval, Lingering: lingering[which], LingerAfter: slow,
 		Claim: func(ctx context.Context, n int) ([]group, error) { return s.claim(ctx, which, n) },
 		Do:    s.deliver,
-		Failed: func(ctx context.Context, err error) {
-			s.log.WarnContext(ctx, "cannot read due webhooks; will retry", "error", err)
+		Report: func(ctx context.Context, err error) {
+			s.access.Outages.Report(ctx, fmt.Sprintf("cannot read due webhooks of queue %d; will retry", which), err)
 		},
 	})
 }
@@ -141,7 +142,7 @@ func (s *Service) deliver(ctx context.Context, g group) {
 		err = s.deliverGroup(ctx, sending, &g)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot deliver the items of a webhook; will retry", "webhook", g.WebhookID, "tenant", g.TenantID, "error", err)
+		s.access.Outages.Warn(ctx, "cannot deliver the items of a webhook; will retry", err, "webhook", g.WebhookID, "tenant", g.TenantID)
 	}
 }
 

@@ -57,6 +57,13 @@ func Migrate(ctx context.Context, url string) (err error) {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
+	var encoding string
+	if err := db.QueryRowContext(ctx, "select current_setting('server_encoding')").Scan(&encoding); err != nil {
+		return fmt.Errorf("postgres: cannot migrate: %w", explain(err))
+	}
+	if encoding != requiredEncoding {
+		return wrongEncoding(encoding)
+	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(migrationsTable), goose.WithSessionLocker(locker), goose.WithGoMigrations(keysOfNames))
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
@@ -89,7 +96,7 @@ func Grant(ctx context.Context, url, role string) (err error) {
 	}()
 	var schema string
 	if err := db.QueryRowContext(ctx, "select current_schema()").Scan(&schema); err != nil {
-		return fmt.Errorf("postgres: cannot find the schema: %w", err)
+		return fmt.Errorf("postgres: cannot find the schema: %w", explain(err))
 	}
 	schema, role = pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
 	_, err = db.ExecContext(ctx, fmt.Sprintf(`
@@ -109,7 +116,10 @@ func openDirect(url string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stdlib.OpenDB(*config.ConnConfig), nil
+	return stdlib.OpenDB(*config.ConnConfig, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set session characteristics as transaction isolation level read committed")
+		return err
+	})), nil
 }
 
 // keysOfNames is the migration that SQL cannot express.
