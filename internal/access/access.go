@@ -176,6 +176,14 @@ func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) 
 // Ready returns nil if the store can serve requests.
 func (s *Service) Ready(ctx context.Context) error { return s.Store.Ready(ctx) }
 
+// Writable writes to the store. It returns nil if the store accepts writes.
+func (s *Service) Writable(ctx context.Context) error {
+	return s.Store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		tx.ProbeWrites()
+		return nil
+	})
+}
+
 // Watching reports whether this process currently receives notifications of changes that
 // other processes make. The result behind is a delay: the process has received all changes
 // that are older than this. While ok is true, behind is usually about a quarter of a

@@ -271,7 +271,8 @@ func (r *readiness) result(ctx context.Context) error {
 }
 
 // ready handles the readiness check. It returns ErrUnavailable if the store does not answer, or
-// if the process is shutting down.
+// if the process is shutting down. With for=writes, it also does so if the store accepts no writes. Without
+// it, a node stays ready then, because it can still check sessions and permissions.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.site.IsDraining() {
 		return rolecall.ErrUnavailable.With("This process is shutting down. Send the request to another one.")
@@ -279,6 +280,15 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.readiness.result(r.Context()); err != nil {
 		web.RequestOf(r).Cause = err
 		return rolecall.ErrUnavailable
+	}
+	if purpose, ok := r.URL.Query()["for"]; ok {
+		if !slices.Equal(purpose, []string{"writes"}) {
+			return rolecall.ErrMalformed.With("The only value of the parameter for is writes.")
+		}
+		if err := s.writes.result(r.Context()); err != nil {
+			web.RequestOf(r).Cause = err
+			return rolecall.ErrUnavailable.With("The database accepts no writes. Reads still work.")
+		}
 	}
 	return live(w, r)
 }

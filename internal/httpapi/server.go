@@ -42,6 +42,7 @@ type Server struct {
 	apart       bool // serve operators on their separate listener only
 	runner      *operation.Runner
 	readiness   *readiness
+	writes      *readiness // whether the store accepts writes
 
 	securityContact string // URI; empty if not configured
 }
@@ -57,6 +58,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 		site:        site,
 		apart:       o.OperatorsApart,
 		readiness:   newReadiness(a.Ready),
+		writes:      newReadiness(a.Writable),
 
 		securityContact: o.SecurityContact,
 	}

@@ -93,7 +93,7 @@ var uncached = []string{
 
 	"BeginPurge", "BuildLog", "ChangeHeads", "Changes", "ClaimJob", "ClaimMail", "ClaimWebhooks", "CountDisabledWebhooks", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "DeleteWebhook", "DropWebhook", "EraseTraces", "ForgiveAttempt", "GivePlaces", "LockAPIToken", "LockActiveUser", "LockIdentity", "LockJob", "Log", "LoggedEvent", "LoggedEvents",
-	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "RenewConnectionSecret", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
+	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "ProbeWrites", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "RenewConnectionSecret", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
 	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SetSigningKey", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UnloggedEvents", "Unnumbered", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP", "Webhook", "WebhookCursors", "WebhookDeliveries", "Webhooks",
 
