@@ -30,7 +30,7 @@ type TenantSettings struct {
 	MailSender       *string          `json:"mailSenderName,omitempty"`
 	BrandColor       *string          `json:"brandColor,omitempty"` // #rrggbb, in lower case
 
-	EventsAtLeast time.Duration `json:"-"` // how long events of every tenant are kept at least; the store sets it
+	EventsAtLeast time.Duration `json:"-"` // minimum of EventsKept for changes, and for tenants without a value; the store sets it
 
 	ofGuarded bool // set by For; true: the settings are for a user who needs a second factor
 }
@@ -191,9 +191,10 @@ func (s TenantSettings) KeyLifetime() time.Duration {
 	return orDefault(s.IdempotencyKept, DefaultIdempotencyKept)
 }
 
-// EventLifetime returns how long an event is stored. It is at least EventsAtLeast.
+// EventLifetime returns how long an event is stored. It can be less than EventsAtLeast if the tenant set it
+// before the operators raised the minimum.
 func (s TenantSettings) EventLifetime() time.Duration {
-	return max(orDefault(s.EventsKept, DefaultEventsKept), s.EventsAtLeast)
+	return orDefault(s.EventsKept, max(DefaultEventsKept, s.EventsAtLeast))
 }
 
 // ReauthenticationAge returns the maximum age of the last sign-in or re-authentication for

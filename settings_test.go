@@ -146,7 +146,7 @@ func TestEventsAreKeptAtLeastAsLongAsOperatorsRequire(t *testing.T) {
 		atLeast time.Duration
 		want    time.Duration
 	}{
-		{nil, 0, rolecall.DefaultEventsKept}, {&less, 0, 48 * time.Hour}, {&less, 72 * time.Hour, 72 * time.Hour},
+		{nil, 0, rolecall.DefaultEventsKept}, {&less, 0, 48 * time.Hour}, {&less, 72 * time.Hour, 48 * time.Hour},
 		{&more, 72 * time.Hour, 500 * 24 * time.Hour}, {nil, 72 * time.Hour, rolecall.DefaultEventsKept}, {nil, 600 * 24 * time.Hour, 600 * 24 * time.Hour},
 	} {
 		s := rolecall.TenantSettings{EventsKept: test.stored, EventsAtLeast: test.atLeast}

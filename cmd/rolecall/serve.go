@@ -149,6 +149,13 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	// The background work ends after the last request, and before the store is closed.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
+	shorter, err := n.Directory.CountShorterRetention(ctx)
+	if err != nil {
+		return err
+	}
+	if shorter > 0 {
+		logger.Warn("tenants keep events for a shorter time than --events-kept-at-least until their setting is changed", "tenants", shorter, "minimum", options.KeepEvents.String())
+	}
 	var workErr error
 	background.Go(func() { workErr = n.Run(working) })
 	serveErr := serveAll(ctx, servers)

@@ -45,7 +45,7 @@ type Options struct {
 	Outbound    *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
 	OIDC        *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
 	PublicURL   string              // the public URL of the service without a trailing slash; it is part of the source of items
-	KeepEvents  time.Duration       // how long events of every tenant are kept at least; zero: as the tenants have set it
+	KeepEvents  time.Duration       // minimum of how long tenants keep events; zero: the minimum of the setting
 	NameMinimum int                 // the setting nameMinimum of new tenants; zero: the default
 	KeyLimit    int                 // maximum number of stored idempotency keys per user; zero: 100,000
 

@@ -55,6 +55,23 @@ func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, aft
 	return tenants, err
 }
 
+// CountShorterRetention returns the number of tenants that keep events for a shorter time than the minimum
+// of the operators.
+func (s *Service) CountShorterRetention(ctx context.Context) (n int, err error) {
+	for after := ""; ; {
+		tenants, err := s.Tenants(ctx, "", after, rolecall.MaxLimit)
+		if err != nil || len(tenants) == 0 {
+			return n, err
+		}
+		for i := range tenants {
+			if tenants[i].Settings.EventLifetime() < s.store.EventsAtLeast() {
+				n++
+			}
+		}
+		after = tenants[len(tenants)-1].Name
+	}
+}
+
 // AddOwner assigns the role Owner to the user with the email address, without an expiry and
 // for the whole tenant. Operators use it if a tenant has lost access to its owners.
 // AddOwner returns ErrNotFound if the tenant or the user does not exist, and ErrLimitReached if the

@@ -113,11 +113,11 @@ type Store struct {
 // have been committed in spite of the error.
 func New(db Database, onUpdate func(Effects)) *Store { return &Store{db: db, onUpdate: onUpdate} }
 
-// KeepEvents sets how long events of every tenant are kept at least. Call it before the first transaction.
-// Tenants whose setting is less are read with this minimum.
+// KeepEvents sets the minimum of the setting of tenants that says how long events are kept. Call it before
+// the first transaction. Tenants that have set less keep their value until it is changed.
 func (s *Store) KeepEvents(atLeast time.Duration) { s.eventsAtLeast = atLeast }
 
-// EventsAtLeast returns how long events of every tenant are kept at least.
+// EventsAtLeast returns the minimum that KeepEvents has set.
 func (s *Store) EventsAtLeast() time.Duration { return s.eventsAtLeast }
 
 // View calls fn with a Tx that can only read. Each statement sees its own snapshot. So use

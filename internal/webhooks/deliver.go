@@ -9,7 +9,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/store"
@@ -374,7 +373,7 @@ func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 		if g.TenantID == rolecall.OperatorsTenant {
 			return nil
 		}
-		return s.mailOwners(tx, g.TenantID, &changed)
+		return s.access.MailOwners(tx, g.TenantID, rolecall.Mail{Kind: rolecall.MailWebhookDisabled, What: because[reason]}, ownersMailed)
 	})
 	if err == nil && disabled {
 		s.log.WarnContext(ctx, "webhook disabled", "webhook", g.WebhookID, "tenant", g.TenantID, "reason", reason)
@@ -391,42 +390,6 @@ var because = map[string]string{
 
 // ownersMailed is the maximum number of owners who get a mail about a webhook.
 const ownersMailed = 20
-
-// mailOwners mails the active owners of the tenant that a webhook was disabled.
-func (s *Service) mailOwners(tx *store.Tx, tenant rolecall.TenantID, w *rolecall.Webhook) error {
-	role, err := tx.RoleByKey(rolecall.OwnerKey)
-	if found, err := access.Found(err); !found {
-		return err
-	}
-	q := rolecall.UserQuery{Role: role.ID, Status: rolecall.UserActive, Within: rolecall.Everywhere(), Now: s.access.Now(), Limit: rolecall.MaxLimit}
-	for mailed := 0; ; {
-		owners, err := tx.Users(q)
-		if err != nil {
-			return err
-		}
-		for i := range owners.Items {
-			owner := &owners.Items[i]
-			assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
-			switch {
-			case err != nil:
-				return err
-			case !authz.CountsAsOwner(owner, assignments):
-				continue
-			case mailed == ownersMailed:
-				return nil
-			}
-			if err := s.access.Outbox.Enqueue(tx, tenant, rolecall.Mail{
-				Kind: rolecall.MailWebhookDisabled, To: owner.Email, Name: owner.Name, UserID: owner.ID, What: because[*w.DisabledReason],
-			}); err != nil {
-				return err
-			}
-			mailed++
-		}
-		if q.After = owners.Next; q.After == nil {
-			return nil
-		}
-	}
-}
 
 func (s *Service) view(ctx context.Context, g *group, fn func(*store.Tx) error) error {
 	return g.repeat(ctx, func() error { return s.access.Store.View(ctx, g.TenantID, fn) })
