@@ -31,6 +31,7 @@ type commandLine struct {
 	User        userCommands        `cmd:"" help:"Set a user's password or email address, for users who cannot sign in."`
 	Events      eventCommands       `cmd:"" help:"Verify the audit log of a tenant, or that of the operators."`
 	OperatorKey operatorKeyCommands `cmd:"" help:"Create, list and revoke keys for programs that manage tenants."`
+	Health      healthCommand       `cmd:"" help:"Check whether the node on this machine is ready. Exit code 1: it is not. For containers without a shell."`
 	Config      configCommands      `cmd:"" help:"Check the settings of serve."`
 	Mail        mailCommands        `cmd:"" help:"Preview the mail that users receive."`
 	BreachList  breachedCommands    `cmd:"" name:"breached-passwords" help:"Build the file for --breached-passwords."`

@@ -157,10 +157,10 @@ func (c *configCheckCommand) checkDatabase(ctx context.Context, p *program, repo
 		report.Warnings = append(report.Warnings, "the database "+p.databaseName()+" does not exist: serve creates it")
 		return
 	}
-	db, err := p.open(ctx, false)
+	db, err := p.open(ctx, nil)
 	switch {
 	case errors.Is(err, store.ErrOldSchema) && !c.NoMigrate:
-		report.Warnings = append(report.Warnings, "the database has an older schema, or none: serve updates it, so back it up first")
+		report.Warnings = append(report.Warnings, pendingMigrations(err)...)
 		return
 	case err != nil:
 		report.add(err)
@@ -171,4 +171,15 @@ func (c *configCheckCommand) checkDatabase(ctx context.Context, p *program, repo
 		_, err = newFingerprints(ctx, db, keys)
 	}
 	report.add(errors.Join(err, db.close()))
+}
+
+// pendingMigrations returns the warnings for a schema that serve updates.
+func pendingMigrations(err error) []string {
+	warnings := []string{"the database has an older schema, or none: serve updates it, so back it up first"}
+	if old, ok := errors.AsType[*store.OldSchemaError](err); ok {
+		for i := range old.Pending {
+			warnings = append(warnings, "migration "+old.Pending[i].Name+": "+afterMigration(&old.Pending[i]))
+		}
+	}
+	return warnings
 }

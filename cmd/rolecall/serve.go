@@ -52,12 +52,17 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		defer func() { err = errors.Join(err, ignoreClosed(operators.Close())) }()
 	}
 	isNew := !isPostgres(p.Database) && !exists(p.sqliteFile())
-	db, err := p.open(ctx, !c.NoMigrate)
+	logger := newLogger(p.stderr, settings.LogFormat)
+	var migrated func([]store.Migration)
+	if !c.NoMigrate {
+		migrated = logMigrations(logger)
+	}
+	db, err := p.open(ctx, migrated)
 	if err != nil {
 		return err
 	}
 	if isNew && !c.Demo {
-		newLogger(p.stderr, settings.LogFormat).Info("created a new database", "database", p.databaseName())
+		logger.Info("created a new database", "database", p.databaseName())
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
 	if !c.NoMigrate {
@@ -144,11 +149,6 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if options.Mailer == nil {
 		logger.Warn(noMailer)
 	}
-	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
-
-	// The background work ends after the last request, and before the store is closed.
-	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
-	var background sync.WaitGroup
 	shorter, err := n.Directory.CountShorterRetention(ctx)
 	if err != nil {
 		return err
@@ -156,6 +156,11 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if shorter > 0 {
 		logger.Warn("tenants keep events for a shorter time than --events-kept-at-least until their setting is changed", "tenants", shorter, "minimum", options.KeepEvents.String())
 	}
+	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
+
+	// The background work ends after the last request, and before the store is closed.
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
 	var workErr error
 	background.Go(func() { workErr = n.Run(working) })
 	serveErr := serveAll(ctx, servers)

@@ -94,6 +94,46 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 	})
 }
 
+// CreateOwner creates an active user with the role Owner, who signs in with the password. Operators use it if
+// a tenant has lost all its owners. CreateOwner can fail with ErrNotFound, ErrValidation, ErrEmailTaken or
+// ErrBusy.
+func (s *Service) CreateOwner(ctx context.Context, tenantName string, draft rolecall.UserDraft, password string) (user rolecall.User, err error) {
+	tenant, err := s.access.TenantNamed(ctx, tenantName)
+	if err != nil {
+		return user, err
+	}
+	now := s.now()
+	user = draft.User(now)
+	user.Status = rolecall.UserActive
+	faults, err := s.access.PasswordFieldErrors("/password", password, &user, &tenant)
+	if err != nil {
+		return user, err
+	}
+	if err := append(draft.Check(), faults...).Err(); err != nil {
+		return user, err
+	}
+	hash, err := s.access.Passwords.Hash(ctx, password)
+	if err != nil {
+		return user, err
+	}
+	return user, s.access.Operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
+		role, err := tx.RoleByKey(rolecall.OwnerKey)
+		if err != nil {
+			return nil, err
+		}
+		tx.InsertUser(user)
+		tx.SetPassword(user.ID, hash, now)
+		event := s.access.OperatorEvent(rolecall.EventUserCreated, audit.AboutUser(user.ID))
+		if event.Values, err = valuesAfter(user); err != nil {
+			return nil, err
+		}
+		tx.InsertEvent(*event)
+		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now}
+		tx.UpsertAssignment(a)
+		return s.assignmentEvent(access.Command, rolecall.EventRoleAssigned, audit.AboutUser(user.ID), nil, &a)
+	})
+}
+
 // CreateOperatorKey creates an operator key. The returned token is the secret of the key,
 // which is not stored. CreateOperatorKey returns ErrValidation, ErrNotFound if the draft
 // names an unknown tenant, and an error of the kind Conflict if rolecall.OperatorKeysMax
@@ -122,9 +162,17 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 		return event, err
 	})
 	if err == nil {
-		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "scopes", key.Scopes, "expires", key.ExpiresAt)
+		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", orAll(key.Tenants), "scopes", orAll(key.Scopes), "expires", key.ExpiresAt)
 	}
 	return key, token, err
+}
+
+// orAll returns the values, or all if there are none.
+func orAll[T any](values []T) any {
+	if values == nil {
+		return "all"
+	}
+	return values
 }
 
 var errTooManyOperatorKeys = &rolecall.Error{

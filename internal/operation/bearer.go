@@ -82,7 +82,7 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	}
 	sent.bearer = token
 	if _, ok := secret.ParseOperatorKey(token); ok && !s.ServesOperators(r) {
-		return sent, rolecall.ErrUnauthenticated
+		return sent, rolecall.ErrUnauthenticated.With("This address accepts no operator keys. Send them to the address of --operator-listen.")
 	}
 	return sent, nil
 }

@@ -115,9 +115,22 @@ func (v versions) check() error {
 	case v.stored == 0:
 		return fmt.Errorf("postgres: %w", store.ErrNoSchema)
 	case v.stored < newestMigration:
-		return fmt.Errorf("postgres: the schema has version %d, but this program requires %d: %w", v.stored, newestMigration, store.ErrOldSchema)
+		return v.old()
 	case v.oldest > newestMigration:
 		return fmt.Errorf("postgres: the schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, newestMigration)
 	}
 	return nil
+}
+
+// old returns the error for a schema that is older than this program.
+func (v versions) old() error {
+	files, err := Migrations()
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	pending, err := store.MigrationsAfter(files, v.stored)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	return fmt.Errorf("postgres: %w", &store.OldSchemaError{Stored: v.stored, Required: newestMigration, Pending: pending})
 }

@@ -33,14 +33,14 @@ const migrationsTable = "migrations"
 var migrations embed.FS
 
 // ensureSchema returns an error if this program cannot serve the schema of the file. If
-// migrate is true, it first applies all missing migrations.
-func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
+// options.Migrate is true, it first applies all missing migrations.
+func ensureSchema(ctx context.Context, db *sql.DB, options Options) error {
 	v, err := storedVersions(ctx, db)
 	if err != nil {
 		return err
 	}
-	for tries := 0; migrate && v.stored < schemaVersion; tries++ {
-		failed := applyMigrations(ctx, db)
+	for tries := 0; options.Migrate && v.stored < schemaVersion; tries++ {
+		failed := applyMigrations(ctx, db, options.Migrated)
 		if v, err = storedVersions(ctx, db); err != nil {
 			return err
 		}
@@ -87,15 +87,27 @@ func (v versions) check() error {
 	case v.stored == 0:
 		return store.ErrNoSchema
 	case v.stored < schemaVersion:
-		return fmt.Errorf("the database schema has version %d, but this program requires %d: %w", v.stored, schemaVersion, store.ErrOldSchema)
+		files, err := migrationFiles()
+		if err != nil {
+			return err
+		}
+		pending, err := store.MigrationsAfter(files, v.stored)
+		if err != nil {
+			return err
+		}
+		return &store.OldSchemaError{Stored: v.stored, Required: schemaVersion, Pending: pending}
 	case v.oldest > schemaVersion:
 		return fmt.Errorf("the database schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, schemaVersion)
 	}
 	return nil
 }
 
-func applyMigrations(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
+// migrationFiles returns the SQL files of the migrations.
+func migrationFiles() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
+
+// applyMigrations applies all missing migrations, and passes them to report, which can be nil.
+func applyMigrations(ctx context.Context, db *sql.DB, report func([]store.Migration)) error {
+	files, err := migrationFiles()
 	if err != nil {
 		return err
 	}
@@ -104,8 +116,25 @@ func applyMigrations(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx)
-	return err
+	results, err := provider.Up(ctx)
+	if err != nil || report == nil {
+		return err
+	}
+	known, err := store.MigrationsAfter(files, 0)
+	if err != nil {
+		return err
+	}
+	var applied []store.Migration
+	for _, r := range results {
+		for _, m := range known {
+			if m.Number == r.Source.Version {
+				m.Took = r.Duration
+				applied = append(applied, m)
+			}
+		}
+	}
+	report(applied)
+	return nil
 }
 
 // keysOfNames is the migration that SQL cannot express.
