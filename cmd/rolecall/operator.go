@@ -124,10 +124,7 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	console, err := c.console(c.Name)
-	if err != nil {
-		return err
-	}
+	console := c.console(c.Name)
 	if err := p.createFile(ctx); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/internal/webhooks"
@@ -95,6 +96,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept")
 		web.Respond(w, r, http.StatusSeeOther, nil)
 		return
+	}
+	if bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); err == web.ErrUnknownPath && !s.servesOperators(r) {
+		if _, ok := secret.ParseOperatorKey(bearer); ok {
+			err = web.ErrUnknownPath.With(operation.ElsewhereDetail)
+		}
 	}
 	s.site.RespondProblem(w, r, err)
 }

@@ -82,10 +82,13 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	}
 	sent.bearer = token
 	if _, ok := secret.ParseOperatorKey(token); ok && !s.ServesOperators(r) {
-		return sent, rolecall.ErrUnauthenticated.With("This address accepts no operator keys. Send them to the address of --operator-listen.")
+		return sent, rolecall.ErrUnauthenticated.With(ElsewhereDetail)
 	}
 	return sent, nil
 }
+
+// ElsewhereDetail is the detail of the response to an operator key at an address that accepts none.
+const ElsewhereDetail = "This address accepts no operator keys. Send them to the address of --operator-listen."
 
 const ambiguousDetail = "must not be sent together with a session cookie"
 

@@ -358,3 +358,45 @@ func TestOlderProgramsFindNoTenantInAKeyWithScopes(t *testing.T) {
 		t.Errorf("an older program reads %q (error %v), want %q", read, err, want)
 	}
 }
+
+// Operators learn which migrations are missing, how long each took, and whether older programs can still run.
+func TestMigrationsAreReported(t *testing.T) {
+	url := pgtest.URL(t)
+	files, err := postgres.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	older, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName("migrations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := older.UpTo(t.Context(), 17); err != nil {
+		t.Fatal(err)
+	}
+	_, err = postgres.Open(t.Context(), url, postgres.Options{})
+	old, ok := errors.AsType[*store.OldSchemaError](err)
+	if !ok || old.Stored != 17 || len(old.Pending) != postgres.NewestMigration-17 || !errors.Is(err, store.ErrOldSchema) {
+		t.Fatalf("an older schema: %v, %+v", err, old)
+	}
+	var applied []store.Migration
+	if err := postgres.MigrateAndReport(t.Context(), url, func(m []store.Migration) { applied = m }); err != nil {
+		t.Fatal(err)
+	}
+	if len(applied) != len(old.Pending) || applied[0].Name != "0018_id_tokens" || !applied[0].ServesOlder() {
+		t.Fatalf("applied were %+v", applied)
+	}
+	for i := range applied {
+		if applied[i].Took <= 0 || applied[i].Number != old.Pending[i].Number {
+			t.Errorf("%+v, want %+v with a duration", applied[i], old.Pending[i])
+		}
+	}
+}
