@@ -149,12 +149,8 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if options.Mailer == nil {
 		logger.Warn(noMailer)
 	}
-	shorter, err := n.Directory.CountShorterRetention(ctx)
-	if err != nil {
+	if err := warnShorterRetention(ctx, n, logger); err != nil {
 		return err
-	}
-	if shorter > 0 {
-		logger.Warn("tenants keep events for a shorter time than --events-kept-at-least until their setting is changed", "tenants", shorter, "minimum", options.KeepEvents.String())
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
@@ -167,6 +163,16 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())
+}
+
+// warnShorterRetention logs how many tenants keep events for a shorter time than the minimum.
+func warnShorterRetention(ctx context.Context, n *node.Node, logger *slog.Logger) error {
+	shorter, err := n.Directory.CountShorterRetention(ctx)
+	if err == nil && shorter > 0 {
+		logger.Warn("tenants keep events for a shorter time than --events-kept-at-least until their setting is changed",
+			"tenants", shorter, "minimum", n.Access.Store.EventsAtLeast().String())
+	}
+	return err
 }
 
 // noMailer is the warning if the settings have no way to send mail.

@@ -167,7 +167,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 	return key, token, err
 }
 
-// orAll returns the values, or all if there are none.
+// orAll returns the values, or all if they are nil.
 func orAll[T any](values []T) any {
 	if values == nil {
 		return "all"

@@ -113,7 +113,7 @@ func checkFull(t *testing.T, objects map[string]any) {
 	}
 }
 
-// checkPolicy checks that the network policy allows named peers, and nobody at the port for operators.
+// checkPolicy checks that the network policy allows named peers, and no peers at the port for operators.
 func checkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for _, rule := range policy.Spec.Ingress {
