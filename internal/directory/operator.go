@@ -109,7 +109,7 @@ func (s *Service) CreateOwner(ctx context.Context, tenantName string, draft role
 	if err != nil {
 		return user, err
 	}
-	if err := append(draft.Check(), faults...).Err(); err != nil {
+	if err := append(draft.Check(tenant.Settings.NameMinimum()), faults...).Err(); err != nil {
 		return user, err
 	}
 	hash, err := s.access.Passwords.Hash(ctx, password)

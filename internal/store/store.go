@@ -9,11 +9,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -245,8 +247,9 @@ func (m *Migration) ServesOlder() bool { return m.Oldest < m.Number }
 // compatibility matches the row that each migration adds to the table of the same name.
 var compatibility = regexp.MustCompile(`insert into compatibility \([^)]*\) values \(\d+, (\d+)`)
 
-// MigrationsAfter returns the migrations in the files whose number is above the number stored.
-func MigrationsAfter(files fs.FS, stored int64) (after []Migration, err error) {
+// MigrationsAfter returns the migrations in the files, and the others that are not in files, whose number is
+// above the number stored. They are in the order of their numbers.
+func MigrationsAfter(files fs.FS, stored int64, others ...Migration) (after []Migration, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
@@ -273,6 +276,12 @@ func MigrationsAfter(files fs.FS, stored int64) (after []Migration, err error) {
 			after = append(after, m)
 		}
 	}
+	for _, m := range others {
+		if m.Number > stored {
+			after = append(after, m)
+		}
+	}
+	slices.SortFunc(after, func(a, b Migration) int { return cmp.Compare(a.Number, b.Number) })
 	return after, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/rekey"
 )
 
 // oldestServer is the oldest major release of PostgreSQL that has all features which the
@@ -128,7 +129,7 @@ func (v versions) old() error {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	pending, err := store.MigrationsAfter(files, v.stored)
+	pending, err := store.MigrationsAfter(files, v.stored, rekey.Migration)
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}

@@ -79,7 +79,7 @@ func MigrateAndReport(ctx context.Context, url string, report func([]store.Migra
 	if err != nil {
 		return fmt.Errorf("postgres: cannot migrate: %w", explain(err))
 	}
-	applied, err := store.MigrationsAfter(files, 0)
+	applied, err := store.MigrationsAfter(files, 0, rekey.Migration)
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}

@@ -14,6 +14,9 @@ import (
 // Version is the number of the migration.
 const Version = 20
 
+// Migration describes the migration. Programs that do not know it cannot serve the schema.
+var Migration = store.Migration{Number: Version, Name: "0020_keys_of_names", Oldest: Version}
+
 // Dialect has the differences between the databases.
 type Dialect struct {
 	Enter func(tenant rolecall.TenantID) []string // returns the statements that make the rows of the tenant visible

@@ -91,7 +91,7 @@ func (v versions) check() error {
 		if err != nil {
 			return err
 		}
-		pending, err := store.MigrationsAfter(files, v.stored)
+		pending, err := store.MigrationsAfter(files, v.stored, rekey.Migration)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func applyMigrations(ctx context.Context, db *sql.DB, report func([]store.Migrat
 	if err != nil || report == nil {
 		return err
 	}
-	known, err := store.MigrationsAfter(files, 0)
+	known, err := store.MigrationsAfter(files, 0, rekey.Migration)
 	if err != nil {
 		return err
 	}
