@@ -103,7 +103,7 @@ func (s *Service) noteThrottled(ctx context.Context, a *access.Anonymous, email 
 	}
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, _, err = tx.UserByEmail(rolecall.EmailKey(email))
+		user, _, err = tx.UserByEmail(email)
 		_, err = access.Found(err)
 		return err
 	})
