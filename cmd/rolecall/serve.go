@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rolecall/rolecall/console"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/demo"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/httpserver"
@@ -102,11 +103,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		return err
 	}
 	if settings.Demo {
-		access, err := demo.Prepare(ctx, db, options, settings.demoURL(listener.Addr()), settings.Mailbox)
-		if err != nil {
-			return fmt.Errorf("create the demo tenant: %w", err)
-		}
-		if err := p.print(access, access.Lines()...); err != nil {
+		if err := prepareDemo(ctx, p, &settings, db, options, listener); err != nil {
 			return err
 		}
 	}
@@ -163,6 +160,15 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())
+}
+
+// prepareDemo creates the demo tenant and prints how to use it.
+func prepareDemo(ctx context.Context, p *program, s *settings, db store.Database, options access.Options, listener *httpserver.Listener) error {
+	prepared, err := demo.Prepare(ctx, db, options, s.demoURL(listener.Addr()), s.Mailbox)
+	if err != nil {
+		return fmt.Errorf("create the demo tenant: %w", err)
+	}
+	return p.print(prepared, prepared.Lines()...)
 }
 
 // warnShorterRetention logs how many tenants keep events for a shorter time than the minimum.
