@@ -143,8 +143,8 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 			body = answerTo(strings.Repeat("A", 43), "code", "000000")
 		case "AuthsController_beginEnrolment":
 			body = `{"challenge":"` + strings.Repeat("A", 43) + `"}`
-		case "AuthsController_exchangeOidc":
-			body = oidcCode
+		case "AuthsController_exchangeCode":
+			body = exchangeBody(strings.Repeat("A", 43), appVerifier, "")
 		case "AuthsController_signInByPasskey":
 			body = `{"passkey":{}}`
 		}
@@ -232,7 +232,7 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 // openPaths are the paths of the operations that require no session.
 var openPaths = []string{
 	"/auths/login", "/auths/login/second-factor", "/auths/login/enrolment", "/auths/logout", "/auths/invitations/accept",
-	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/oidc/exchange", "/auths/oidc/sign-out",
+	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/codes/exchange", "/auths/oidc/sign-out",
 	"/auths/connections", "/auths/connections/find",
 	"/auths/password-resets", "/auths/password-resets/complete", "/auths/email-changes/complete",
 }
@@ -256,7 +256,7 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	}
 	accept(token).refused(t, 403, "tenant-suspended")
 	accept(strings.Repeat("A", 43)).refused(t, 401, "invitation-invalid")
-	w.anonymous().do(t, "POST /auths/oidc/exchange", oidcCode).refused(t, 401, "sign-in-code-invalid")
+	w.anonymous().do(t, "POST /auths/codes/exchange", exchangeBody(strings.Repeat("A", 43), appVerifier, "")).refused(t, 401, "sign-in-code-invalid")
 	w.anonymous().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 403, "tenant-suspended")
 	w.anonymous().do(t, changeByLink, linkBody(email)).refused(t, 403, "tenant-suspended")
 	w.program.run(t, "", "tenant", "resume", w.name)

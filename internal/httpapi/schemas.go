@@ -38,7 +38,7 @@ var types = &operation.Types{
 		reflect.TypeFor[confirmBody]():                  {"Confirm", "The password, or the code of a sign-in with an identity provider. Users with a second factor also send one of code, recoveryCode and passkey."},
 		reflect.TypeFor[startOIDCBody]():                {"StartOidc", "The connection, and where the browser returns."},
 		reflect.TypeFor[signOutOIDCBody]():              {"SignOutOidc", "The request body of a sign-out, also at the identity provider."},
-		reflect.TypeFor[exchangeOIDCBody]():             {"ExchangeOidc", "The code of the sign-in, and its verifier."},
+		reflect.TypeFor[exchangeCodeBody]():             {"ExchangeCode", "The code of the sign-in, and its verifier."},
 		reflect.TypeFor[oidcCodeBody]():                 {"OidcCode", "The code of the sign-in, and its verifier."},
 		reflect.TypeFor[beginEnrolmentBody]():           {"BeginEnrolment", "The challenge of the sign-in."},
 		reflect.TypeFor[signInByPasskeyBody]():          {"SignInByPasskey", "The response of the authenticator."},

@@ -175,16 +175,22 @@ var mutations = []struct {
 		p, in := provideFor(f, s.user.ID), f.signIn(s.name)
 		a := f.attempt(in.Token)
 		cookie, query := p.begin(a, signin.ConnectionStart{Purpose: signin.PurposeConfirm})
-		done, err := p.complete(a, cookie, query)
+		code, err := p.complete(a, cookie, query)
 		f.ok(err)
 		return func() error {
-			return errorOf(f.SignIn.ReauthenticateByCode(f.Context(), f.call(in), []secret.Token{in.Token}, done.Code, "", signin.Proof{}))
+			return errorOf(f.SignIn.ReauthenticateByCode(f.Context(), f.call(in), []secret.Token{in.Token}, code, "", signin.Proof{}))
 		}
 	}},
-	{"CompleteAttempt", "in place of a session", true, func(f *fixture, s subject) func() error {
+	{"CompleteAttempt", "", false, func(f *fixture, s subject) func() error {
 		p := provideFor(f, s.user.ID)
 		cookie, query := p.begin(f.attempt(), signin.ConnectionStart{})
 		return func() error { return errorOf(p.complete(f.attempt(s.token), cookie, query)) }
+	}},
+	{"ExchangeCode", "in place of a session", true, func(f *fixture, s subject) func() error {
+		code := provideFor(f, s.user.ID).codeFor()
+		return func() error {
+			return errorOf(f.SignIn.ExchangeCode(f.Context(), f.attempt(s.token), code, verifier))
+		}
 	}},
 	{"ExchangeCode", "", false, func(f *fixture, s subject) func() error {
 		p := provideFor(f, s.user.ID)

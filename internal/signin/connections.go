@@ -37,7 +37,7 @@ type ConnectionStart struct {
 	Connection    rolecall.ConnectionID
 	ReturnTo      string // the caller has checked it: a registered address, or a page of the console
 	Purpose       Purpose
-	CodeChallenge string       // of PKCE; empty for a session in a cookie
+	CodeChallenge string       // of PKCE; can be empty for PurposeConfirm and PurposeLink
 	LoginHint     string       // the address that the user has typed, for the page of the provider; can be empty
 	Invitation    secret.Token // of the link that the user has opened; can be empty
 }
@@ -48,7 +48,6 @@ type ticket struct {
 	Connection    rolecall.ConnectionID `json:"connection"`
 	ReturnTo      string                `json:"returnTo"`
 	Purpose       Purpose               `json:"purpose"`
-	ForHeader     bool                  `json:"forHeader,omitempty"`
 	CodeChallenge string                `json:"codeChallenge,omitempty"`
 	LoginHint     string                `json:"loginHint,omitempty"`
 	Invitation    secret.Token          `json:"invitation,omitempty"`
@@ -75,7 +74,7 @@ const attemptPurpose = "connection attempt"
 // cannot be reached. StartConnection calls leave before it waits for the provider.
 func (s *Service) StartConnection(ctx context.Context, a access.Anonymous, start ConnectionStart, leave func()) (string, error) {
 	t := ticket{
-		Tenant: a.TenantName, Connection: start.Connection, ReturnTo: start.ReturnTo, Purpose: start.Purpose, ForHeader: a.ForHeader,
+		Tenant: a.TenantName, Connection: start.Connection, ReturnTo: start.ReturnTo, Purpose: start.Purpose,
 		CodeChallenge: start.CodeChallenge, LoginHint: start.LoginHint, Invitation: start.Invitation, ExpiresAt: s.now().Add(ticketLifetime),
 	}
 	if start.Purpose != PurposeSignIn {
