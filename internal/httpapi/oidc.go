@@ -60,11 +60,33 @@ var oidcOperations = []*operation.Operation{
 
 // attemptPages are the pages of a sign-in with an identity provider. A browser opens them without
 // x-tenant-schema: the ticket and the cookie name the tenant.
-func (s *Server) attemptPages() []web.Route {
+func (s *Server) attemptPages(d *docs) []web.Route {
 	return []web.Route{
-		s.page(beginPath, "oidc_begin", s.beginAttempt),
-		s.page(signin.CallbacksPath+"{connectionId}", "oidc_callback", s.completeAttempt),
+		s.attemptPage(d, beginPath, "oidc_begin", s.beginAttempt),
+		s.attemptPage(d, signin.CallbacksPath+"{connectionId}", "oidc_callback", s.completeAttempt),
 	}
+}
+
+// attemptPage returns the route of a page of a sign-in. If the handler fails, a browser gets a page with a link, and
+// other clients get a problem. The handler also returns the address of the application, if it knows it.
+func (s *Server) attemptPage(d *docs, path, label string, handle func(w http.ResponseWriter, r *http.Request) (back string, err error)) web.Route {
+	return web.Route{Method: http.MethodGet, Path: path, Label: label, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		back, err := handle(w, r)
+		if err == nil {
+			return
+		}
+		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept")
+		if !acceptsHTML(r) {
+			s.site.RespondProblem(w, r, err)
+		} else if err := d.showFailure(w, r, err, back); err != nil {
+			s.site.RespondProblem(w, r, err)
+		}
+	})}
+}
+
+// acceptsHTML reports whether the request is from a browser that shows the response as a page.
+func acceptsHTML(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 const beginPath = "/auths/oidc/begin"
@@ -145,27 +167,27 @@ func (s *Server) startOIDC(ctx context.Context, _ access.Caller, in *startOIDCRe
 }
 
 // beginAttempt sets the cookie of an attempt and sends the browser to the identity provider.
-func (s *Server) beginAttempt(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) beginAttempt(w http.ResponseWriter, r *http.Request) (back string, err error) {
 	q := web.RequestOf(r)
 	if r.Method != http.MethodGet {
-		return web.ErrMethodNotAllowed
+		return "", web.ErrMethodNotAllowed
 	}
 	ticket := r.URL.Query().Get("ticket")
-	tenant, err := s.signin.TicketTenant(ticket)
+	tenant, back, err := s.signin.Ticket(ticket)
 	if err != nil {
-		return err
+		return back, err
 	}
 	a, err := s.attemptOf(r, tenant)
 	if err != nil {
-		return err
+		return back, err
 	}
 	begun, err := s.signin.BeginAttempt(q, a, ticket, q.Address(), q.Leave)
 	if err != nil {
-		return err
+		return back, err
 	}
 	s.site.SetAttempt(w, r, begun.ID, begun.Cookie, signin.AttemptLifetime)
 	redirect(w, r, begun.URL)
-	return nil
+	return back, nil
 }
 
 // attemptOf returns the data of a request of the tenant, and takes a slot of the concurrency limiter.
@@ -179,29 +201,32 @@ func (s *Server) attemptOf(r *http.Request, tenant string) (access.Anonymous, er
 }
 
 // completeAttempt completes the attempt when the identity provider has sent the browser back. If the
-// attempt did not begin in this browser, it shows a problem and does not redirect.
-func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
+// attempt did not begin in this browser, it fails and does not redirect.
+func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) (back string, err error) {
 	q := web.RequestOf(r)
 	if r.Method != http.MethodGet {
-		return web.ErrMethodNotAllowed
+		return "", web.ErrMethodNotAllowed
 	}
 	connection, err := rolecall.ParseID[rolecall.Connection](r.PathValue("connectionId"))
 	if err != nil {
-		return rolecall.ErrAttemptInvalid
+		return "", rolecall.ErrAttemptInvalid
 	}
 	query := r.URL.Query()
 	state := query.Get("state")
 	id, ok := signin.AttemptID(state)
 	if !ok || len(query["state"]) != 1 {
-		return rolecall.ErrAttemptInvalid
+		return "", rolecall.ErrAttemptInvalid
 	}
 	attempt, err := s.signin.OpenAttempt(s.site.Attempt(r, id), state, connection)
+	if attempt != nil {
+		back = attempt.ReturnTo
+	}
 	if err != nil {
-		return err
+		return back, err
 	}
 	a, err := s.attemptOf(r, attempt.Tenant)
 	if err != nil {
-		return err
+		return back, err
 	}
 	code, err := s.signin.CompleteAttempt(q, a, attempt, q.Address(), query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
 	refusal, isRefused := errors.AsType[*signin.Refusal](err)
@@ -215,11 +240,11 @@ func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
 	case isUnavailable:
 		redirect(w, r, withParameter(attempt.ReturnTo, "error", rolecall.ErrConnectionUnavailable.Code))
 	case err != nil:
-		return err
+		return back, err
 	default:
 		redirect(w, r, withParameter(attempt.ReturnTo, "code", string(code)))
 	}
-	return nil
+	return back, nil
 }
 
 // withParameter adds the parameter to the query of the address.

@@ -38,7 +38,7 @@ func newOIDCServer(t *testing.T) *oidcServer {
 	t.Helper()
 	s := &oidcServer{provider: oidctest.Start(t)}
 	s.testServer = newTestServerWith(t, web.Options{InsecureCookie: true, ReturnTo: []string{"https://{tenant}.app.example/signed-in", mobileReturn, "https://query.example/?a=b"}})
-	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
+	s.newProviders()
 	tenant, err := s.node.Directory.Tenant(t.Context(), tenantName)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +60,11 @@ func newOIDCServer(t *testing.T) *oidcServer {
 	s.identify(s.ownerID, "owner-1")
 	s.person("owner-1", nil)
 	return s
+}
+
+// newProviders makes the server forget what it knows of providers.
+func (s *oidcServer) newProviders() {
+	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
 }
 
 // identify links an identity to the user.
@@ -357,7 +362,7 @@ func TestRefusalsReturnToTheApplication(t *testing.T) {
 		t.Errorf("the query is %v", query)
 	}
 	s.provider.Stop()
-	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
+	s.newProviders()
 	expectProblem(t, s.request("POST", "/auths/oidc/start", s.signInStart(appReturn, "")), 503, "connection-unavailable")
 	expectProblem(t, s.visit(b, second), 503, "connection-unavailable")
 }
@@ -582,7 +587,7 @@ func TestASignOutReturnsTheAddressOfTheProvider(t *testing.T) {
 
 	session = signedIn()
 	s.provider.Stop()
-	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
+	s.newProviders()
 	if r := signOut(session, appReturn); r.StatusCode != http.StatusOK || r.document(t)["url"] != nil {
 		t.Errorf("of a provider that cannot be reached: %d %s", r.StatusCode, r.body)
 	}

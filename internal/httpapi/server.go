@@ -91,7 +91,7 @@ func (s *Server) route(operations []*operation.Operation) {
 // redirects it to the console instead.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	atRoot := r.URL.Path == "/" || strings.TrimSuffix(r.URL.Path, "/") == s.site.Base
-	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && acceptsHTML(r) {
 		w.Header()["Location"] = []string{s.site.Base + "/console/"}
 		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept")
 		web.Respond(w, r, http.StatusSeeOther, nil)

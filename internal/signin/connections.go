@@ -168,16 +168,19 @@ type BegunAttempt struct {
 	URL    string         // the page of the provider
 }
 
-// TicketTenant returns the name of the tenant of a ticket. It returns ErrAttemptInvalid if the ticket is
-// not valid or has expired.
-func (s *Service) TicketTenant(sealed string) (string, error) {
+// Ticket returns the name of the tenant of a ticket, and where its browser returns. It returns ErrAttemptInvalid if
+// the ticket is not valid or has expired. Where the browser returns is also known if it has expired.
+func (s *Service) Ticket(sealed string) (tenant, returnTo string, err error) {
 	t, err := s.openTicket(sealed)
-	return t.Tenant, err
+	return t.Tenant, t.ReturnTo, err
 }
 
 func (s *Service) openTicket(sealed string) (t ticket, err error) {
 	content, err := s.keys.Open(ticketPurpose, sealed, nil)
-	if err != nil || json.Unmarshal(content, &t) != nil || s.now() >= t.ExpiresAt {
+	if err != nil || json.Unmarshal(content, &t) != nil {
+		return ticket{}, rolecall.ErrAttemptInvalid
+	}
+	if s.now() >= t.ExpiresAt {
 		return t, rolecall.ErrAttemptInvalid
 	}
 	return t, nil
@@ -245,16 +248,18 @@ func AttemptID(state string) (rolecall.AnyID, bool) {
 }
 
 // OpenAttempt returns the attempt of the cookie. It returns ErrAttemptInvalid unless the cookie belongs
-// to the state and is unexpired, and the browser has come to the redirect URI of the attempt's connection.
+// to the state and is unexpired, and the browser has come to the redirect URI of the attempt's connection. If the
+// cookie can be read, it returns the attempt also with the error, because the attempt knows where the browser
+// returns.
 func (s *Service) OpenAttempt(cookie, state string, connection rolecall.ConnectionID) (*Attempt, error) {
 	id, ok := AttemptID(state)
 	a := &Attempt{state: state}
 	content, err := s.keys.Open(attemptPurpose, cookie, id[:])
-	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil || s.now() >= a.ExpiresAt {
+	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil {
 		return nil, rolecall.ErrAttemptInvalid
 	}
-	if !bytes.Equal(a.State, secret.Digest([]byte(state))) || a.Connection != connection {
-		return nil, rolecall.ErrAttemptInvalid
+	if s.now() >= a.ExpiresAt || !bytes.Equal(a.State, secret.Digest([]byte(state))) || a.Connection != connection {
+		return a, rolecall.ErrAttemptInvalid
 	}
 	return a, nil
 }
