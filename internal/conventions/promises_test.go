@@ -39,6 +39,7 @@ var missing = map[string]string{
 
 func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 	page, code := documents(t)["docs/what-rolecall-does-not-do.md"], program(t)
+	code = strings.ReplaceAll(code, "application/jwt", "") // in which identity providers sign their responses
 	for name, pattern := range missing {
 		if !strings.Contains(page, name) {
 			t.Errorf("the page says nothing of %s", name)

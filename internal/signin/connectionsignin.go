@@ -46,6 +46,7 @@ func unknownIdentity(reason string) error {
 type authenticated struct {
 	*Attempt
 	connection rolecall.Connection
+	provider   oidc.Provider
 	claims     oidc.Claims
 	idToken    string // encrypted, for the sign-out at the provider; can be empty
 }
@@ -80,6 +81,9 @@ func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attem
 	if err == nil {
 		err = enter()
 	}
+	if err == nil {
+		err = s.addUserInfo(ctx, &a, p, leave, enter)
+	}
 	var code secret.Token
 	if err == nil {
 		code, err = s.complete(ctx, &a, p)
@@ -100,6 +104,7 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 		return refuse("the connection was deleted")
 	}
 	p.connection = connection
+	p.provider = provider
 	leave()
 	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil {
@@ -107,13 +112,49 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 	}
 	defer end()
 	p.claims, err = s.access.OIDC.Redeem(call, provider, p.attempt(&connection, p.state, address), callback)
-	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
-		return refuse(refused.Reason)
-	} else if err != nil {
-		return s.unreachable(provider.Issuer, err)
+	if err != nil {
+		return s.providerError(provider.Issuer, err)
 	}
 	p.idToken = s.sealIDToken(a.Tenant.ID, &connection, &p.claims)
 	return nil
+}
+
+// providerError returns the error of this package for one of a call of package oidc.
+func (s *Service) providerError(issuer string, err error) error {
+	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
+		return refuse(refused.Reason)
+	}
+	return s.unreachable(issuer, err)
+}
+
+// addUserInfo gets the address of the person from the userinfo endpoint of the provider, if the attempt needs it: the
+// identity is not linked yet, and the ID token has no address.
+func (s *Service) addUserInfo(ctx context.Context, a *access.Anonymous, p *authenticated, leave func(), enter func() error) error {
+	if !p.claims.HasMore() || p.Purpose == PurposeConfirm {
+		return nil
+	}
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
+		_, err := tx.Identity(p.connection.Issuer, p.claims.Subject)
+		return err
+	})
+	if known, err := access.Found(err); known || err != nil {
+		return err
+	}
+	leave()
+	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	if err != nil {
+		return err
+	}
+	err = s.access.OIDC.AddUserInfo(ctx, p.provider, &p.claims)
+	end()
+	if err != nil {
+		err = s.providerError(p.provider.Issuer, err)
+		if p.Purpose != PurposeLink {
+			return err
+		}
+		s.log.WarnContext(ctx, "an identity is linked without its address", "connection", p.Connection, "error", err)
+	}
+	return enter()
 }
 
 // complete completes the attempt after the provider has authenticated the person.

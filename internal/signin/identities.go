@@ -57,8 +57,12 @@ func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated
 	} else if !ok { // deleted at the same time
 		return user, identity, rolecall.ErrUnavailable
 	}
-	// The address that the provider states does not change the user's address. The identity shows it.
-	if ok, err := tx.TouchIdentity(identity.ID, p.address(), s.now()); err != nil {
+	// The address that the provider states does not change the user's address. The identity shows the last one.
+	address := p.address()
+	if address == "" {
+		address = identity.Email
+	}
+	if ok, err := tx.TouchIdentity(identity.ID, address, s.now()); err != nil {
 		return user, identity, err
 	} else if !ok {
 		return user, identity, rolecall.ErrUnavailable
