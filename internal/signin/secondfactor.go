@@ -199,7 +199,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 		err = rolecall.ErrChallengeInvalid
 	}
 	if errors.Is(err, rolecall.ErrWrongCode) {
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, reasonOf(err, rolecall.ErrWrongCode), a.Source)
 	}
 	in.RecoveryCodes = codes
 	return in, err
