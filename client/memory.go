@@ -15,8 +15,9 @@ const (
 	// nodeLag is the time by which the answer of a node of Rolecall can be late.
 	nodeLag = time.Second
 
-	// readAgain is the age at which an entry is read again, which extends the idle time of the session.
-	readAgain = time.Minute
+	// readAgain is the age at which an entry is read again, which extends the idle time of the session. It is the
+	// default time for which a replaced session token works, so that Rolecall sees a later use of the token.
+	readAgain = 10 * time.Second
 
 	// slowestLoad is the time after which the response to a load is not kept.
 	slowestLoad = 10 * time.Second
@@ -191,8 +192,10 @@ func (m *memory) remove(key memoryKey) {
 // expiry returns when the session, the token or the first assignment expires, or zero.
 func expiry(p *Principal) (first time.Time) {
 	times := []time.Time{p.Session.ExpiresAt, p.Session.IdleExpiresAt}
-	if p.PermissionsExpireAt != nil {
-		times = append(times, *p.PermissionsExpireAt)
+	for _, t := range []*time.Time{p.Session.TokenExpiresAt, p.PermissionsExpireAt} {
+		if t != nil {
+			times = append(times, *t)
+		}
 	}
 	for _, t := range times {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {

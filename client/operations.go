@@ -109,6 +109,7 @@ type Session struct {
 	SecondFactor    bool       `json:"secondFactor"`
 	IdleExpiresAt   time.Time  `json:"idleExpiresAt"`
 	ExpiresAt       time.Time  `json:"expiresAt"`
+	TokenExpiresAt  *time.Time `json:"tokenExpiresAt"` // when the token of the request expires, because a newer one is in use; nil: it is the newest
 }
 
 // Principal is the signed-in user with the session and permissions. Permissions apply to

@@ -22,6 +22,10 @@ type Principal struct {
 	Assignments []rolecall.Assignment // all unexpired assignments of the caller, by role id, even those that a token does not use
 	ValidUntil  rolecall.Time         // the earliest expiry of an assignment or of the token
 
+	// SessionTokenExpiresAt is when the session token of the request expires, because a newer one is in use. It
+	// is zero for the newest token and without a session.
+	SessionTokenExpiresAt rolecall.Time
+
 	held    map[rolecall.Permission][]holding // by the exact permission
 	reads   [rolecall.UserMemberCount]rolecall.Reach
 	updates [rolecall.UserMemberCount]rolecall.Reach

@@ -166,6 +166,7 @@ func newCurrentSession(p *authz.Principal) currentSession {
 	}
 	if p.Interactive() {
 		b.Session = newSessionBody(p)
+		b.Session.TokenExpiresAt = p.SessionTokenExpiresAt
 	}
 	return b
 }
@@ -277,11 +278,15 @@ type sessionBody struct {
 	SecondFactor    bool               `json:"secondFactor" doc:"Whether the user signed in with a second factor."`
 	IdleExpiresAt   rolecall.Time      `json:"idleExpiresAt" doc:"When the session expires if it is not used (idle timeout)."`
 	ExpiresAt       rolecall.Time      `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
+	TokenExpiresAt  rolecall.Time      `json:"tokenExpiresAt,omitzero" doc:"When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."`
 }
 
 func newSessionBody(p *authz.Principal) sessionBody {
 	s, settings := &p.Session, p.Settings()
-	return sessionBody{s.ID, s.AuthenticatedAt, s.ConfirmedAt, s.SecondFactor, s.IdleExpiresAt(settings), s.EndsAt(settings)}
+	return sessionBody{
+		ID: s.ID, AuthenticatedAt: s.AuthenticatedAt, ConfirmedAt: s.ConfirmedAt, SecondFactor: s.SecondFactor,
+		IdleExpiresAt: s.IdleExpiresAt(settings), ExpiresAt: s.EndsAt(settings),
+	}
 }
 
 type confirmBody struct {

@@ -67,7 +67,7 @@ export class Refusal extends Error {
 export class Principal {
   /** The response of GET /auths/session. */
   readonly session: Schemas["CurrentSession"];
-  /** When the session, the API token or an assignment expires, in milliseconds. Infinity: never. */
+  /** When the session, its token, the API token or an assignment expires, in milliseconds. Infinity: never. */
   readonly validUntil: number;
   /** Reports whether the principal has a permission, as the function can does. */
   readonly can: Matcher;
@@ -75,7 +75,7 @@ export class Principal {
   constructor(session: Schemas["CurrentSession"]) {
     this.session = session;
     this.can = matcher(session);
-    const ends = [session.permissionsExpireAt, session.session?.expiresAt, session.session?.idleExpiresAt];
+    const ends = [session.permissionsExpireAt, session.session?.expiresAt, session.session?.idleExpiresAt, session.session?.tokenExpiresAt];
     this.validUntil = Math.min(...ends.map((end) => (typeof end === "string" ? Date.parse(end) : Infinity)));
   }
 

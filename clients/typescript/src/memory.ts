@@ -10,8 +10,11 @@ const trustedFor = 800; // the rest of the second is for reading the principal a
 const provenFor = 250;
 /** A node can answer with data that is this old. So what is read this soon after a change can be older than the change. */
 const nodeLag = 1000;
-/** How old an entry can be. Reading it again extends the idle timeout of the session. */
-const rereadAfter = 60_000;
+/**
+ * How old an entry can be. Reading it again extends the idle timeout of the session. It is the default time for
+ * which a replaced session token works, so that Rolecall sees a later use of the token.
+ */
+const rereadAfter = 10_000;
 /** How long a poll can read one page after the other. */
 const longestPoll = 500;
 const shortestPause = 250;

@@ -2694,6 +2694,11 @@ export interface components {
             secondFactor: boolean;
             /** @description The new token of the session. Only if the request has the token in the Authorization header. */
             token?: string;
+            /**
+             * Format: date-time
+             * @description When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this.
+             */
+            tokenExpiresAt?: string;
         };
         /** @description A code of the authenticator app. */
         ConfirmTotp: {
@@ -4029,6 +4034,11 @@ export interface components {
             idleExpiresAt: string;
             /** @description Whether the user signed in with a second factor. */
             secondFactor: boolean;
+            /**
+             * Format: date-time
+             * @description When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this.
+             */
+            tokenExpiresAt?: string;
         };
         /** @description The live sessions of a user. */
         SessionSummary: {

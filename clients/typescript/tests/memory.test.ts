@@ -256,7 +256,7 @@ describe("rules of the memory", () => {
     await settled();
     now = 1799;
     assert.equal(await memory.get("acme", "A"), undefined); // the feed is paused
-    now = 60_000;
+    now = 10_000;
     assert.ok((await memory.get("acme", "A")) instanceof Principal); // it waits for the feed
   });
 
@@ -313,11 +313,11 @@ describe("rules of the memory", () => {
     assert.equal(await memory.get("acme", "A"), undefined);
   });
 
-  test("an entry is read again after a minute, and after its end", async () => {
+  test("an entry is read again after ten seconds, and after its end", async () => {
     const memory = await started();
-    now = 60_999;
+    now = 10_999;
     assert.ok((await memory.get("acme", "A")) instanceof Principal);
-    now = 61_000;
+    now = 11_000;
     assert.equal(await memory.get("acme", "A"), undefined);
     memory.put("acme", "B", principal("b1", new Date(Date.now() - 1).toISOString()), now);
     assert.equal(await memory.get("acme", "B"), undefined);
@@ -325,9 +325,18 @@ describe("rules of the memory", () => {
     assert.ok((await memory.get("acme", "B")) instanceof Principal);
   });
 
-  test("after a minute without requests, the feed begins anew", async () => {
+  test("an entry ends with its session token, which a newer one has replaced", async () => {
     const memory = await started();
-    now = 61_001;
+    const session = (tokenExpiresAt: number) => ({ ...principal("b1").session, session: { expiresAt: inAnHour(), idleExpiresAt: inAnHour(), tokenExpiresAt: new Date(tokenExpiresAt).toISOString() } }) as unknown as Schemas["CurrentSession"];
+    memory.put("acme", "B", new Principal(session(Date.now() + 3_600_000)), now);
+    assert.ok((await memory.get("acme", "B")) instanceof Principal);
+    memory.put("acme", "B", new Principal(session(Date.now() - 1)), now);
+    assert.equal(await memory.get("acme", "B"), undefined);
+  });
+
+  test("after ten seconds without requests, the feed begins anew", async () => {
+    const memory = await started();
+    now = 11_001;
     memory.put("acme", "A", principal("a1"), now);
     await memory.get("acme", "A");
     assert.equal(reads.at(-1), undefined);

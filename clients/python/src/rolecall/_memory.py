@@ -19,8 +19,9 @@ TRUST = 0.8
 second, so that there is time for the request that follows."""
 NODE_LAG = 1.0
 """Seconds by which the data that a node of Rolecall returns can be out of date."""
-READ_AGAIN = 60.0
-"""Seconds after which an entry is read again, which also extends the idle time of the session."""
+READ_AGAIN = 10.0
+"""Seconds after which an entry is read again, which also extends the idle time of the session. It is the default
+time for which a replaced session token works, so that Rolecall sees a later use of the token."""
 SLOWEST_LOAD = 10.0
 """Seconds after which the response to a load is not kept."""
 
@@ -202,5 +203,5 @@ class Memory:
 def _expiry(current: CurrentSession) -> float:
     """Returns when the session, the token or the first assignment expires."""
     session = current["session"]
-    times = [current["permissionsExpireAt"]] + ([session["expiresAt"], session["idleExpiresAt"]] if session else [])
+    times = [current["permissionsExpireAt"]] + ([session["expiresAt"], session["idleExpiresAt"], session.get("tokenExpiresAt")] if session else [])
     return min((datetime.fromisoformat(t.replace("Z", "+00:00")).timestamp() for t in times if t is not None), default=float("inf"))

@@ -403,6 +403,9 @@ class ConfirmedSession(TypedDict):
     token: NotRequired[str]
     """The new token of the session. Only if the request has the token in the Authorization header."""
 
+    tokenExpiresAt: NotRequired[str]
+    """When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."""
+
 
 class Connection(TypedDict):
     """A connection to an identity provider, without its client secret."""
@@ -1869,6 +1872,9 @@ class Session(TypedDict):
 
     secondFactor: bool
     """Whether the user signed in with a second factor."""
+
+    tokenExpiresAt: NotRequired[str]
+    """When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."""
 
 
 class SessionSummary(TypedDict):
