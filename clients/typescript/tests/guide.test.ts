@@ -115,6 +115,7 @@ describe("the packed client in an empty project", hanging, () => {
           assert.equal(invited.status, 200, await invited.text());
           await accept("globex", email);
           const colleague = await signIn("globex", email);
+          assert.equal((await (await get("/globex/home", colleague)).text()).includes("/invoices/7/approve"), status === 200);
           const approved = await post("/globex/invoices/7/approve", {}, colleague);
           assert.equal(approved.status, status);
           assert.equal((await approved.text()).includes(`${name} approved the invoice 7`), status === 200);
