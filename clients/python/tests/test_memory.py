@@ -18,17 +18,17 @@ class World:
         self.is_cut = False
         self.memory = Memory(capacity, lambda: self.time, lambda: self.time)
 
-    def add(self, key: str, id: str = "ada", *, kind: str = "user", session: object = None, expires: str | None = None, began: float | None = None) -> None:
+    def add(self, key: str, id: str = "ada", *, kind: str = "user", session: object = None, expires: str | None = None, began: float | None = None, tenant: str = "acme") -> None:
         current: dict[str, Any] = {"principal": {"type": kind, "id": id, "name": id}, "permissionsExpireAt": expires, "session": session}
-        self.memory.add(key.encode(), Principal(cast(Any, current)), self.time if began is None else began)
+        self.memory.add(key.encode(), Principal(cast(Any, current)), self.time if began is None else began, tenant)
 
     def has(self, key: str) -> bool:
         if not self.is_cut:
             self.memory.confirm(self.time)
         return self.memory.get(key.encode()) is not None
 
-    def change(self, kind: str, subject: str = "user", id: str | None = "ada") -> None:
-        self.memory.apply([cast(Any, {"type": kind, "data": {"subject": {"type": subject, "id": id}}})])
+    def change(self, kind: str, subject: str = "user", id: str | None = "ada", tenant: str | None = None) -> None:
+        self.memory.apply([cast(Any, {"type": kind, "data": {"tenant": tenant, "subject": {"type": subject, "id": id}}})])
 
 
 def at(second: int) -> str:
@@ -114,6 +114,19 @@ def test_changes_remove_what_they_affect(kind: str, subject: str, id: str | None
     assert [key for key in "abc" if w.has(key)] == left
 
 
+def test_a_change_of_a_tenant_removes_its_principals_only() -> None:
+    w = World()
+    w.add("a")
+    w.add("b", "bob", tenant="globex")
+    w.change("role.updated", "role", "r", tenant="globex")
+    assert [key for key in "ab" if w.has(key)] == ["a"]
+    w.add("b", "bob", tenant="globex")
+    assert not w.has("b")
+    w.time += 1
+    w.add("b", "bob", tenant="globex")
+    assert w.has("b") and Credential("a", "").hash("acme") != Credential("a", "").hash("globex")
+
+
 def test_a_principal_that_changed_while_it_was_read_is_not_kept() -> None:
     for change in ("user.suspended", "role.updated"):
         w = World()
@@ -158,7 +171,7 @@ def test_memory_is_bounded() -> None:
     for n in range(10_000):
         w.change("user.updated", id=f"user {n}")
         w.add(str(n), str(n))
-    assert len(w.memory) <= 3 and len(w.memory._keys) <= 3 and len(w.memory._evicted) <= 3
+    assert len(w.memory) <= 3 and len(w.memory._keys) <= 4 and len(w.memory._evicted) <= 3
 
 
 def test_a_change_is_remembered_even_if_many_others_follow() -> None:
