@@ -43,7 +43,8 @@ type Server struct {
 	apart       bool // serve operators on their separate listener only
 	runner      *operation.Runner
 	readiness   *readiness
-	writes      *readiness // whether the store accepts writes
+	writes      *readiness        // whether the store accepts writes
+	remedies    map[string]string // method and path of each operation, by its ID
 
 	securityContact string // URI; empty if not configured
 }
@@ -60,6 +61,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 		apart:       o.OperatorsApart,
 		readiness:   newReadiness(a.Ready),
 		writes:      newReadiness(a.Writable),
+		remedies:    map[string]string{},
 
 		securityContact: o.SecurityContact,
 	}
@@ -76,6 +78,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 func (s *Server) route(operations []*operation.Operation) {
 	var tenants, operators []web.Route
 	for _, op := range operations {
+		s.remedies[op.ID] = op.Method + " " + op.Path
 		r := web.Route{Method: op.Method, Path: op.Path, Label: op.ID, Handler: s.runner.Handler(op)}
 		if op.Policy.Operators {
 			operators = append(operators, r)

@@ -45,14 +45,19 @@ func (s *Service) verifyProof(c access.Caller, q *pendingSignIn, p Proof, challe
 	}, err
 }
 
-// step returns the time step to which the code belongs. It returns ErrWrongCode if the
-// encrypted secret gives another code, or if the time step is not later than last.
+// errCodeUnverifiable is the error for a code of an authenticator app whose instance key is missing. Its code is
+// that of a wrong one, so that clients show the other methods.
+var errCodeUnverifiable = rolecall.ErrWrongCode.With("Codes of this app cannot be verified now. Use a recovery code or a passkey.")
+
+// step returns the time step to which the code belongs. It returns errCodeUnverifiable if the
+// secret cannot be decrypted, and ErrWrongCode if the secret gives another code, or if the time step is
+// not later than last.
 func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) (step int64, err error) {
 	app, ok := s.openTOTP(c.Tenant.ID, c.User.ID, sealed)
-	if ok {
-		step, ok = app.Step(code, s.now(), last)
-	}
 	if !ok {
+		return 0, errCodeUnverifiable
+	}
+	if step, ok = app.Step(code, s.now(), last); !ok {
 		err = rolecall.ErrWrongCode
 	}
 	return step, err

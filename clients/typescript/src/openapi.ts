@@ -4096,6 +4096,8 @@ export interface components {
             covers: string | null;
             /** @description ID of the operation that removes the reason. Null if no operation does. */
             operation: string | null;
+            /** @description Method and path of this operation, such as POST /users/{id}/password-resets. Null if no operation does. */
+            remedy: string | null;
             /** @description The address or network for which sign-ins are refused. Null if the caller may not read events. */
             source: string | null;
             /**

@@ -1934,6 +1934,9 @@ class SignInReason(TypedDict):
     operation: str | None
     """ID of the operation that removes the reason. Null if no operation does."""
 
+    remedy: str | None
+    """Method and path of this operation, such as POST /users/{id}/password-resets. Null if no operation does."""
+
     source: str | None
     """The address or network for which sign-ins are refused. Null if the caller may not read events."""
 
