@@ -215,8 +215,8 @@ func TestWithoutTheFeedEachRequestReadsTheSession(t *testing.T) {
 	})
 }
 
-// The number of requests of an application that nobody uses does not grow with its processes.
-func TestNothingIsSentWhileNobodyAsks(t *testing.T) {
+// Processes of an application that has no requests cost Rolecall nothing.
+func TestNothingIsSentWithoutCalls(t *testing.T) {
 	remembered(t, 0, func(t *testing.T, n *node, p *client.Principals) {
 		n.uses(t, p, "1", 2*time.Second)
 		time.Sleep(time.Second)

@@ -260,7 +260,7 @@ def test_one_feed_of_all_tenants(is_async: bool) -> None:
         one.for_tenant("globex")
 
 
-def test_nothing_is_sent_while_nobody_asks() -> None:
+def test_nothing_is_sent_without_calls() -> None:
     feed = Feed(PAGE)
     with Principals("http://rolecall.example", "acme", feed_token="rc_x", transport=httpx.MockTransport(feed)) as principals:
         until(lambda: principals.get(Credential("Bearer rs_x", "")) is principals.get(Credential("Bearer rs_x", "")))

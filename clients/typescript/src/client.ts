@@ -26,7 +26,7 @@ export interface RolecallOptions {
    */
   headers?: Record<string, string>;
   /** Whether a browser sends its cookies to another origin. Ignored with a token. Default: same-origin. */
-  credentials?: RequestCredentials;
+  credentials?: "omit" | "same-origin" | "include";
   /** When a request is repeated. False: never. */
   retry?: RetryOptions | false;
   /**

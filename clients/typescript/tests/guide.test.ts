@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -29,14 +29,21 @@ describe("the packed client in an empty project", hanging, () => {
     assert.equal(blocks.length, 3);
     await mkdir(join(project, "app"));
     for (const [i, file] of ["server.ts", "app/route.ts", "app/memory.ts"].entries()) await writeFile(join(project, file), blocks[i]!);
-    await run(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "server.ts", "app/route.ts", "app/memory.ts"], { cwd: project });
+    await run(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--strict", "--target", "es2022", "--lib", "es2022", "--types", "node", "--module", "nodenext", "server.ts", "app/route.ts", "app/memory.ts"], { cwd: project });
   });
   after(() => rm(project, { recursive: true, force: true }));
 
   test("the package has no other dependency at run time, and runs outside of Node.js", async () => {
     const installed = join(project, "node_modules/@rolecall/client");
-    const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as { dependencies: object };
+    const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as { dependencies: object; repository: { url: string } };
     assert.deepEqual(Object.keys(manifest.dependencies), ["openapi-fetch"]);
+    assert.equal(manifest.repository.url, "git+https://github.com/rolecall/rolecall.git");
+    const links = Array.from((await readFile(join(installed, "README.md"), "utf8")).matchAll(/\]\(([^)]+)\)/g), ([, link = ""]) => link);
+    for (const link of links) {
+      assert.match(link, /^https:/); // other links do not work on a package registry
+      const [, path] = /^https:\/\/github\.com\/rolecall\/rolecall\/blob\/main\/([^#]+)/.exec(link) ?? [];
+      if (path !== undefined) await access(new URL(path, repository));
+    }
     assert.deepEqual((await readdir(installed)).sort(), ["LICENSE", "README.md", "dist", "package.json"]);
     for (const file of await readdir(join(installed, "dist"))) {
       const code = await readFile(join(installed, "dist", file), "utf8");
