@@ -197,7 +197,7 @@ func TestWithoutTheFeedEachRequestReadsTheSession(t *testing.T) {
 			}
 			n.set(func() { n.feed = "" })
 			n.uses(t, p, "1", time.Minute) // longer than the longest pause
-			if loads := n.uses(t, p, "1", 50*time.Second); loads > 1 {
+			if loads := n.uses(t, p, "1", 9*time.Second); loads > 1 {
 				t.Errorf("%s: %d loads after the feed has returned", feed, loads)
 			}
 			if n.polls > 100 {

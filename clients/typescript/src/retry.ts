@@ -13,7 +13,7 @@ export interface RetryOptions {
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Caches of frameworks, such as that of Next.js, must not answer for Rolecall. Old versions of workerd refuse the option. */
-const uncached: RequestInit = "cache" in Request.prototype ? { cache: "no-store" } : {};
+const uncached = ("cache" in Request.prototype ? { cache: "no-store" } : {}) as RequestInit; // types of Node.js lack it
 
 /**
  * retrying returns a fetch that repeats a request after the status 429 or 503, or a lost connection, and
