@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 23d2712928b478889ab1d9f0fcd2f73a54a047fecfab176fc35f42b3a830fd49
+# b96af799348b24caa7bc10412a1cddb15a08ec6751aa4e77778db728829da7fb
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from .models import (
     EventPage,
     EventProof,
     EventReason,
-    ExchangeCode,
+    ExchangeOidc,
     Factors,
     FindConnection,
     FoundConnection,
@@ -143,10 +143,6 @@ class Operations(Sender):
         """Checks up to 200 permissions of the caller."""
         return cast('CheckedPermissions', self._send_json("POST", "/auths/checks", body=body))
 
-    def exchange_code(self, body: ExchangeCode) -> SignIn:
-        """Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
-        return cast('SignIn', self._send_json("POST", "/auths/codes/exchange", body=body))
-
     def confirm(self, body: Confirm) -> ConfirmedSession:
         """Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', self._send_json("POST", "/auths/confirm", body=body))
@@ -187,6 +183,10 @@ class Operations(Sender):
         """Ends the session of the request, if any, and clears the cookie."""
         self._send_none("POST", "/auths/logout")
 
+    def exchange_oidc(self, body: ExchangeOidc) -> SignIn:
+        """Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
+        return cast('SignIn', self._send_json("POST", "/auths/oidc/exchange", body=body))
+
     def link_oidc(self, body: OidcCode) -> Identity:
         """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         return cast('Identity', self._send_json("POST", "/auths/oidc/link", body=body))
@@ -196,7 +196,7 @@ class Operations(Sender):
         return cast('SignedOutOidc', self._send_json("POST", "/auths/oidc/sign-out", body=body))
 
     def start_oidc(self, body: StartOidc) -> StartedOidc:
-        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
+        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
         return cast('StartedOidc', self._send_json("POST", "/auths/oidc/start", body=body))
 
     def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> CreatedPasskey:
@@ -791,10 +791,6 @@ class AsyncOperations(AsyncSender):
         """Checks up to 200 permissions of the caller."""
         return cast('CheckedPermissions', await self._send_json("POST", "/auths/checks", body=body))
 
-    async def exchange_code(self, body: ExchangeCode) -> SignIn:
-        """Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
-        return cast('SignIn', await self._send_json("POST", "/auths/codes/exchange", body=body))
-
     async def confirm(self, body: Confirm) -> ConfirmedSession:
         """Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', await self._send_json("POST", "/auths/confirm", body=body))
@@ -835,6 +831,10 @@ class AsyncOperations(AsyncSender):
         """Ends the session of the request, if any, and clears the cookie."""
         await self._send_none("POST", "/auths/logout")
 
+    async def exchange_oidc(self, body: ExchangeOidc) -> SignIn:
+        """Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
+        return cast('SignIn', await self._send_json("POST", "/auths/oidc/exchange", body=body))
+
     async def link_oidc(self, body: OidcCode) -> Identity:
         """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         return cast('Identity', await self._send_json("POST", "/auths/oidc/link", body=body))
@@ -844,7 +844,7 @@ class AsyncOperations(AsyncSender):
         return cast('SignedOutOidc', await self._send_json("POST", "/auths/oidc/sign-out", body=body))
 
     async def start_oidc(self, body: StartOidc) -> StartedOidc:
-        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
+        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
         return cast('StartedOidc', await self._send_json("POST", "/auths/oidc/start", body=body))
 
     async def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> CreatedPasskey:

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 23d2712928b478889ab1d9f0fcd2f73a54a047fecfab176fc35f42b3a830fd49
+# b96af799348b24caa7bc10412a1cddb15a08ec6751aa4e77778db728829da7fb
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -988,20 +988,17 @@ class EventSubject(TypedDict):
     """Kind of subject, such as user, role or tenant. Later versions may add values."""
 
 
-class ExchangeCode(TypedDict):
+class ExchangeOidc(TypedDict):
     """The code of the sign-in, and its verifier."""
 
     code: str
     """The code that returnTo got."""
 
-    codeVerifier: str
-    """The text of codeChallenge."""
+    codeVerifier: NotRequired[str]
+    """The text of codeChallenge. Required if the sign-in began with a codeChallenge."""
 
     deviceToken: NotRequired[str]
     """The deviceToken of an earlier sign-in of the user on this device. Sign-ins from known devices have separate limits, so that guesses from elsewhere do not lock the user out. Send it only with the transport bearer."""
-
-    transport: NotRequired[Literal["cookie", "bearer"]]
-    """How the client gets the session. With cookie, the response sets cookies. With bearer, the response has the tokens in the body and sets no cookie. Mobile apps, and pages on another site, use bearer."""
 
 
 class ExpiringRole(TypedDict):
@@ -2002,7 +1999,7 @@ class StartOidc(TypedDict):
     """The connection, and where the browser returns."""
 
     codeChallenge: NotRequired[str]
-    """SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the purpose sign-in."""
+    """SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."""
 
     connectionId: str
     """ID of the connection."""
@@ -2018,6 +2015,9 @@ class StartOidc(TypedDict):
 
     returnTo: str
     """Where the browser returns: exactly one of the addresses of --oidc-return-urls."""
+
+    transport: NotRequired[Literal["cookie", "bearer"]]
+    """How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header."""
 
 
 class StartStatusJob(TypedDict):
