@@ -82,3 +82,42 @@ func TestOnlyTestsBuildUnsafePrograms(t *testing.T) {
 		}
 	}
 }
+
+// languages has the language of each client, by its folder.
+var languages = map[string]string{"client": "Go", "clients/typescript": "TypeScript", "clients/python": "Python"}
+
+func TestDocumentedClientsAreThoseOfTheTree(t *testing.T) {
+	texts, folders := documents(t), []string{"client"}
+	found, err := fs.Glob(root, "clients/*")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%v %v", found, err)
+	}
+	for _, folder := range append(folders, found...) {
+		language := languages[folder]
+		if language == "" {
+			t.Errorf("%s is the client of an unknown language", folder)
+			continue
+		}
+		for document, pattern := range map[string]string{
+			"README.md":                         `(?m)^\| ` + language + ` client \|`,
+			"docs/what-rolecall-does-not-do.md": `\*\*Client libraries\*\* for languages other than [^|]*\b` + language + `\b`,
+			"docs/README.md":                    `\[` + language + `\]\(\.\./` + folder,
+		} {
+			if !regexp.MustCompile(pattern).MatchString(texts[document]) {
+				t.Errorf("%s does not name the client in %s", document, folder)
+			}
+		}
+	}
+}
+
+func TestDocumentsNameOneVersionOfCurl(t *testing.T) {
+	versions := map[string]string{}
+	for document, text := range documents(t) {
+		for _, match := range regexp.MustCompile(`curl (\d+(?:\.\d+)+) or newer`).FindAllStringSubmatch(text, -1) {
+			versions[match[1]] = document
+		}
+	}
+	if len(versions) != 1 {
+		t.Errorf("the documents name these versions: %v", versions)
+	}
+}
