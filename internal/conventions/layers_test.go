@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"bench/scale":                    {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress", "internal/store", "internal/store/sqlite"},
 	"bench/timing":                   {"client", "internal/process"},
 	"client":                         {},
+	"client/clienttest":              {"client"},
 	"console":                        {".", "internal/access", "internal/auditlog", "internal/authz", "internal/connections", "internal/directory", "internal/idempotency", "internal/secret", "internal/signin", "internal/timezone", "internal/typeface", "internal/web", "internal/webhooks"},
 	"cmd/rolecall":                   {".", "console", "internal/access", "internal/audit", "internal/auditlog", "internal/demo", "internal/feed", "internal/httpapi", "internal/httpserver", "internal/invalidation", "internal/mail", "internal/node", "internal/oidc", "internal/outbound", "internal/outbox", "internal/passkey", "internal/progress", "internal/ratelimit", "internal/secret", "internal/seed", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/tracing", "internal/web", "internal/webhooks"},
 	"internal/httpserver":            {},
@@ -88,15 +89,15 @@ var mayImport = map[string][]string{
 // ends with a slash stands for all packages with this prefix.
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest", "internal/oidc/oidctest"},
-	"crypto/hmac":                       {"internal/secret", "client"},                                                                // the client verifies signatures, and imports no internal package
-	"crypto/rand":                       {"internal/secret", ".", "client", "internal/passkey/passkeytest", "internal/oidc/oidctest"}, // for ids
-	"crypto/rsa":                        {"internal/oidc", "internal/oidc/oidctest"},                                                  // for the size of a provider's key
+	"crypto/hmac":                       {"internal/secret", "client"},                                                                                     // the client verifies signatures, and imports no internal package
+	"crypto/rand":                       {"internal/secret", ".", "client", "client/clienttest", "internal/passkey/passkeytest", "internal/oidc/oidctest"}, // for ids
+	"crypto/rsa":                        {"internal/oidc", "internal/oidc/oidctest"},                                                                       // for the size of a provider's key
 	"crypto/sha256":                     {".", "internal/secret", "client", "internal/passkey/passkeytest", "internal/oidc/oidctest", "bench/peers"},
 	"crypto/subtle":                     {"internal/secret", "internal/oidc", "internal/oidc/oidctest"},
 	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound"},
 	"crypto/x509":                       {"internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/outbound/outboundtest"},
 	"golang.org/x/crypto/":              {"internal/argon2", "internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/tracing", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/tracing", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "client/clienttest", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/rekey", "internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
@@ -122,7 +123,7 @@ var onlyIn = map[string][]string{
 	"github.com/coreos/go-oidc/":        {"internal/oidc"},
 	"github.com/go-jose/":               {"internal/oidc", "internal/oidc/oidctest"},
 	"golang.org/x/oauth2":               {"internal/oidc"},
-	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound/outboundtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
+	"testing":                           {"client/clienttest", "internal/e2e/browser", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound/outboundtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
 	"github.com/go-json-experiment/":    {"internal/authz", "internal/feed", "internal/httpapi", "internal/oidc", "internal/operation", "internal/store", "internal/wire"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret", "internal/store/rekey"},
 	"golang.org/x/net/idna":             {"."},
