@@ -17,7 +17,7 @@ func manyRoles(t *testing.T, roles int, reach func(role int) rolecall.Reach) []r
 		for j := range rolecall.RolePermissionsMax - 1 {
 			draft.Permissions = append(draft.Permissions, fmt.Sprintf("shop/r%d-%d:read", i, j))
 		}
-		role, faults := draft.Role(0)
+		role, faults := draft.Role(0, rolecall.DefaultNameMin)
 		if err := faults.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestScopesLeaveOutWhatHasNoEffect(t *testing.T) {
 	sales := rolecall.Within("Sales")
 	role := func(reach rolecall.Reach, texts ...string) rolecall.Assignment {
 		draft := rolecall.RoleDraft{Name: "Role", Permissions: texts}
-		r, faults := draft.Role(0)
+		r, faults := draft.Role(0, rolecall.DefaultNameMin)
 		if err := faults.Err(); err != nil {
 			t.Fatal(err)
 		}

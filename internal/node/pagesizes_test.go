@@ -86,7 +86,7 @@ func TestPagesEndAtOneMebibyte(t *testing.T) {
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for i := range n {
 				large.Name = fmt.Sprint("Large ", i)
-				role, faults := large.Role(start)
+				role, faults := large.Role(start, rolecall.DefaultNameMin)
 				f.ok(faults.Err())
 				tx.InsertRole(role)
 				draft := rolecall.UserDraft{Email: fmt.Sprintf("large-%d@example.com", i), Name: "Large", Metadata: metadata}

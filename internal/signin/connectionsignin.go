@@ -141,11 +141,11 @@ func (s *Service) addUserInfo(ctx context.Context, a *access.Anonymous, p *authe
 		return err
 	}
 	leave()
-	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil {
 		return err
 	}
-	err = s.access.OIDC.AddUserInfo(ctx, p.provider, &p.claims)
+	err = s.access.OIDC.AddUserInfo(call, p.provider, &p.claims)
 	end()
 	if err != nil {
 		err = s.providerError(p.provider.Issuer, err)
