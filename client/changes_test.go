@@ -104,11 +104,13 @@ func TestFollowTheChangesOfAllTenants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(page.Items) == 0 {
+		// Events of the demo's users come first if they had no place in the feed of all tenants yet.
+		at := slices.IndexFunc(page.Items, func(c client.Change) bool { return c.Subject == "user/"+created.ID })
+		if at < 0 {
 			continue
 		}
-		if page.Items[0].Subject != "user/"+created.ID || page.Items[0].Data.Tenant != d.Tenant {
-			t.Errorf("read %+v", page.Items[0])
+		if page.Items[at].Data.Tenant != d.Tenant {
+			t.Errorf("read %+v", page.Items[at])
 		}
 		break
 	}
