@@ -264,8 +264,7 @@ func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 // options returns the options of all nodes.
 func (f *fixture) options() access.Options {
 	return access.Options{
-		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Limits: f.limits,
-		Logger: slog.New(slog.NewTextHandler(f.Output(), nil)),
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	}
 }
 

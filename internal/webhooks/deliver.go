@@ -333,12 +333,11 @@ func (s *Service) afterwards(tx *store.Tx, g *group, next *selection) (rolecall.
 	return rolecall.WebhookIdle, now.Add(idlePause), err
 }
 
-// settleAll ends the claims of parts without progress.
+// settleAll ends the claims of the group without progress.
 func (s *Service) settleAll(ctx context.Context, g *group, state rolecall.WebhookState, due rolecall.Time) error {
-	parts := g.parts
 	return s.update(ctx, g, func(tx *store.Tx) error {
-		for i := range parts {
-			if _, err := tx.SettleWebhook(&parts[i], state, s.now(), due); err != nil {
+		for i := range g.parts {
+			if _, err := tx.SettleWebhook(&g.parts[i], state, s.now(), due); err != nil {
 				return err
 			}
 		}
@@ -435,8 +434,8 @@ func (s *Service) update(ctx context.Context, g *group, fn func(*store.Tx) error
 	return g.repeat(ctx, func() error { return s.access.Store.Update(ctx, g.TenantID, fn) })
 }
 
-// repeat runs the transaction again while the database does not answer, until ctx or the lease ends. Without this, the
-// progress is lost, the group waits for the end of the lease, and its items are sent twice.
+// repeat runs the transaction again while the database does not answer, until ctx ends or the lease is almost over.
+// Without this, the progress is lost, the group waits for the end of the lease, and its items are sent twice.
 func (g *group) repeat(ctx context.Context, transaction func() error) error {
 	for {
 		err := transaction()
@@ -451,7 +450,7 @@ func (g *group) repeat(ctx context.Context, transaction func() error) error {
 	}
 }
 
-// settling returns a context for statements that store progress, even if ctx has ended.
+// settling returns a context for statements that store progress. It ends lastLimit after ctx.
 func settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
