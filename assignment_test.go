@@ -26,7 +26,7 @@ func TestAssignmentDraft(t *testing.T) {
 		"some departments":         {d{Departments: departments(100)}, nil},
 		"no departments":           {d{Departments: []string{}}, []string{"/reach/departments too-few"}},
 		"too many departments":     {d{Departments: departments(101)}, []string{"/reach/departments too-many"}},
-		"bad department":           {d{Departments: []string{"Sales", "HR"}}, []string{"/reach/departments/1 length"}},
+		"bad department":           {d{Departments: []string{"Sales", ""}}, []string{"/reach/departments/1 length"}},
 		"ends in a moment":         {d{ExpiresAt: new(aMoment + 1)}, nil},
 		"ends now":                 {d{ExpiresAt: new(aMoment)}, []string{"/expiresAt past"}},
 	} {

@@ -65,7 +65,7 @@ type Connection struct {
 // Provisioning describes the access of users that a connection creates.
 type Provisioning struct {
 	RoleIDs    []RoleID `json:"roleIds" required:"true" maxItems:"20" doc:"IDs of the roles that new users get in the whole tenant. The caller must be able to assign them. This is checked again at each sign-in that creates a user. Empty for no roles."`
-	Department *string  `json:"department" minLength:"3" maxLength:"255" doc:"Department of new users. Null for no department."`
+	Department *string  `json:"department" minLength:"1" maxLength:"255" doc:"Department of new users. Null for no department."`
 }
 
 // ConnectionDraft describes a connection to create.
@@ -86,7 +86,7 @@ type ConnectionDraft struct {
 // nil if the draft is valid.
 func (d *ConnectionDraft) Check() FieldErrors {
 	var faults FieldErrors
-	faults.Text("/name", d.Name, ConnectionNameMin, ConnectionNameMax)
+	faults.Name("/name", d.Name, ConnectionNameMin, ConnectionNameMax)
 	if len(d.Issuer) > ConnectionIssuerMax {
 		faults.Add("/issuer", "length", fmt.Sprintf("must have 1 to %d characters", ConnectionIssuerMax))
 	}
@@ -105,7 +105,7 @@ func (d *ConnectionDraft) Check() FieldErrors {
 // have passed Check.
 func (d *ConnectionDraft) Connection(now Time) Connection {
 	c := Connection{
-		Name: d.Name, Issuer: d.Issuer, ClientID: d.ClientID, Domains: normalDomains(d.Domains), Linking: LinkInvited, Provisioning: d.Provisioning.normal(),
+		Name: TrimName(d.Name), Issuer: d.Issuer, ClientID: d.ClientID, Domains: normalDomains(d.Domains), Linking: LinkInvited, Provisioning: d.Provisioning.normal(),
 		SecondFactor: FactorRequire, ACRValues: normal(d.ACRValues), AMRValues: normal(d.AMRValues), CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	if now != 0 {
@@ -138,7 +138,7 @@ type ConnectionPatch struct {
 func (p *ConnectionPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.Name.Set {
-		faults.Text("/name", p.Name.Value, ConnectionNameMin, ConnectionNameMax)
+		faults.Name("/name", p.Name.Value, ConnectionNameMin, ConnectionNameMax)
 	}
 	if p.ClientID.Set {
 		checkCredential(&faults, "/clientId", p.ClientID.Value, ConnectionClientMax)
@@ -164,7 +164,7 @@ func (p *ConnectionPatch) Apply(c Connection, now Time) (Connection, []string, e
 	limited := len(c.Domains) > 0
 	domains, acr, amr := normalDomains(p.Domains.Value), normal(p.ACRValues.Value), normal(p.AMRValues.Value)
 	provisioning := p.Provisioning.Value.normal()
-	set("name", p.Name.Set && p.Name.Value != c.Name, func() { c.Name = p.Name.Value })
+	set("name", p.Name.Set && TrimName(p.Name.Value) != c.Name, func() { c.Name = TrimName(p.Name.Value) })
 	set("clientId", p.ClientID.Set && p.ClientID.Value != c.ClientID, func() { c.ClientID = p.ClientID.Value })
 	set("clientSecret", p.ClientSecret.Set, func() {})
 	set("domains", p.Domains.Set && !slices.Equal(domains, c.Domains), func() { c.Domains = domains })
@@ -185,7 +185,7 @@ func (p *ConnectionPatch) Apply(c Connection, now Time) (Connection, []string, e
 }
 
 // NameKey returns the key by which names of connections are compared.
-func (c *Connection) NameKey() string { return Fold(c.Name) }
+func (c *Connection) NameKey() string { return TextKey(c.Name) }
 
 // checkAccess checks the members that decide how the connection gives access.
 func (c *Connection) checkAccess(faults *FieldErrors) {
@@ -205,7 +205,7 @@ func (c *Connection) checkAccess(faults *FieldErrors) {
 			faults.Add("/provisioning/roleIds", "too-many", fmt.Sprintf("must have at most %d roles", ConnectionRolesMax))
 		}
 		if p.Department != nil {
-			faults.Text("/provisioning/department", *p.Department, DepartmentMin, DepartmentMax)
+			faults.Name("/provisioning/department", *p.Department, NameLeast, DepartmentMax)
 		}
 	}
 }
@@ -216,24 +216,30 @@ func (c *Connection) Proves(acr string, amr []string) bool {
 		slices.ContainsFunc(amr, func(v string) bool { return slices.Contains(c.AMRValues, v) }))
 }
 
-// EmailDomain returns the domain of an email address, as the domains of connections are stored. It
-// returns "" if the address is not valid.
+// EmailDomain returns the DomainKey of the domain of an email address. It returns "" if the address is not
+// valid.
 func EmailDomain(email string) string {
 	if code, _ := CheckEmail(email); code != "" {
 		return ""
 	}
-	return normalDomain(email[strings.LastIndexByte(email, '@')+1:])
+	return DomainKey(email[strings.LastIndexByte(email, '@')+1:])
 }
 
-// normalDomain returns the domain in NFC and in lower case.
-func normalDomain(domain string) string { return strings.ToLower(norm.NFC.String(domain)) }
+// HasDomain reports whether the connection has the domain with this DomainKey.
+func (c *Connection) HasDomain(key string) bool {
+	return slices.ContainsFunc(c.Domains, func(domain string) bool { return DomainKey(domain) == key })
+}
 
+// normalDomains returns the domains in NFC and in lower case, each once.
 func normalDomains(domains []string) []string {
-	all := make([]string, len(domains))
-	for i, d := range domains {
-		all[i] = normalDomain(d)
+	kept, seen := []string{}, map[string]bool{}
+	for _, domain := range domains {
+		domain = strings.ToLower(norm.NFC.String(domain))
+		if key := DomainKey(domain); !seen[key] {
+			kept, seen[key] = append(kept, domain), true
+		}
 	}
-	return normal(all)
+	return kept
 }
 
 func checkDomains(faults *FieldErrors, domains []string) {
@@ -273,7 +279,7 @@ func (p *Provisioning) normal() *Provisioning {
 	if p == nil {
 		return nil
 	}
-	return &Provisioning{RoleIDs: normal(p.RoleIDs), Department: p.Department}
+	return &Provisioning{RoleIDs: normal(p.RoleIDs), Department: trimOptional(p.Department)}
 }
 
 func (p *Provisioning) equal(other *Provisioning) bool {

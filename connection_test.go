@@ -31,7 +31,7 @@ func TestConnectionDrafts(t *testing.T) {
 		"trust":                    {func(d *ConnectionDraft) { d.SecondFactor, d.AMRValues = Some(FactorTrust), []string{"mfa"} }, nil},
 		"too many values":          {func(d *ConnectionDraft) { d.ACRValues = strings.Split(many(ConnectionValuesMax+1), ",") }, []string{"/acrValues"}},
 		"empty value":              {func(d *ConnectionDraft) { d.ACRValues = []string{""} }, []string{"/acrValues/0"}},
-		"department":               {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new("a")} }, []string{"/provisioning/department"}},
+		"department":               {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new(" ")} }, []string{"/provisioning/department"}},
 	} {
 		draft := aConnectionDraft()
 		test.change(&draft)
@@ -89,15 +89,20 @@ func many(n int) string {
 
 func TestConnectionsAreNormalized(t *testing.T) {
 	draft := aConnectionDraft()
-	draft.Domains, draft.AMRValues = []string{"ACME.example", "acme.example", "Bu\u0308cher.example"}, []string{"mfa", "mfa"}
+	draft.Domains, draft.AMRValues = []string{"ACME.example", "acme.example", "Bu\u0308cher.example", "xn--bcher-kva.example"}, []string{"mfa", "mfa"}
 	c := draft.Connection(1_800_000_000_000_000)
 	if want := []string{"acme.example", "bücher.example"}; !slices.Equal(c.Domains, want) || !slices.Equal(c.AMRValues, []string{"mfa"}) {
 		t.Errorf("got %v and %v", c.Domains, c.AMRValues)
 	}
+	for domain, want := range map[string]bool{"bücher.example": true, "xn--bcher-kva.example": true, "BÜCHER.example": true, "bucher.example": false} {
+		if c.HasDomain(DomainKey(domain)) != want {
+			t.Errorf("%s is a domain of the connection: %t", domain, !want)
+		}
+	}
 	if c.Linking != LinkInvited || c.SecondFactor != FactorRequire || c.Provisioning != nil || c.ACRValues == nil {
 		t.Errorf("the defaults are %+v", c)
 	}
-	for email, want := range map[string]string{"Ada@ACME.example": "acme.example", "ada@Bu\u0308cher.example": "bücher.example", "ada": "", "a@b@c": "", "": ""} {
+	for email, want := range map[string]string{"Ada@ACME.example": "acme.example", "ada@Bu\u0308cher.example": "xn--bcher-kva.example", "ada": "", "a@b@c": "", "": ""} {
 		if got := EmailDomain(email); got != want {
 			t.Errorf("EmailDomain(%q) = %q, want %q", email, got, want)
 		}

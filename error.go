@@ -2,6 +2,8 @@ package rolecall
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -64,11 +66,51 @@ func (e *Error) With(detail string) *Error {
 	return &c
 }
 
-// WithFieldErrors returns a copy of the error with these FieldErrors.
+// WithFieldErrors returns a copy of the error with these FieldErrors. If the Detail of the error says nothing
+// more than that there are some, the copy names their places.
 func (e *Error) WithFieldErrors(faults ...FieldError) *Error {
 	c := *e
 	c.FieldErrors = faults
+	if len(faults) > 0 && (c.Detail == ErrValidation.Detail || c.Detail == ErrMalformed.Detail) {
+		c.Detail = "These values are invalid: " + placesOf(faults) + ". See errors in this response for each of them."
+	}
 	return &c
+}
+
+const (
+	placesNamed = 5  // by a Detail
+	longestName = 60 // in bytes; clients choose names of members
+)
+
+// placesOf returns the places of the first field errors as text, such as "/email, /name, header If-Match".
+func placesOf(faults []FieldError) string {
+	var places []string
+	for i := range faults {
+		place := faults[i].place()
+		switch {
+		case slices.Contains(places, place):
+		case len(places) == placesNamed:
+			return strings.Join(places, ", ") + " and others"
+		default:
+			places = append(places, place)
+		}
+	}
+	return strings.Join(places, ", ")
+}
+
+// place returns the place of the value as text.
+func (f *FieldError) place() string {
+	switch {
+	case f.Header != "":
+		return "header " + f.Header
+	case f.Parameter != "":
+		return "parameter " + f.Parameter
+	case f.Pointer == "":
+		return "the body"
+	case len(f.Pointer) > longestName:
+		return strings.ToValidUTF8(f.Pointer[:longestName], "") + "…"
+	}
+	return f.Pointer
 }
 
 // After returns a copy of the error with RetryAfter set to d.
@@ -139,6 +181,7 @@ var (
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active user whose owner role applies everywhere and never expires. Assign the owner role in this way to another user first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."}
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "Recovery codes need a second factor, and you have not enrolled one. Add one first."}
+	ErrLimitReached         = &Error{Kind: Conflict, Code: "limit-reached", Detail: "The tenant or the account has the maximum number of these. Delete or remove one first."}
 	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."}
 	ErrTooManyAccounts      = &Error{Kind: Conflict, Code: "too-many-service-accounts", Detail: "This tenant has the maximum number of service accounts. Delete one first."}
 	ErrTooManyWebhooks      = &Error{Kind: Conflict, Code: "too-many-webhooks", Detail: "This tenant has the maximum number of webhooks. Delete one first."}

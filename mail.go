@@ -57,6 +57,7 @@ const (
 	MailNewBrowser         MailKind = "new-browser"         // a notice: sign-in from an unknown browser
 	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
 	MailWebhookDisabled    MailKind = "webhook-disabled"    // a notice; Mail.What says why
+	MailEventsKept         MailKind = "events-kept"         // a notice: the tenant keeps its events for a shorter time; Mail.What says how long
 	MailNothing            MailKind = "nothing"             // never sent; stored for an address without a user, so that the request does the same work
 )
 

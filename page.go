@@ -8,6 +8,8 @@ const (
 	MaxLimit     = 200
 	MaxScan      = 5_000  // maximum number of rows that the statement of one page reads
 	MaxCount     = 10_000 // a total is exact up to this number
+
+	MaxPageBytes = 1 << 20 // a page ends before the item with which its JSON would be larger, but has at least one item
 )
 
 // Page is one page of a list. A page can have fewer items than the limit, or none, although

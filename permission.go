@@ -347,7 +347,7 @@ func NormalPermissions(permissions []Permission) []Permission {
 
 // Reach is the set of users that a permission or an assignment applies to: all users of the
 // tenant, the users of some departments, or no users. Departments are the same if their
-// folded names are equal. The zero Reach contains no users.
+// names have the same TextKey. The zero Reach contains no users.
 type Reach struct {
 	all         bool
 	departments []department // sorted by key, without duplicates
@@ -365,7 +365,7 @@ func Nowhere() Reach { return Reach{} }
 func Within(departments ...string) Reach {
 	var r Reach
 	for _, name := range departments {
-		r.departments = append(r.departments, department{Fold(name), name})
+		r.departments = append(r.departments, department{TextKey(name), name})
 	}
 	r.sort()
 	return r
@@ -377,8 +377,8 @@ func (r Reach) IsEverywhere() bool { return r.all }
 // IsNowhere reports whether the reach contains no users.
 func (r Reach) IsNowhere() bool { return !r.all && len(r.departments) == 0 }
 
-// Departments returns the names of the departments of the reach, sorted by their folded
-// names. It returns nil for Everywhere and Nowhere.
+// Departments returns the names of the departments of the reach, sorted by their
+// keys. It returns nil for Everywhere and Nowhere.
 func (r Reach) Departments() []string {
 	var names []string
 	for _, d := range r.departments {
@@ -387,7 +387,7 @@ func (r Reach) Departments() []string {
 	return names
 }
 
-// DepartmentKeys returns the folded names of the departments of the reach, sorted.
+// DepartmentKeys returns the keys of the departments of the reach, sorted.
 func (r Reach) DepartmentKeys() []string {
 	var keys []string
 	for _, d := range r.departments {
@@ -402,7 +402,7 @@ func (r Reach) Includes(department *string) bool {
 	if r.all {
 		return true
 	}
-	return department != nil && len(r.departments) > 0 && r.has(Fold(*department))
+	return department != nil && len(r.departments) > 0 && r.has(TextKey(*department))
 }
 
 func (r Reach) has(key string) bool {

@@ -126,20 +126,21 @@ const (
 	ServiceAccountSuspended ServiceAccountStatus = "suspended"
 )
 
-// NameKey returns the folded name of the account. It is the sort key of service accounts,
+// NameKey returns the key of the account's name. It is the sort key of service accounts,
 // and is unique in a tenant.
-func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
+func (a *ServiceAccount) NameKey() string { return sortedKey(a.Name) }
 
 // ServiceAccountDraft describes a service account to create.
 type ServiceAccountDraft struct {
-	Name        string `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
+	Name        string `json:"name" required:"true" minLength:"1" maxLength:"128" doc:"Name of the service account, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant."`
 	Description string `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the service account."`
 }
 
-// Check validates the draft. It returns nil if the draft is valid.
-func (d *ServiceAccountDraft) Check() FieldErrors {
+// Check validates the draft. The name must have at least nameMinimum characters. Check returns
+// nil if the draft is valid.
+func (d *ServiceAccountDraft) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
-	checkNaming(&faults, Some(d.Name), Some(d.Description))
+	checkNaming(&faults, nameMinimum, Some(d.Name), Some(d.Description))
 	return faults
 }
 
@@ -147,7 +148,7 @@ func (d *ServiceAccountDraft) Check() FieldErrors {
 // have passed Check.
 func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 	return ServiceAccount{
-		ID: NewID[ServiceAccount](now), Name: d.Name, Description: d.Description, Status: ServiceAccountActive,
+		ID: NewID[ServiceAccount](now), Name: TrimName(d.Name), Description: d.Description, Status: ServiceAccountActive,
 		CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
@@ -155,14 +156,15 @@ func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 // ServiceAccountPatch changes a service account. Absent members keep their values
 // (RFC 7396).
 type ServiceAccountPatch struct {
-	Name        Optional[string] `json:"name" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
+	Name        Optional[string] `json:"name" minLength:"1" maxLength:"128" doc:"Name of the service account, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant."`
 	Description Optional[string] `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the service account."`
 }
 
-// Check validates the patch. It returns nil if the patch is valid.
-func (p *ServiceAccountPatch) Check() FieldErrors {
+// Check validates the patch. The name must have at least nameMinimum characters. Check returns
+// nil if the patch is valid.
+func (p *ServiceAccountPatch) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
-	checkNaming(&faults, p.Name, p.Description)
+	checkNaming(&faults, nameMinimum, p.Name, p.Description)
 	return faults
 }
 
@@ -171,8 +173,8 @@ func (p *ServiceAccountPatch) Check() FieldErrors {
 // Check.
 func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount, []string) {
 	var changed []string
-	if p.Name.Set && p.Name.Value != a.Name {
-		a.Name, changed = p.Name.Value, append(changed, "name")
+	if name := TrimName(p.Name.Value); p.Name.Set && name != a.Name {
+		a.Name, changed = name, append(changed, "name")
 	}
 	if p.Description.Set && p.Description.Value != a.Description {
 		a.Description, changed = p.Description.Value, append(changed, "description")

@@ -7,10 +7,11 @@ import (
 
 // The limits of a role.
 const (
-	RoleNameMin        = 3
 	RoleNameMax        = 128
 	RoleDescriptionMax = 1024
-	RolePermissionsMax = 256 // maximum number of permissions, and also of grants
+	RolePermissionsMax = 256      // maximum number of permissions, and also of grants
+	RolesMax           = MaxCount // maximum number of roles in a tenant
+	AssignmentsMax     = 200      // maximum number of assignments of a holder, with the expired ones
 )
 
 // OwnerKey is the key of the built-in role Owner. At least one user of each tenant always
@@ -33,9 +34,9 @@ type Role struct {
 	Version     int64        `json:"-"`
 }
 
-// NameKey returns the folded name of the role. It is the sort key of roles, and is unique
-// in a tenant.
-func (r *Role) NameKey() string { return Fold(r.Name) }
+// NameKey returns the key of the role's name. It is the sort key of roles, and is unique in
+// a tenant.
+func (r *Role) NameKey() string { return sortedKey(r.Name) }
 
 // Covering returns those permissions of the role that cover p.
 func (r *Role) Covering(p Permission) []Permission {
@@ -51,28 +52,29 @@ func (r *Role) Covering(p Permission) []Permission {
 // RoleDraft describes a role to create.
 type RoleDraft struct {
 	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"Stable name of the role for programs. It never changes. Null for none."`
-	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
+	Name        string   `json:"name" required:"true" minLength:"1" maxLength:"128" doc:"Name of the role, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant."`
 	Description string   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
 	Permissions []string `json:"permissions" nullable:"true" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."`
 	Grants      []string `json:"grants" nullable:"true" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them. Null or empty for none."`
 }
 
-// Check validates the draft. It returns nil if the draft is valid.
-func (d *RoleDraft) Check() FieldErrors {
-	_, faults := d.Role(0)
+// Check validates the draft. The name must have at least nameMinimum characters. Check returns
+// nil if the draft is valid.
+func (d *RoleDraft) Check(nameMinimum int) FieldErrors {
+	_, faults := d.Role(0, nameMinimum)
 	return faults
 }
 
 // Role returns a new role with the values of the draft. If the draft is invalid, Role
-// returns the field errors instead.
-func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
+// returns the field errors of Check instead.
+func (d *RoleDraft) Role(now Time, nameMinimum int) (Role, FieldErrors) {
 	var faults FieldErrors
 	if d.Key != nil && !isRoleKey(*d.Key) {
 		faults.Add("/key", "format", "must have 1 to 63 characters of a to z, 0 to 9 and -, and begin with a letter")
 	}
-	checkNaming(&faults, Some(d.Name), Some(d.Description))
+	checkNaming(&faults, nameMinimum, Some(d.Name), Some(d.Description))
 	role := Role{
-		Key: d.Key, Name: d.Name, Description: d.Description,
+		Key: d.Key, Name: TrimName(d.Name), Description: d.Description,
 		Permissions: parsePermissions(&faults, "/permissions", d.Permissions),
 		Grants:      parsePermissions(&faults, "/grants", d.Grants),
 		CreatedAt:   now, UpdatedAt: now, Version: 1,
@@ -87,16 +89,17 @@ func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
 // RolePatch changes a role. Absent members keep their values (RFC 7396). Permissions and
 // Grants replace the whole lists.
 type RolePatch struct {
-	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
+	Name        Optional[string]   `json:"name" minLength:"1" maxLength:"128" doc:"Name of the role, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant."`
 	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"Description of the role."`
 	Permissions Optional[[]string] `json:"permissions" nullable:"true" maxItems:"256" format:"permission" doc:"The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."`
 	Grants      Optional[[]string] `json:"grants" nullable:"true" maxItems:"256" format:"permission" doc:"Permissions that users with the role may assign to others without having them. Null or empty for none."`
 }
 
-// Check validates the patch. It returns nil if the patch is valid.
-func (p *RolePatch) Check() FieldErrors {
+// Check validates the patch. The name must have at least nameMinimum characters. Check returns
+// nil if the patch is valid.
+func (p *RolePatch) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
-	checkNaming(&faults, p.Name, p.Description)
+	checkNaming(&faults, nameMinimum, p.Name, p.Description)
 	parsePermissions(&faults, "/permissions", p.Permissions.Value)
 	parsePermissions(&faults, "/grants", p.Grants.Value)
 	return faults
@@ -106,8 +109,8 @@ func (p *RolePatch) Check() FieldErrors {
 // values changed. If no value changed, the names are nil. The patch must have passed Check.
 func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	var changed []string
-	if p.Name.Set && p.Name.Value != r.Name {
-		r.Name, changed = p.Name.Value, append(changed, "name")
+	if name := TrimName(p.Name.Value); p.Name.Set && name != r.Name {
+		r.Name, changed = name, append(changed, "name")
 	}
 	if p.Description.Set && p.Description.Value != r.Description {
 		r.Description, changed = p.Description.Value, append(changed, "description")
@@ -128,9 +131,9 @@ func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 
 // checkNaming validates the name and the description of a role or of a service
 // account.
-func checkNaming(faults *FieldErrors, name, description Optional[string]) {
+func checkNaming(faults *FieldErrors, nameMinimum int, name, description Optional[string]) {
 	if name.Set {
-		faults.Text("/name", name.Value, RoleNameMin, RoleNameMax)
+		faults.Name("/name", name.Value, nameMinimum, RoleNameMax)
 	}
 	if description.Set && description.Value != "" {
 		faults.Text("/description", description.Value, 0, RoleDescriptionMax)
@@ -228,7 +231,7 @@ func (d *AssignmentDraft) Check(now Time) FieldErrors {
 		faults.Add("/reach/departments", "too-many", "must name at most 100 departments")
 	}
 	for i, name := range d.Departments {
-		faults.Text(fmt.Sprintf("/reach/departments/%d", i), name, DepartmentMin, DepartmentMax)
+		faults.Name(fmt.Sprintf("/reach/departments/%d", i), name, NameLeast, DepartmentMax)
 	}
 	if d.ExpiresAt != nil && *d.ExpiresAt <= now {
 		faults.Add("/expiresAt", "past", "must be in the future")
@@ -241,7 +244,7 @@ func (d *AssignmentDraft) Reach() Reach {
 	if d.Departments == nil {
 		return Everywhere()
 	}
-	return Within(d.Departments...)
+	return Within(trimNames(d.Departments)...)
 }
 
 // Expiry returns ExpiresAt of the draft, or Never if it is nil.

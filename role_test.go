@@ -54,7 +54,7 @@ func TestRoleDraft(t *testing.T) {
 		"own by a wrong action": {d{Name: "Support", Permissions: []string{"users.status:update"}}, []string{"/permissions/0 unknown-permission"}},
 		"no permission":         {d{Name: "Support", Permissions: []string{"users"}, Grants: []string{"", "users:*", "a b:c"}}, []string{"/permissions/0 format", "/grants/0 format", "/grants/2 format"}},
 	} {
-		role, faults := test.draft.Role(aMoment)
+		role, faults := test.draft.Role(aMoment, rolecall.DefaultNameMin)
 		if got := codes(faults); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -66,7 +66,7 @@ func TestRoleDraft(t *testing.T) {
 
 func TestRolePermissionsAreASet(t *testing.T) {
 	draft := rolecall.RoleDraft{Name: "Support", Permissions: []string{"users:read", "shop/invoices:read", "users:read", "roles:read"}}
-	role, faults := draft.Role(aMoment)
+	role, faults := draft.Role(aMoment, rolecall.DefaultNameMin)
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -81,7 +81,7 @@ func TestRolePermissionsAreASet(t *testing.T) {
 func TestRolePatch(t *testing.T) {
 	type p = rolecall.RolePatch
 	draft := rolecall.RoleDraft{Name: "Support", Description: "Helps.", Permissions: []string{"roles:read", "users:read"}, Grants: []string{"shop/*:*"}}
-	before, faults := draft.Role(aMoment)
+	before, faults := draft.Role(aMoment, rolecall.DefaultNameMin)
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -95,7 +95,7 @@ func TestRolePatch(t *testing.T) {
 		"empty description": {p{Description: rolecall.Some("")}, []string{"description"}},
 		"sets are replaced": {p{Permissions: rolecall.Some([]string{"users:read"}), Grants: rolecall.Some([]string{})}, []string{"permissions", "grants"}},
 	} {
-		if faults := test.patch.Check(); faults != nil {
+		if faults := test.patch.Check(rolecall.DefaultNameMin); faults != nil {
 			t.Fatalf("%s: %v", name, faults)
 		}
 		after, changed := test.patch.Apply(before, aMoment-1)
@@ -107,7 +107,7 @@ func TestRolePatch(t *testing.T) {
 		}
 	}
 	bad := p{Name: rolecall.Some("ab"), Permissions: rolecall.Some([]string{"users"}), Grants: rolecall.Some([]string{"users:fly"})}
-	if got, want := codes(bad.Check()), []string{"/name length", "/permissions/0 format", "/grants/0 unknown-permission"}; !slices.Equal(got, want) {
+	if got, want := codes(bad.Check(rolecall.DefaultNameMin)), []string{"/name length", "/permissions/0 format", "/grants/0 unknown-permission"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

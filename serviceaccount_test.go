@@ -19,7 +19,7 @@ func TestServiceAccountDraft(t *testing.T) {
 		"too long":    {d{Name: strings.Repeat("n", 129), Description: strings.Repeat("d", 1025)}, []string{"/name length", "/description length"}},
 		"nothing":     {d{}, []string{"/name length"}},
 	} {
-		if got := codes(test.draft.Check()); !slices.Equal(got, test.want) {
+		if got := codes(test.draft.Check(rolecall.DefaultNameMin)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestServiceAccountPatch(t *testing.T) {
 		"name":              {p{Name: rolecall.Some("IMPORT")}, []string{"name"}},
 		"empty description": {p{Description: rolecall.Some("")}, []string{"description"}},
 	} {
-		if faults := test.patch.Check(); faults != nil {
+		if faults := test.patch.Check(rolecall.DefaultNameMin); faults != nil {
 			t.Fatalf("%s: %v", name, faults)
 		}
 		after, changed := test.patch.Apply(before, aMoment-1)
@@ -55,7 +55,7 @@ func TestServiceAccountPatch(t *testing.T) {
 		}
 	}
 	bad := p{Name: rolecall.Some("ab"), Description: rolecall.Some("\x00")}
-	if got, want := codes(bad.Check()), []string{"/name length", "/description control-character"}; !slices.Equal(got, want) {
+	if got, want := codes(bad.Check(rolecall.DefaultNameMin)), []string{"/name length", "/description control-character"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -24,12 +24,13 @@ type TenantSettings struct {
 	PasswordReset    *Seconds         `json:"passwordResetSeconds,omitempty"`
 	PasswordMin      *int64           `json:"passwordMinimum,omitempty"`
 	SessionsMax      *int64           `json:"sessionsPerUser,omitempty"`
+	NameMin          *int64           `json:"nameMinimum,omitempty"`
 	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
 	PasswordSignIn   PasswordScope    `json:"passwordSignIn,omitempty"` // empty: PasswordsOfAll
 	MailSender       *string          `json:"mailSenderName,omitempty"`
 	BrandColor       *string          `json:"brandColor,omitempty"` // #rrggbb, in lower case
 
-	EventsAtLeast time.Duration `json:"-"` // how long events of every tenant are kept at least; the store sets it
+	EventsAtLeast time.Duration `json:"-"` // minimum of EventsKept for changes, and for tenants without a value; the store sets it
 
 	ofGuarded bool // set by For; true: the settings are for a user who needs a second factor
 }
@@ -115,6 +116,7 @@ const (
 	DefaultPasswordReset    = time.Hour
 	DefaultPasswordMin      = 15
 	DefaultSessionsMax      = 100
+	DefaultNameMin          = 3
 )
 
 // The bounds of settings that are not numbers.
@@ -126,6 +128,9 @@ const (
 // PasswordLeast is the smallest minimum length of passwords that a tenant can set, in code
 // points.
 const PasswordLeast = 8
+
+// NameLeast is the smallest minimum length of names that a tenant can set, in code points.
+const NameLeast = 1
 
 func orDefault(s *Seconds, byDefault time.Duration) time.Duration {
 	if s == nil {
@@ -186,9 +191,10 @@ func (s TenantSettings) KeyLifetime() time.Duration {
 	return orDefault(s.IdempotencyKept, DefaultIdempotencyKept)
 }
 
-// EventLifetime returns how long an event is stored. It is at least EventsAtLeast.
+// EventLifetime returns how long an event is stored. It can be less than EventsAtLeast if the tenant set it
+// before the operators raised the minimum.
 func (s TenantSettings) EventLifetime() time.Duration {
-	return max(orDefault(s.EventsKept, DefaultEventsKept), s.EventsAtLeast)
+	return orDefault(s.EventsKept, max(DefaultEventsKept, s.EventsAtLeast))
 }
 
 // ReauthenticationAge returns the maximum age of the last sign-in or re-authentication for
@@ -222,6 +228,15 @@ func (s TenantSettings) SessionsPerUser() int {
 		return DefaultSessionsMax
 	}
 	return int(*s.SessionsMax)
+}
+
+// NameMinimum returns the minimum length of the names of users, departments, roles and
+// service accounts, in code points.
+func (s TenantSettings) NameMinimum() int {
+	if s.NameMin == nil {
+		return DefaultNameMin
+	}
+	return int(*s.NameMin)
 }
 
 // Equal reports whether all settings are equal as they are stored. A setting that is set to
@@ -299,6 +314,8 @@ var NumberSettings = []NumberSetting{
 		PasswordLeast, 64, counted(TenantSettings.PasswordMinimum), func(s *TenantSettings) **int64 { return &s.PasswordMin }},
 	{"sessionsPerUser", "Maximum number of sessions of a user at the same time. Another sign-in ends the oldest session.",
 		1, 1000, counted(TenantSettings.SessionsPerUser), func(s *TenantSettings) **int64 { return &s.SessionsMax }},
+	{"nameMinimum", "Minimum length of the names of users, departments, roles and service accounts, in characters. Names that are shorter when it is raised stay.",
+		NameLeast, DefaultNameMin, counted(TenantSettings.NameMinimum), func(s *TenantSettings) **int64 { return &s.NameMin }},
 }
 
 // SettingsPatch changes settings. Absent members keep their values. The value null restores

@@ -48,6 +48,7 @@ var settingBounds = map[string][3]int64{
 	"passwordResetSeconds":    {300, 3600, 86400},
 	"passwordMinimum":         {8, 15, 64},
 	"sessionsPerUser":         {1, 100, 1000},
+	"nameMinimum":             {1, 3, 3},
 }
 
 func TestEverySettingHasADefaultAndBounds(t *testing.T) {
@@ -145,7 +146,7 @@ func TestEventsAreKeptAtLeastAsLongAsOperatorsRequire(t *testing.T) {
 		atLeast time.Duration
 		want    time.Duration
 	}{
-		{nil, 0, rolecall.DefaultEventsKept}, {&less, 0, 48 * time.Hour}, {&less, 72 * time.Hour, 72 * time.Hour},
+		{nil, 0, rolecall.DefaultEventsKept}, {&less, 0, 48 * time.Hour}, {&less, 72 * time.Hour, 48 * time.Hour},
 		{&more, 72 * time.Hour, 500 * 24 * time.Hour}, {nil, 72 * time.Hour, rolecall.DefaultEventsKept}, {nil, 600 * 24 * time.Hour, 600 * 24 * time.Hour},
 	} {
 		s := rolecall.TenantSettings{EventsKept: test.stored, EventsAtLeast: test.atLeast}

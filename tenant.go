@@ -72,6 +72,7 @@ type TenantDraft struct {
 	DisplayName *string // nil: the display name is Name
 	Owner       UserDraft
 	Delivery    Delivery // of the owner's invitation
+	NameMin     int      // the setting nameMinimum; 0: the default
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -81,9 +82,9 @@ func (d *TenantDraft) Check() FieldErrors {
 		faults.Add("/name", "format", tenantNameFormat)
 	}
 	if d.DisplayName != nil {
-		faults.Text("/displayName", *d.DisplayName, 1, UserNameMax)
+		faults.Name("/displayName", *d.DisplayName, 1, UserNameMax)
 	}
-	for _, fault := range d.Owner.Check() {
+	for _, fault := range d.Owner.Check(d.settings().NameMinimum()) {
 		fault.Pointer = "/owner" + fault.Pointer
 		faults = append(faults, fault)
 	}
@@ -92,11 +93,22 @@ func (d *TenantDraft) Check() FieldErrors {
 
 // Tenant returns a new active tenant with the values of the draft.
 func (d *TenantDraft) Tenant(now Time) Tenant {
-	t := Tenant{ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+	t := Tenant{
+		ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, Settings: d.settings(),
+		CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
 	if d.DisplayName != nil {
-		t.DisplayName = *d.DisplayName
+		t.DisplayName = TrimName(*d.DisplayName)
 	}
 	return t
+}
+
+// settings returns the settings of the new tenant.
+func (d *TenantDraft) settings() (s TenantSettings) {
+	if minimum := int64(d.NameMin); minimum != 0 && minimum != DefaultNameMin {
+		s.NameMin = &minimum
+	}
+	return s
 }
 
 // tenantNameFormat is the detail of the error for a name that IsTenantName rejects.
@@ -126,7 +138,7 @@ type TenantPatch struct {
 func (p *TenantPatch) Check() FieldErrors {
 	var faults FieldErrors
 	if p.DisplayName.Set {
-		faults.Text("/displayName", p.DisplayName.Value, 1, UserNameMax)
+		faults.Name("/displayName", p.DisplayName.Value, 1, UserNameMax)
 	}
 	p.Settings.check(&faults)
 	return faults
@@ -145,8 +157,8 @@ func (p *TenantPatch) CheckOn(old TenantSettings) FieldErrors {
 // CheckOn.
 func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	var changed []string
-	if p.DisplayName.Set && p.DisplayName.Value != t.DisplayName {
-		t.DisplayName, changed = p.DisplayName.Value, append(changed, "displayName")
+	if name := TrimName(p.DisplayName.Value); p.DisplayName.Set && name != t.DisplayName {
+		t.DisplayName, changed = name, append(changed, "displayName")
 	}
 	before := t.Settings
 	if t.Settings = p.Settings.apply(before); !t.Settings.Equal(before) {

@@ -2,13 +2,18 @@ package rolecall
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"database/sql/driver"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -17,21 +22,26 @@ const (
 	wordLength = 64  // maximum length of a word, in code points
 )
 
-// Fold returns the key by which texts are sorted and compared. Texts that differ only in
-// case, in marks such as accents, or in their Unicode encoding have the same key. The key
-// is the text in NFKD without marks, in lower case, in NFC, cut to 200 code points.
+// Fold returns the key by which texts are sorted and searched. Texts that differ only in case, in
+// marks such as accents, in invisible characters, or in their Unicode encoding have the same key.
+// The key is the text in NFKD without marks and invisible characters, in lower case and without
+// letterVariants, in NFC, cut to 200 code points. TextKey decides which names are the same.
 func Fold(text string) string {
 	if isPlain(text) {
 		return cut(text, foldLength)
 	}
 	folded := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.M, r) {
+		if unicode.Is(unicode.M, r) || visibleRune(r) < 0 {
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, norm.NFKD.String(text))
-	return cut(norm.NFC.String(folded), foldLength)
+	return cut(norm.NFC.String(letterVariants.Replace(folded)), foldLength)
 }
+
+// letterVariants replaces lower-case letters that people search for by other letters, although
+// Unicode does not take them apart.
+var letterVariants = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "ı", "i", "æ", "ae", "œ", "oe", "ß", "ss", "þ", "th", "ς", "σ")
 
 // isPlain reports whether text is ASCII without upper-case letters. Fold does not change
 // the characters of such a text, and allocates no memory for it.
@@ -58,22 +68,171 @@ func cut(text string, length int) string {
 }
 
 // Words returns the words of the folded text in order of appearance, without duplicates. A
-// word is a sequence of letters and digits, cut to 64 code points. Words splits both stored
-// texts and search texts, so that their words match.
+// word is a sequence of letters and digits, cut to 64 code points. Words splits search texts,
+// and WordsToFind splits stored texts in the same way, so that their words match.
 func Words(text string) []string {
 	fields := strings.FieldsFunc(Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	words := fields[:0]
-next:
 	for _, word := range fields {
-		word = cut(word, wordLength)
-		for _, seen := range words {
-			if seen == word {
-				continue next
-			}
-		}
-		words = append(words, word)
+		words = appendNew(words, cut(word, wordLength))
 	}
 	return words
+}
+
+// WordsToFind returns the words by which a stored text is found: its Words, and the ends of each
+// word that begin at a letter of a script without spaces between words. So 太郎 finds 山田太郎.
+func WordsToFind(text string) []string {
+	var all []string
+	for _, word := range Words(text) {
+		all = appendNew(all, word)
+		spaceless := false // whether the letter before is of such a script
+		for i, r := range word {
+			before := spaceless
+			spaceless = unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+			if i > 0 && (before || spaceless) {
+				all = appendNew(all, word[i:])
+			}
+		}
+	}
+	return all
+}
+
+func appendNew(words []string, word string) []string {
+	if slices.Contains(words, word) {
+		return words
+	}
+	return append(words, word)
+}
+
+// keyMax is the maximum length of a key of a text, in bytes. One code point of a name can become 18 in the key, and
+// indexes hold keys of a limited length.
+const keyMax = 255
+
+// hashed begins each part of a key that names cannot contain, because they have no control characters.
+const hashed = "\x01"
+
+// TextKey returns the key by which departments and names are compared. Texts that a reader takes for the same name
+// have the same key: the key ignores case, invisible characters, the number of blanks, and the Unicode encoding of a
+// character. Marks such as accents count, because they make other letters in many scripts: カード and ガード differ.
+//
+// The key is the text as toNFKC_Casefold of Unicode (UAX #31), trimmed and with single blanks. In place of a key of
+// more than 255 bytes, TextKey returns its SHA-256.
+func TextKey(text string) string { return shortKey(identity(text)) }
+
+// sortedKey returns a key that equals that of another text exactly if their TextKeys are equal, and that sorts by
+// Fold. So one index both sorts names and keeps them unique.
+func sortedKey(text string) string {
+	same := identity(text)
+	folded := Fold(same)
+	if folded == same {
+		return same
+	}
+	return folded + hashed + shortKey(same)
+}
+
+func shortKey(key string) string {
+	if len(key) <= keyMax {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hashed + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func identity(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return singleBlanks(strings.ToLower(text))
+	}
+	return singleBlanks(nfkcCasefold(text))
+}
+
+// nfkcCasefold returns toNFKC_Casefold(NFD(text)) (Unicode, section 3.13.5).
+func nfkcCasefold(text string) string {
+	text = norm.NFD.String(text)
+	for {
+		next := norm.NFKC.String(foldCase(strings.Map(visibleRune, text)))
+		if next == text {
+			return text
+		}
+		text = next
+	}
+}
+
+// visibleRune returns r, or -1 if r is a Default_Ignorable_Code_Point.
+func visibleRune(r rune) rune {
+	switch {
+	case !unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+	case unicode.In(r, unicode.White_Space, unicode.Prepended_Concatenation_Mark):
+	case 0xFFF9 <= r && r <= 0xFFFB, 0x13430 <= r && r <= 0x13440:
+	default:
+		return -1
+	}
+	return r
+}
+
+// foldCase returns the full case folding of the text. Of the Cherokee letters, those in upper case are the folded
+// ones, and the package cases exchanges both.
+func foldCase(text string) string {
+	isCherokee := func(r rune) bool { return unicode.Is(unicode.Cherokee, r) }
+	var folded strings.Builder
+	for text != "" {
+		begin := strings.IndexFunc(text, isCherokee)
+		if begin < 0 {
+			begin = len(text)
+		}
+		folded.WriteString(cases.Fold().String(text[:begin]))
+		text = text[begin:]
+		end := strings.IndexFunc(text, func(r rune) bool { return !isCherokee(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		folded.WriteString(strings.ToUpper(text[:end]))
+		text = text[end:]
+	}
+	return folded.String()
+}
+
+// singleBlanks returns the text without blanks at its ends, and with one space in place of each other sequence of
+// blanks.
+func singleBlanks(text string) string {
+	blanks := true // whether the last character is a blank
+	for _, r := range text {
+		blank := unicode.IsSpace(r)
+		if blank && (blanks || r != ' ') {
+			return strings.Join(strings.Fields(text), " ")
+		}
+		blanks = blank
+	}
+	if blanks {
+		return strings.TrimSuffix(text, " ")
+	}
+	return text
+}
+
+// duplicate is between a key and the id of a row whose key another row had already when the rows got these keys.
+const duplicate = "\x02"
+
+// Duplicate returns the key of the row with the id if another row has the key itself.
+func Duplicate(key string, id AnyID) string { return key + duplicate + id.String() }
+
+// Duplicates returns the range of the keys that Duplicate returns for the key: those after the first and before the
+// second text.
+func Duplicates(key string) (after, before string) { return key + duplicate, key + "\x03" }
+
+// aLabels converts domains to A-labels for a look-up (UTS #46, nontransitional).
+var aLabels = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+
+// DomainKey returns the key by which domains of addresses are compared: the domain with A-labels, such as
+// xn--bcher-kva.example for bücher.example. A domain that UTS #46 does not allow stays in NFC and in lower case.
+func DomainKey(domain string) string {
+	lower := strings.ToLower(norm.NFC.String(domain))
+	if isPlain(lower) && !strings.Contains(lower, "xn--") {
+		return lower
+	}
+	key, err := aLabels.ToASCII(lower)
+	if err != nil {
+		return lower
+	}
+	return key
 }
 
 // CheckText checks whether text may be stored. The text must be valid UTF-8 with minimum to
@@ -98,6 +257,49 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 		return "blank", "must contain a visible character"
 	}
 	return "", ""
+}
+
+// CheckName checks whether text may be the name of a user, department or role: a text as in CheckText whose
+// key is stable, and that displays no other text in another order. The length is that of TrimName.
+func CheckName(text string, minimum, maximum int) (code, detail string) {
+	trimmed := TrimName(text)
+	if trimmed == "" && text != "" {
+		return "blank", "must contain a visible character"
+	}
+	if code, detail := CheckText(trimmed, minimum, maximum); code != "" {
+		return code, detail
+	}
+	for _, r := range text {
+		switch {
+		case 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069, r == '\uFEFF':
+			return "control-character", "must not contain U+FEFF or characters that change the direction of the text around them"
+		case unicode.Is(unicode.Cn, r):
+			return "unassigned", "must not contain code points that Unicode " + unicode.Version + " does not assign"
+		}
+	}
+	return "", ""
+}
+
+// TrimName returns the name as it is stored: without spaces at its ends. Control characters such
+// as line breaks stay, so that CheckName refuses them.
+func TrimName(name string) string {
+	return strings.TrimFunc(name, func(r rune) bool { return unicode.Is(unicode.Zs, r) })
+}
+
+func trimNames(names []string) []string {
+	trimmed := make([]string, len(names))
+	for i, name := range names {
+		trimmed[i] = TrimName(name)
+	}
+	return trimmed
+}
+
+func trimOptional(name *string) *string {
+	if name == nil {
+		return nil
+	}
+	trimmed := TrimName(*name)
+	return &trimmed
 }
 
 // isVisible reports whether r is displayed as a visible character. It returns false for
@@ -127,6 +329,13 @@ func (f *FieldErrors) Add(pointer, code, detail string) {
 // Pointer if the text is invalid.
 func (f *FieldErrors) Text(pointer, text string, minimum, maximum int) {
 	code, detail := CheckText(text, minimum, maximum)
+	f.Add(pointer, code, detail)
+}
+
+// Name validates text with CheckName, and adds the field error for the member at the JSON
+// Pointer if the text is invalid.
+func (f *FieldErrors) Name(pointer, text string, minimum, maximum int) {
+	code, detail := CheckName(text, minimum, maximum)
 	f.Add(pointer, code, detail)
 }
 

@@ -16,9 +16,7 @@ import (
 
 // The bounds of a user's members, in code points. MetadataPairs is a number of pairs.
 const (
-	UserNameMin    = 3
 	UserNameMax    = 255
-	DepartmentMin  = 3
 	DepartmentMax  = 255
 	ExternalIDMax  = 255
 	EmailMax       = 254
@@ -57,11 +55,30 @@ const (
 )
 
 // EmailKey returns the key by which addresses are compared: the address in NFC and in lower
-// case. Invalid UTF-8 and NUL become U+FFFD. Databases accept such a key, and no stored
-// address has it.
+// case, with the domain as DomainKey. Invalid UTF-8 and NUL become U+FFFD. Databases accept
+// such a key, and no stored address has it.
 func EmailKey(email string) string {
+	spelled := emailSpelling(email)
+	at := strings.LastIndexByte(spelled, '@')
+	if at < 0 {
+		return spelled
+	}
+	return spelled[:at+1] + DomainKey(spelled[at+1:])
+}
+
+// emailSpelling returns the address in NFC and in lower case.
+func emailSpelling(email string) string {
 	return strings.ToLower(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
 }
+
+// DuplicateEmailKey returns the key of a user with the address if another user of the tenant has
+// its EmailKey, because the address has another spelling of the domain. Only users from before
+// domains were compared as DomainKey have such a key. It begins with the EmailKey and a space,
+// which addresses cannot contain.
+func DuplicateEmailKey(email string) string { return EmailKey(email) + " " + emailSpelling(email) }
+
+// CanHaveDuplicates reports whether another user can have a DuplicateEmailKey of the key.
+func CanHaveDuplicates(emailKey string) bool { return strings.Contains(emailKey, "xn--") }
 
 // EmailKey returns the key by which the user's address is compared. The key is unique in a
 // tenant.
@@ -70,34 +87,35 @@ func (u *User) EmailKey() string { return EmailKey(u.Email) }
 // NameKey returns the folded name of the user, by which users are sorted.
 func (u *User) NameKey() string { return Fold(u.Name) }
 
-// DepartmentKey returns the folded name of the user's department, or nil if the user has no
+// DepartmentKey returns the key of the user's department, or nil if the user has no
 // department.
 func (u *User) DepartmentKey() *string {
 	if u.Department == nil {
 		return nil
 	}
-	key := Fold(*u.Department)
+	key := TextKey(*u.Department)
 	return &key
 }
 
 // UserDraft describes a user to create.
 type UserDraft struct {
 	Email      string            `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address, unique in the tenant."`
-	Name       string            `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments. Null for no department."`
+	Name       string            `json:"name" required:"true" minLength:"1" maxLength:"255" doc:"Full name. It must have at least nameMinimum characters, a setting of the tenant."`
+	Department *string           `json:"department" minLength:"1" maxLength:"255" doc:"Department of the user. It must have at least nameMinimum characters, a setting of the tenant. The reach of a role can be limited to departments. Null for no department."`
 	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant. Null for none."`
 	Metadata   map[string]string `json:"metadata" nullable:"true" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs that the application stores with the user, at most 50. Null for none."`
 	Invite     bool              `json:"invite" doc:"Whether to mail an invitation to the user. It also needs the permission users:invite."`
 }
 
-// Check validates the draft. It returns nil if the draft is valid.
-func (d *UserDraft) Check() FieldErrors {
+// Check validates the draft. Names must have at least nameMinimum characters. Check returns
+// nil if the draft is valid.
+func (d *UserDraft) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
 	code, detail := CheckEmail(d.Email)
 	faults.Add("/email", code, detail)
-	faults.Text("/name", d.Name, UserNameMin, UserNameMax)
+	faults.Name("/name", d.Name, nameMinimum, UserNameMax)
 	if d.Department != nil {
-		faults.Text("/department", *d.Department, DepartmentMin, DepartmentMax)
+		faults.Name("/department", *d.Department, nameMinimum, DepartmentMax)
 	}
 	if d.ExternalID != nil {
 		faults.Text("/externalId", *d.ExternalID, 1, ExternalIDMax)
@@ -109,15 +127,15 @@ func (d *UserDraft) Check() FieldErrors {
 // User returns a new pending user with the values of the draft.
 func (d *UserDraft) User(now Time) User {
 	return User{
-		ID: NewID[User](now), Email: d.Email, Name: d.Name, Department: d.Department, ExternalID: d.ExternalID,
+		ID: NewID[User](now), Email: d.Email, Name: TrimName(d.Name), Department: trimOptional(d.Department), ExternalID: d.ExternalID,
 		Metadata: NewMetadata(d.Metadata), Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
 
 // UserPatch changes a user. Absent members keep their values (RFC 7396).
 type UserPatch struct {
-	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
-	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department of the user. The reach of a role can be limited to departments. Null for no department."`
+	Name       Optional[string]             `json:"name" minLength:"1" maxLength:"255" doc:"Full name. It must have at least nameMinimum characters, a setting of the tenant."`
+	Department Optional[*string]            `json:"department" minLength:"1" maxLength:"255" doc:"Department of the user. It must have at least nameMinimum characters, a setting of the tenant. The reach of a role can be limited to departments. Null for no department."`
 	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"ID of the user in your application, unique in the tenant. Null for none."`
 	Metadata   Optional[map[string]*string] `json:"metadata" nullable:"true" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Key-value pairs to change. The value null removes its pair. Null instead of the object removes the pairs that the user has. The user can have at most 50 pairs after the change."` // nil: remove all pairs; a nil value: remove the pair
 }
@@ -141,15 +159,15 @@ func (p *UserPatch) Members() UserMembers {
 	return set
 }
 
-// Check validates the patch alone, without the stored user. It returns nil if the patch is
-// valid.
-func (p *UserPatch) Check() FieldErrors {
+// Check validates the patch alone, without the stored user. Names must have at least
+// nameMinimum characters. Check returns nil if the patch is valid.
+func (p *UserPatch) Check(nameMinimum int) FieldErrors {
 	var faults FieldErrors
 	if p.Name.Set {
-		faults.Text("/name", p.Name.Value, UserNameMin, UserNameMax)
+		faults.Name("/name", p.Name.Value, nameMinimum, UserNameMax)
 	}
 	if p.Department.Value != nil {
-		faults.Text("/department", *p.Department.Value, DepartmentMin, DepartmentMax)
+		faults.Name("/department", *p.Department.Value, nameMinimum, DepartmentMax)
 	}
 	if p.ExternalID.Value != nil {
 		faults.Text("/externalId", *p.ExternalID.Value, 1, ExternalIDMax)
@@ -169,10 +187,10 @@ func (p *UserPatch) Check() FieldErrors {
 func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	before := u
 	if p.Name.Set {
-		u.Name = p.Name.Value
+		u.Name = TrimName(p.Name.Value)
 	}
 	if p.Department.Set {
-		u.Department = p.Department.Value
+		u.Department = trimOptional(p.Department.Value)
 	}
 	if p.ExternalID.Set {
 		u.ExternalID = p.ExternalID.Value

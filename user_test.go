@@ -77,13 +77,22 @@ func FuzzCheckEmail(f *testing.F) {
 
 func TestEmailKey(t *testing.T) {
 	for email, want := range map[string]string{
-		"Ada@Example.COM":        "ada@example.com",
-		"JOSE\u0301@example.com": "jos\u00e9@example.com",
-		"jos\u00e9@example.com":  "jos\u00e9@example.com",
-		"ada+news@example.com":   "ada+news@example.com",
-		"ÄDA@EXAMPLE.COM":        "äda@example.com",
-		"a.da@example.com":       "a.da@example.com",
-		"Ｆｕｌｌ@example.com":       "ｆｕｌｌ@example.com", // wide letters stay wide, unlike in a folded name
+		"Ada@Example.COM":                              "ada@example.com",
+		"JOSE\u0301@example.com":                       "jos\u00e9@example.com",
+		"jos\u00e9@example.com":                        "jos\u00e9@example.com",
+		"ada+news@example.com":                         "ada+news@example.com",
+		"ÄDA@EXAMPLE.COM":                              "äda@example.com",
+		"a.da@example.com":                             "a.da@example.com",
+		"Ada@BÜCHER.example":                           "ada@xn--bcher-kva.example",
+		"ada@XN--BCHER-KVA.Example":                    "ada@xn--bcher-kva.example",
+		"ada@bu\u0308cher.example":                     "ada@xn--bcher-kva.example",
+		"ada@straße.example":                           "ada@xn--strae-oqa.example", // nontransitional
+		"ada@strasse.example":                          "ada@strasse.example",
+		"用户@例子.公司":                                     "用户@xn--fsqu00a.xn--55qx5d",
+		"ada@ｅｘａｍｐｌｅ.com":                              "ada@example.com",
+		"ada@xn--a.example":                            "ada@xn--a.example",                            // not an A-label
+		"ada@ü" + strings.Repeat("a", 62) + ".example": "ada@ü" + strings.Repeat("a", 62) + ".example", // too long as an A-label
+		"Ｆｕｌｌ@example.com":                             "ｆｕｌｌ@example.com",                             // wide letters stay wide, unlike in a folded name
 	} {
 		if got := rolecall.EmailKey(email); got != want {
 			t.Errorf("EmailKey(%q) = %q, want %q", email, got, want)
@@ -153,7 +162,7 @@ func TestUserDraftCheck(t *testing.T) {
 			[]string{"/metadata/a control-character", "/metadata/b control-character", "/metadata/c control-character"},
 		},
 	} {
-		if got := codes(draft(test.change).Check()); !slices.Equal(got, test.want) {
+		if got := codes(draft(test.change).Check(rolecall.DefaultNameMin)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -186,7 +195,7 @@ func TestUserPatchCheck(t *testing.T) {
 		"all at once":  {p{Name: rolecall.Some("ab"), Department: rolecall.Some(new("a\n")), ExternalID: rolecall.Some(new(""))}, []string{"/name length", "/department control-character", "/externalId length"}},
 		"bad metadata": {p{Metadata: rolecall.Some(map[string]*string{"k": new("\x00"), "gone": nil})}, []string{"/metadata/k control-character"}},
 	} {
-		if got := codes(test.patch.Check()); !slices.Equal(got, test.want) {
+		if got := codes(test.patch.Check(rolecall.DefaultNameMin)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -202,9 +202,10 @@ func checkActors(faults *FieldErrors, actors []AnyID) {
 
 // normal returns the values without duplicates, in the given order. It is never nil.
 func normal[T comparable](values []T) []T {
-	kept := []T{}
+	kept, seen := []T{}, make(map[T]bool, len(values))
 	for _, v := range values {
-		if !slices.Contains(kept, v) {
+		if !seen[v] {
+			seen[v] = true
 			kept = append(kept, v)
 		}
 	}

@@ -75,21 +75,25 @@ func Can(caller *Principal, asked, department string) bool {
 	if !ok || caller == nil {
 		return false
 	}
-	for _, held := range caller.Permissions {
-		if h, ok := readPermission(held); ok && h.covers(a) {
-			return true
-		}
+	if anyCovers(caller.Permissions, a) {
+		return true
 	}
 	if a.application == "" || department == "" {
 		return false
 	}
 	for i := range caller.ScopedPermissions {
 		scoped := &caller.ScopedPermissions[i]
-		if slices.Contains(scoped.Reach.Departments, department) {
-			if h, ok := readPermission(scoped.Permission); ok && h.covers(a) {
-				return true
-			}
+		if slices.Contains(scoped.Reach.Departments, department) && anyCovers(scoped.Permissions, a) {
+			return true
 		}
 	}
 	return false
+}
+
+// anyCovers reports whether one of the permissions covers the permission asked.
+func anyCovers(permissions []string, asked permission) bool {
+	return slices.ContainsFunc(permissions, func(held string) bool {
+		h, ok := readPermission(held)
+		return ok && h.covers(asked)
+	})
 }

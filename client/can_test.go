@@ -59,7 +59,7 @@ func TestANilCallerHasNoPermission(t *testing.T) {
 }
 
 func TestCanInDepartments(t *testing.T) {
-	sales := principal(t, `{"permissions":["store/*:*"],"scopedPermissions":[{"permission":"shop/a:b","reach":{"departments":["Sales",""]}},{"permission":"users:read","reach":{"departments":["Sales"]}}]}`)
+	sales := principal(t, `{"permissions":["store/*:*"],"scopedPermissions":[{"reach":{"departments":["Sales",""]},"permissions":["shop/c:d","shop/a:b"]},{"reach":{"departments":["Sales"]},"permissions":["users:read"]}]}`)
 	for asked, want := range map[[2]string]bool{
 		{"shop/a:b", "Sales"}: true, {"shop/a:b", ""}: false, {"shop/a:b", "sales"}: false, {"shop/a:b", "Ops"}: false, {"shop/a:c", "Sales"}: false,
 		{"users:read", "Sales"}: false, {"store/a:b", "Ops"}: true, {"store/a:b", ""}: true, {"shop/a", "Sales"}: false,

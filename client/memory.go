@@ -12,11 +12,16 @@ const (
 	// leave time for the request that follows.
 	trust = 800 * time.Millisecond
 
+	// trustOfAll is the same for the feed of all tenants, into which a node puts events some milliseconds after
+	// their commit.
+	trustOfAll = 500 * time.Millisecond
+
 	// nodeLag is the time by which the answer of a node of Rolecall can be late.
 	nodeLag = time.Second
 
-	// readAgain is the age at which an entry is read again, which extends the idle time of the session.
-	readAgain = time.Minute
+	// readAgain is the age at which an entry is read again, which extends the idle time of the session. It is the
+	// default time for which a replaced session token works, so that Rolecall sees a later use of the token.
+	readAgain = 10 * time.Second
 
 	// slowestLoad is the time after which the response to a load is not kept.
 	slowestLoad = 10 * time.Second
@@ -35,6 +40,7 @@ type memoryKey [sha256.Size]byte
 
 type memoryEntry struct {
 	key       memoryKey
+	tenant    string
 	principal *Principal
 	loaded    time.Time // when the request began
 	expires   time.Time // zero: never
@@ -44,24 +50,25 @@ type memoryEntry struct {
 // safe for concurrent use. Times are those at which a request to Rolecall began.
 type memory struct {
 	capacity int
+	trust    time.Duration
 
 	mu        sync.Mutex
-	entries   map[memoryKey]*list.Element // of memoryEntry
-	used      *list.List                  // the most recently used entry is first
-	byID      map[string]map[memoryKey]bool
-	confirmed time.Time            // the feed had no further changes after this time
-	evicted   map[string]time.Time // when a principal was removed because of a change
-	cleared   time.Time            // when all were removed
+	entries   map[memoryKey]*list.Element   // of memoryEntry
+	used      *list.List                    // the most recently used entry is first
+	byName    map[string]map[memoryKey]bool // by the ID of the principal, and by the tenant
+	confirmed time.Time                     // the feed had no further changes after this time
+	evicted   map[string]time.Time          // when a principal or a tenant was removed because of a change
+	cleared   time.Time                     // when all were removed
 }
 
-func newMemory(capacity int) *memory {
-	m := &memory{capacity: capacity}
+func newMemory(capacity int, trust time.Duration) *memory {
+	m := &memory{capacity: capacity, trust: trust}
 	m.reset()
 	return m
 }
 
 func (m *memory) reset() {
-	m.entries, m.used, m.byID, m.evicted = map[memoryKey]*list.Element{}, list.New(), map[string]map[memoryKey]bool{}, map[string]time.Time{}
+	m.entries, m.used, m.byName, m.evicted = map[memoryKey]*list.Element{}, list.New(), map[string]map[memoryKey]bool{}, map[string]time.Time{}
 }
 
 // get returns the principal of a credential, or nil if it may have changed. Its age alone proves nothing:
@@ -80,7 +87,7 @@ func (m *memory) get(key memoryKey) *Principal {
 		m.remove(key)
 		return nil
 	}
-	if now.Sub(m.confirmed) >= trust {
+	if now.Sub(m.confirmed) >= m.trust {
 		return nil
 	}
 	m.used.MoveToFront(element)
@@ -89,23 +96,27 @@ func (m *memory) get(key memoryKey) *Principal {
 
 // add keeps a principal, unless it may have changed since the request began. The answer of a node can be
 // up to a second old, so a principal that has changed in the second before is not kept either.
-func (m *memory) add(key memoryKey, p *Principal, began time.Time) {
+func (m *memory) add(key memoryKey, tenant string, p *Principal, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.remove(key)
 	changed := m.cleared
-	if at := m.evicted[p.Caller.ID]; at.After(changed) {
-		changed = at
+	for _, name := range []string{p.Caller.ID, tenant} {
+		if at := m.evicted[name]; at.After(changed) {
+			changed = at
+		}
 	}
 	isKept := p.Caller.Type == "user" || p.Caller.Type == "service_account"
 	if !isKept || time.Since(began) > slowestLoad || changed.After(began.Add(-nodeLag)) {
 		return
 	}
-	m.entries[key] = m.used.PushFront(&memoryEntry{key, p, began, expiry(p)})
-	if m.byID[p.Caller.ID] == nil {
-		m.byID[p.Caller.ID] = map[memoryKey]bool{}
+	m.entries[key] = m.used.PushFront(&memoryEntry{key, tenant, p, began, expiry(p)})
+	for _, name := range []string{p.Caller.ID, tenant} {
+		if m.byName[name] == nil {
+			m.byName[name] = map[memoryKey]bool{}
+		}
+		m.byName[name][key] = true
 	}
-	m.byID[p.Caller.ID][key] = true
 	for len(m.entries) > m.capacity {
 		m.remove(m.used.Back().Value.(*memoryEntry).key)
 	}
@@ -128,7 +139,9 @@ func (m *memory) apply(changes []Change) {
 		case harmless[changes[i].Type] || subject.Type == "webhook":
 		case (subject.Type == "user" || subject.Type == "service_account") && subject.ID != "":
 			m.evict(subject.ID)
-		default: // a role or the settings of the tenant, or a later version
+		case changes[i].Data.Tenant != "": // a role or the settings of the tenant, or a later version
+			m.evict(changes[i].Data.Tenant)
+		default:
 			m.clearAll()
 		}
 	}
@@ -150,18 +163,19 @@ func (m *memory) clear() {
 	m.clearAll()
 }
 
-func (m *memory) evict(id string) {
+// evict removes the principal with the ID, or the principals of the tenant with the name.
+func (m *memory) evict(name string) {
 	now := time.Now()
-	for key := range m.byID[id] {
+	for key := range m.byName[name] {
 		m.remove(key)
 	}
-	m.evicted[id] = now
+	m.evicted[name] = now
 	if len(m.evicted) <= m.capacity {
 		return
 	}
-	for id, at := range m.evicted {
+	for name, at := range m.evicted {
 		if now.Sub(at) > slowestLoad+nodeLag {
-			delete(m.evicted, id)
+			delete(m.evicted, name)
 		}
 	}
 	if len(m.evicted) > m.capacity {
@@ -179,20 +193,24 @@ func (m *memory) remove(key memoryKey) {
 	if element == nil {
 		return
 	}
-	id := element.Value.(*memoryEntry).principal.Caller.ID
+	e := element.Value.(*memoryEntry)
 	m.used.Remove(element)
 	delete(m.entries, key)
-	delete(m.byID[id], key)
-	if len(m.byID[id]) == 0 {
-		delete(m.byID, id)
+	for _, name := range []string{e.principal.Caller.ID, e.tenant} {
+		delete(m.byName[name], key)
+		if len(m.byName[name]) == 0 {
+			delete(m.byName, name)
+		}
 	}
 }
 
 // expiry returns when the session, the token or the first assignment expires, or zero.
 func expiry(p *Principal) (first time.Time) {
 	times := []time.Time{p.Session.ExpiresAt, p.Session.IdleExpiresAt}
-	if p.PermissionsExpireAt != nil {
-		times = append(times, *p.PermissionsExpireAt)
+	for _, t := range []*time.Time{p.Session.TokenExpiresAt, p.PermissionsExpireAt} {
+		if t != nil {
+			times = append(times, *t)
+		}
 	}
 	for _, t := range times {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {

@@ -109,6 +109,7 @@ type Session struct {
 	SecondFactor    bool       `json:"secondFactor"`
 	IdleExpiresAt   time.Time  `json:"idleExpiresAt"`
 	ExpiresAt       time.Time  `json:"expiresAt"`
+	TokenExpiresAt  *time.Time `json:"tokenExpiresAt"` // when the token of the request expires, because a newer one is in use; nil: it is the newest
 }
 
 // Principal is the signed-in user with the session and permissions. Permissions apply to
@@ -130,8 +131,8 @@ type Principal struct {
 	} `json:"tenant"`
 	Permissions       []string `json:"permissions"`
 	ScopedPermissions []struct {
-		Permission string `json:"permission"`
-		Reach      Reach  `json:"reach"`
+		Reach       Reach    `json:"reach"`
+		Permissions []string `json:"permissions"`
 	} `json:"scopedPermissions"`
 	PermissionsExpireAt *time.Time `json:"permissionsExpireAt"` // when the first role or the API token expires; nil: never
 }
@@ -236,11 +237,14 @@ func (c *Client) ResumeUser(ctx context.Context, id, reason string) (User, error
 
 // UserRoles returns the assignments of a user that have not expired.
 func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error) {
-	var list struct {
-		Items []Assignment `json:"items"`
+	var all []Assignment
+	for a, err := range pages[Assignment](ctx, c, "/users/"+url.PathEscape(id)+"/roles", url.Values{}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
 	}
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/users/" + url.PathEscape(id) + "/roles", into: &list})
-	return list.Items, err
+	return all, nil
 }
 
 // AssignRole assigns a role to a user. A nil reach means the whole tenant. A nil expiresAt

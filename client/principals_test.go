@@ -93,6 +93,9 @@ type node struct {
 	polls   int      // requests for changes with an empty answer
 	changes []string // events that the feed has next, such as user.suspended user/1
 	expired bool     // whether the cursor of the feed has expired
+	tenant  string   // data.tenant of the events
+	foreign string   // a tenant for which the operator key is not
+	sent    []string // path and tenant of each request
 	feed    string   // status of the feed, lost or empty; empty text: 200
 	session string   // further members of the session
 }
@@ -101,24 +104,31 @@ func (n *node) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/problem+json"}}, Request: r}
-	body := ""
+	body, tenant := "", r.Header.Get("X-Tenant-Schema")
+	n.sent = append(n.sent, r.URL.Host+r.URL.Path+" "+tenant)
+	isCheck := r.URL.Path == "/changes" && strings.HasPrefix(r.Header.Get("Authorization"), "Bearer rco_")
+	isFeed := r.URL.Path == "/changes" || r.URL.Path == "/operator/changes"
 	switch {
-	case r.URL.Path == "/changes" && n.feed == "lost":
+	case isCheck && tenant == n.foreign:
+		answer.StatusCode, body = http.StatusForbidden, `{"code":"permission-denied"}`
+	case isCheck:
+		body = `{"items":[],"nextCursor":"c","upToDate":true}`
+	case isFeed && n.feed == "lost":
 		return nil, errors.New("reset")
-	case r.URL.Path == "/changes" && n.feed == "empty":
+	case isFeed && n.feed == "empty":
 		n.polls++
 		body = "{}"
-	case r.URL.Path == "/changes" && n.feed != "":
+	case isFeed && n.feed != "":
 		answer.StatusCode, _ = strconv.Atoi(n.feed) // the tests use numbers
 		body = `{"code":"` + n.feed + `"}`
-	case r.URL.Path == "/changes" && n.expired && r.URL.Query().Get("after") != "":
+	case isFeed && n.expired && r.URL.Query().Get("after") != "":
 		n.expired, answer.StatusCode, body = false, http.StatusGone, `{"code":"changes-expired"}`
-	case r.URL.Path == "/changes":
+	case isFeed:
 		var items []string
 		for _, change := range n.changes {
 			kind, subject, _ := strings.Cut(change, " ")
 			of, id, _ := strings.Cut(subject, "/")
-			items = append(items, fmt.Sprintf(`{"type":%q,"data":{"subject":{"type":%q,"id":%q}}}`, kind, of, id))
+			items = append(items, fmt.Sprintf(`{"type":%q,"data":{"tenant":%q,"subject":{"type":%q,"id":%q}}}`, kind, n.tenant, of, id))
 		}
 		n.changes = nil
 		body = `{"items":[` + strings.Join(items, ",") + `],"nextCursor":"c","upToDate":true}`
@@ -158,18 +168,19 @@ func remembered(t *testing.T, capacity int, test func(*testing.T, *node, *client
 		n := &node{}
 		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", Tenant: "acme", FeedToken: "rc_feed", Capacity: capacity, Transport: n})
 		defer p.Close()
-		time.Sleep(2 * time.Second)
+		n.uses(t, p, "another user", 2*time.Second)
 		test(t, n, p)
 	})
 }
 
-func TestPrincipalsAreReadOnceAMinute(t *testing.T) {
+// Rolecall must see the use of a session token that was replaced ten seconds ago, and ends the session then.
+func TestPrincipalsAreReadEachTenSeconds(t *testing.T) {
 	remembered(t, 0, func(t *testing.T, n *node, p *client.Principals) {
-		if loads := n.uses(t, p, "1", 59*time.Second); loads != 1 {
-			t.Errorf("%d loads in the first minute", loads)
+		if loads := n.uses(t, p, "1", 10*time.Second-10*time.Millisecond); loads != 1 {
+			t.Errorf("%d loads in the first ten seconds", loads)
 		}
-		if loads := n.uses(t, p, "1", 2*time.Second); loads != 1 {
-			t.Errorf("%d loads after a minute", loads)
+		if loads := n.uses(t, p, "1", 50*time.Second); loads != 5 {
+			t.Errorf("%d loads in the next 50 seconds", loads)
 		}
 	})
 }
@@ -186,7 +197,7 @@ func TestWithoutTheFeedEachRequestReadsTheSession(t *testing.T) {
 			}
 			n.set(func() { n.feed = "" })
 			n.uses(t, p, "1", time.Minute) // longer than the longest pause
-			if loads := n.uses(t, p, "1", 50*time.Second); loads > 1 {
+			if loads := n.uses(t, p, "1", 9*time.Second); loads > 1 {
 				t.Errorf("%s: %d loads after the feed has returned", feed, loads)
 			}
 			if n.polls > 100 {
@@ -204,15 +215,79 @@ func TestWithoutTheFeedEachRequestReadsTheSession(t *testing.T) {
 	})
 }
 
+// Processes of an application that has no requests cost Rolecall nothing.
+func TestNothingIsSentWithoutCalls(t *testing.T) {
+	remembered(t, 0, func(t *testing.T, n *node, p *client.Principals) {
+		n.uses(t, p, "1", 2*time.Second)
+		time.Sleep(time.Second)
+		n.set(func() { n.sent = nil })
+		time.Sleep(time.Hour)
+		n.set(func() {
+			if len(n.sent) > 0 {
+				t.Errorf("%d requests in an hour without a call", len(n.sent))
+			}
+			n.changes = []string{"user.suspended user/1"}
+		})
+		n.uses(t, p, "1", 2*time.Second)
+		if loads := n.uses(t, p, "1", 5*time.Second); loads != 0 {
+			t.Errorf("%d loads after the pause", loads)
+		}
+	})
+}
+
+func TestOneFeedOfAllTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{tenant: "globex", foreign: "initech"}
+		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", FeedToken: "rco_key", FeedURL: "http://operators.example", Transport: n})
+		defer p.Close()
+		acme, globex, initech := p.For("acme"), p.For("globex"), p.For("initech")
+		for range 20 {
+			for _, each := range []*client.Principals{acme, globex, initech} {
+				n.uses(t, each, "1", 100*time.Millisecond)
+			}
+		}
+		for _, each := range []*client.Principals{acme, globex} {
+			if loads := n.uses(t, each, "1", 100*time.Millisecond); loads != 0 {
+				t.Errorf("%d loads", loads)
+			}
+		}
+		if loads := n.uses(t, initech, "1", time.Second); loads != 100 {
+			t.Errorf("the feed does not have the changes of the tenant: %d loads of 100", loads)
+		}
+		times := map[string]int{}
+		n.set(func() {
+			for _, sent := range n.sent {
+				times[sent]++
+			}
+			n.changes = []string{"role.updated role/2"}
+		})
+		if times["operators.example/operator/changes "] > 50 || times["operators.example/changes acme"] != 1 || times["operators.example/changes initech"] != 1 {
+			t.Errorf("in seven seconds, the requests are %v", times)
+		}
+		n.uses(t, initech, "1", 300*time.Millisecond) // reads the feed
+		if loads := n.uses(t, acme, "1", 100*time.Millisecond); loads != 0 {
+			t.Errorf("a change in another tenant causes %d loads", loads)
+		}
+		if loads := n.uses(t, globex, "1", 100*time.Millisecond); loads != 10 {
+			t.Errorf("after the change, %d loads of 10", loads)
+		}
+		n.set(func() { n.feed = "lost" })
+		n.uses(t, initech, "1", 500*time.Millisecond)
+		if loads := n.uses(t, acme, "1", 100*time.Millisecond); loads != 10 {
+			t.Errorf("500 ms after the last proof, %d loads of 10", loads)
+		}
+	})
+}
+
 func TestTheFirstErrorOfTheFeedIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, reported := &node{feed: "401"}, make(chan error, 10)
 		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", FeedToken: "rc_feed", Transport: n, OnError: func(err error) { reported <- err }})
-		time.Sleep(5 * time.Minute)
+		n.uses(t, p, "1", 5*time.Minute)
 		n.set(func() { n.feed = "" })
-		time.Sleep(5 * time.Minute)
+		n.uses(t, p, "1", 5*time.Minute)
 		n.set(func() { n.feed = "lost" })
-		time.Sleep(5 * time.Minute)
+		n.uses(t, p, "1", 5*time.Minute)
 		p.Close()
 		close(reported)
 		var all []error
@@ -254,7 +329,7 @@ func TestAGapInTheFeedRemovesAll(t *testing.T) {
 }
 
 func TestAnEntryExpiresWithTheSessionOrAnAssignment(t *testing.T) {
-	for _, session := range []string{`,"permissionsExpireAt":%q`, `,"session":{"expiresAt":%q}`, `,"session":{"idleExpiresAt":%q}`} {
+	for _, session := range []string{`,"permissionsExpireAt":%q`, `,"session":{"expiresAt":%q}`, `,"session":{"idleExpiresAt":%q}`, `,"session":{"tokenExpiresAt":%q}`} {
 		remembered(t, 0, func(t *testing.T, n *node, p *client.Principals) {
 			n.session = fmt.Sprintf(session, time.Now().Add(5*time.Second).Format(time.RFC3339Nano))
 			if loads := n.uses(t, p, "1", 5*time.Second); loads != 1 {

@@ -536,6 +536,9 @@ func (c *console) askConfirm(v *pageContext) error {
 	if err != nil {
 		return err
 	}
+	if len(own.list) == 0 { // the page of the form asks for the password
+		return v.redirect(returnAddress(v, v.returnTail()))
+	}
 	return c.show(v, msg("step-up.title"), accountSection, func(f frame) templ.Component { return confirmPage(f, own) })
 }
 

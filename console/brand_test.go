@@ -219,6 +219,9 @@ func TestFilesThatAreNoLogo(t *testing.T) {
 		"a file of three megabytes": {make([]byte, 3<<20), "Must have at most 32 KiB."},
 	} {
 		a := f.upload(path, cookie, test.file)
+		if input := regexp.MustCompile(`<input[^>]*type="file"[^>]*>`).FindString(a.body); input == "" || strings.Contains(input, "value=") {
+			t.Errorf("the input of the file is %q", input)
+		}
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, test.want) || !strings.Contains(a.body, `id="fault-file"`) {
 			t.Errorf("%s: %d, without %q: %s", name, a.StatusCode, test.want, a.body)
 		}

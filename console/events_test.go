@@ -228,7 +228,7 @@ func TestEventsOfAssignmentsSayWhereAndUntilWhen(t *testing.T) {
 	}
 	link := `<a href="/console/acme/`
 	helper, eve := link+"roles/"+role.ID.String()+`"><bdi>Helper</bdi></a>`, link+"users/"+user.ID.String()+`"><bdi>Eve Adams</bdi></a>`
-	want := []string{"You removed " + helper + " from " + eve, "You assigned " + helper + " to " + eve, "You assigned " + helper + " to " + eve + ` <bdi>in Ops and Sales</bdi> until <time datetime="2199-01-02T15:04:00.000000Z" title="Wednesday, 2 January 2199, 15:04:00 UTC">2 Jan 2199</time>`}
+	want := []string{"You removed " + helper + " from " + eve, "You assigned " + helper + " to " + eve, "You assigned " + helper + " to " + eve + ` <bdi>in Ops and Sales</bdi> until <time datetime="2199-01-02T15:04:00.000Z" title="Wednesday, 2 January 2199, 15:04:00 UTC">2 Jan 2199</time>`}
 	said := regexp.MustCompile(`You (?:assigned|removed) .*?</p>`)
 	cookie := f.signIn("acme", ownerEmail)
 	for _, path := range []string{"/console/acme/events?subject=" + user.ID.String(), "/console/acme/users/" + user.ID.String() + "/events", "/console/acme/users/" + user.ID.String()} {

@@ -99,6 +99,13 @@ func TestAUserWithoutAPasswordIsNotAskedForOne(t *testing.T) {
 	}
 }
 
+func TestAUserWithoutAnIdentityConfirmsWithThePassword(t *testing.T) {
+	s, _ := newSurfer(t)
+	if a := s.get("/console/acme/account/confirm?return=/roles/create", s.signIn("acme", ownerEmail)); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/console/acme/roles/create" {
+		t.Errorf("%d %q: %s", a.StatusCode, a.Header.Get("Location"), a.body)
+	}
+}
+
 func TestAUserConfirmsWithAConnection(t *testing.T) {
 	s, c := newSurfer(t)
 	s.signInByConnection(c, s.owner, "owner-1")

@@ -83,7 +83,7 @@ func (c *console) createUser(v *pageContext) error {
 		Metadata: metadata, Invite: v.form.Get("invite") == "true",
 	}
 	if faults != nil {
-		return append(faults, draft.Check()...).Err()
+		return append(faults, draft.Check(v.call.Tenant.Settings.NameMinimum())...).Err()
 	}
 	created, err := c.directory.CreateUser(v.ctx, v.call, v.key(), draft)
 	if err != nil {

@@ -134,7 +134,7 @@ const jobStarted = "job-started"
 func includesCaller(v *pageContext, l *directory.UserListing) bool {
 	u := v.call.User
 	isNamed := func(word string) bool {
-		return slices.ContainsFunc(rolecall.Words(u.Name+" "+u.Email), func(own string) bool { return strings.HasPrefix(own, word) })
+		return slices.ContainsFunc(rolecall.WordsToFind(u.Name+" "+u.Email), func(own string) bool { return strings.HasPrefix(own, word) })
 	}
 	holds := func(a rolecall.Assignment) bool { return a.Role.ID == l.Role }
 	return !slices.ContainsFunc(l.Words, func(word string) bool { return !isNamed(word) }) &&

@@ -264,16 +264,16 @@ const departmentsKnown = 200
 // with the typed text. selectDepartments adds a field error if these are more than
 // departmentsMax, or if known is complete and no name begins with the text.
 func selectDepartments(v *pageContext, listing *directory.UserListing, known []string) {
-	typed := rolecall.Fold(listing.Department)
+	exact, typed := rolecall.TextKey(listing.Department), rolecall.Fold(listing.Department)
 	if listing.Department == "" || v.call.Reads(rolecall.MemberDepartment).IsNowhere() {
 		return
 	}
 	var matches []string
 	for _, name := range known {
-		switch key := rolecall.Fold(name); {
-		case key == typed:
+		switch {
+		case rolecall.TextKey(name) == exact:
 			return
-		case strings.HasPrefix(key, typed):
+		case strings.HasPrefix(rolecall.Fold(name), typed):
 			matches = append(matches, name)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/webhooks"
 )
 
 // messageForms returns the forms of each message of the catalog, by its key.
@@ -132,6 +133,7 @@ func families() map[string][]string {
 		}
 	}
 	all["webhooks.error-"] = []string{"redirect", "timeout", "address-refused", "name-unresolved", "tls", "connection", "permission-denied", "service-account-suspended", "service-account-deleted", "secret-unreadable"}
+	all["webhooks.state-"] = []string{string(webhooks.StateEnabled), string(webhooks.StateFailing), string(webhooks.StateBlocked), string(webhooks.StateDisabled)}
 	all["webhooks.reason-"] = []string{rolecall.WebhookGone, rolecall.WebhookFailing, rolecall.WebhookUnattended}
 	for i := range bulkActions {
 		all[bulkActions[i].key+"."] = []string{"label", "title", "detail", "outcome"}

@@ -37,9 +37,9 @@ var looks = map[string]string{
 
 	"/{tenant}/events/checkpoint":                "EventsController_getCheckpoint",
 	"/{tenant}/events/checkpoint/download":       "EventsController_getCheckpoint",
-	"/{tenant}/sign-in/connected":                "AuthsController_exchangeOidc",
+	"/{tenant}/sign-in/connected":                "AuthsController_exchangeCode",
 	"/{tenant}/signed-out":                       "AuthsController_signOutOidc",
-	"/{tenant}/invitation/connected":             "AuthsController_exchangeOidc",
+	"/{tenant}/invitation/connected":             "AuthsController_exchangeCode",
 	"/{tenant}/users/{id}/identities":            "UsersController_listIdentities",
 	"/{tenant}/connections":                      "ConnectionsController_listConnections",
 	"/{tenant}/connections/{id}":                 "ConnectionsController_getConnection",

@@ -50,6 +50,7 @@ var settingTexts = map[string]settingWords{
 	"sessionsPerUser":         {key: "setting.sessionsPerUser", unit: "user.session-count"},
 	"refreshGraceSeconds":     {key: "setting.refreshGraceSeconds", weakens: true},
 	"passwordMinimum":         {key: "setting.passwordMinimum", unit: "settings.characters", weakens: true, lessIsWeaker: true},
+	"nameMinimum":             {key: "setting.nameMinimum", unit: "settings.characters"},
 	"invitationSeconds":       {key: "setting.invitationSeconds", weakens: true},
 	"passwordResetSeconds":    {key: "setting.passwordResetSeconds", weakens: true},
 	"eventsKeptSeconds":       {key: "setting.eventsKeptSeconds", weakens: true, lessIsWeaker: true},
@@ -66,6 +67,7 @@ type settingGroup struct {
 var settingGroups = []settingGroup{
 	{"user.sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
 	{"settings.passwords", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
+	{"settings.names", []string{"nameMinimum"}},
 	{"settings.retention", []string{"eventsKeptSeconds", "idempotencyKeptSeconds"}},
 }
 

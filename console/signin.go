@@ -347,9 +347,9 @@ const (
 func (c *console) connectionSignInPages() []page {
 	return []page{
 		{path: "/{tenant}/sign-in/connection", operation: "AuthsController_startOidc", show: c.showSignIn, act: c.signInByConnection},
-		{path: "/{tenant}/sign-in/connected", operation: "AuthsController_exchangeOidc", show: c.connected},
+		{path: "/{tenant}/sign-in/connected", operation: "AuthsController_exchangeCode", show: c.connected},
 		{path: "/{tenant}/invitation/connection", isShared: true, operation: "AuthsController_startOidc", show: c.showInvitation, act: c.acceptByConnection},
-		{path: "/{tenant}/invitation/connected", isShared: true, operation: "AuthsController_exchangeOidc", show: c.connected},
+		{path: "/{tenant}/invitation/connected", isShared: true, operation: "AuthsController_exchangeCode", show: c.connected},
 	}
 }
 

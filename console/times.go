@@ -18,6 +18,9 @@ func (v *pageContext) format(t rolecall.Time, key string) string {
 	return local.Format(layout)
 }
 
+// datetime returns the value of the attribute datetime, in which HTML allows three digits after the second.
+func datetime(t rolecall.Time) string { return t.Std().Format("2006-01-02T15:04:05.000Z") }
+
 // minute returns the date and the time of day, without seconds, in the reader's time zone.
 func (v *pageContext) minute(t rolecall.Time) string { return v.format(t, "time.minute") }
 

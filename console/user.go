@@ -260,7 +260,7 @@ func (c *console) edit(v *pageContext) error {
 		return err
 	}
 	if faults != nil {
-		return append(faults, patch.Check()...).Err()
+		return append(faults, patch.Check(v.call.Tenant.Settings.NameMinimum())...).Err()
 	}
 	if _, err := c.directory.UpdateUser(v.ctx, v.call, v.userID, patch, match(v, v.userTag)); err != nil {
 		return err

@@ -745,9 +745,9 @@ func signInCard(u userView) templ.Component {
 									return templ_7745c5c3_Err
 								}
 								var templ_7745c5c3_Var38 string
-								templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(reason.Until.String())
+								templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(datetime(reason.Until))
 								if templ_7745c5c3_Err != nil {
-									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 140, Col: 49}
+									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 140, Col: 50}
 								}
 								_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 								if templ_7745c5c3_Err != nil {
@@ -760,7 +760,7 @@ func signInCard(u userView) templ.Component {
 								var templ_7745c5c3_Var39 string
 								templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(u.fullTime(reason.Until))
 								if templ_7745c5c3_Err != nil {
-									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 140, Col: 84}
+									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 140, Col: 85}
 								}
 								_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 								if templ_7745c5c3_Err != nil {
@@ -773,7 +773,7 @@ func signInCard(u userView) templ.Component {
 								var templ_7745c5c3_Var40 string
 								templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(msg("user.limited-until", "Time", u.clock(reason.Until), "Relative", u.ago(u.now, reason.Until)))
 								if templ_7745c5c3_Err != nil {
-									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 140, Col: 185}
+									return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 140, Col: 186}
 								}
 								_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 								if templ_7745c5c3_Err != nil {

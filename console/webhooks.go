@@ -119,9 +119,10 @@ const webhookTest rolecall.EventType = "webhook.test"
 type webhooksView struct {
 	frame
 	pageLinks
-	page  rolecall.Page[rolecall.Webhook]
-	names names // names of the service accounts
-	feed  feedLag
+	page   rolecall.Page[rolecall.Webhook]
+	states map[rolecall.WebhookID]webhooks.State
+	names  names // names of the service accounts
+	feed   feedLag
 }
 
 func (c *console) showWebhooks(v *pageContext) (err error) {
@@ -130,6 +131,9 @@ func (c *console) showWebhooks(v *pageContext) (err error) {
 		if list.page, err = c.webhooks.Webhooks(v.ctx, v.call, v.after, v.limit); err != nil {
 			return err
 		}
+	}
+	if list.states, err = c.webhooks.States(v.ctx, v.call, list.page.Items); err != nil {
+		return err
 	}
 	if list.names, err = c.namesOf(v, accountsOf(list.page.Items)); err != nil {
 		return err
@@ -241,14 +245,28 @@ func (c *console) showDeliveries(v *pageContext) error {
 	return c.showOne(v, view, msg("webhooks.attempts"), deliveriesPage)
 }
 
-// offerAccounts reads the service accounts that a webhook can have, at most MaxLimit.
+// webhookDots are the dots of the states of webhooks, by the states of users that have them.
+var webhookDots = map[webhooks.State]string{webhooks.StateEnabled: "active", webhooks.StateFailing: "pending", webhooks.StateBlocked: "suspended", webhooks.StateDisabled: "suspended"}
+
+// offerAccounts reads the service accounts that a webhook can have, at most MaxLimit: the active ones, and its
+// present one.
 func (c *console) offerAccounts(v *pageContext, view *webhookView) error {
 	if authz.ReadServiceAccounts.Authorize(v.call.Principal) != nil {
 		return nil
 	}
 	page, err := c.directory.ServiceAccounts(v.ctx, v.call, rolecall.ServiceAccountQuery{ByName: true, Limit: rolecall.MaxLimit})
-	view.accounts = page.Items
+	view.accounts = slices.DeleteFunc(page.Items, func(a rolecall.ServiceAccount) bool {
+		return a.Status != rolecall.ServiceAccountActive && a.ID != view.webhook.ServiceAccountID
+	})
 	return err
+}
+
+// accountWords returns the name of a service account, and whether it is suspended.
+func accountWords(a *rolecall.ServiceAccount) string {
+	if a.Status != rolecall.ServiceAccountActive {
+		return msg("webhooks.suspended-account", "Name", a.Name)
+	}
+	return a.Name
 }
 
 func (c *console) showNewWebhook(v *pageContext) error {

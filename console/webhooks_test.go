@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"html"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // makeWebhook creates a disabled webhook with the service account.
@@ -199,4 +201,77 @@ func TestTheLagOfAWebhookIsShown(t *testing.T) {
 	f.ahead.Store(int64(10 * time.Second))
 	shows(path, "Delayed. The oldest change:")
 	shows("/console/acme/webhooks", "Delayed. The oldest change:")
+}
+
+// failWebhook stores that the endpoint of the only webhook has not accepted an item.
+func (f *fixture) failWebhook() {
+	f.t.Helper()
+	now := f.node.Access.Now()
+	err := f.node.Access.Store.Update(f.t.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
+		parts, err := tx.ClaimWebhooks(rolecall.QueueNew, now, now.Add(time.Minute), 1)
+		if err != nil || len(parts) == 0 {
+			return errors.Join(err, errors.New("no webhook is due"))
+		}
+		part := parts[0]
+		part.Attempts, part.Blocked, part.FailingSince = 1, part.Number+1, now
+		_, err = tx.SettleWebhook(&part, rolecall.WebhookDue, now, rolecall.Never)
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestAWebhookThatDeliversNothingIsNotShownAsEnabled(t *testing.T) {
+	f := newFixture(t)
+	role := f.makeRole("Follower", "changes:read")
+	account := f.makeAccount("Import", role)
+	created, err := f.node.Webhooks.CreateWebhook(t.Context(), f.asOwner(), idempotency.Key{Text: "hook", Fingerprint: []byte("hook")},
+		rolecall.WebhookDraft{URL: "https://hooks.example.com/rolecall", ServiceAccountID: account.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := created.Value.Webhook
+	cookie, path := f.signIn("acme", ownerEmail), "/console/acme/webhooks"
+	shows := func(state, verdict string) {
+		t.Helper()
+		for _, path := range []string{path, path + "/" + w.ID.String()} {
+			page := f.get(path, cookie).body
+			for _, known := range []string{"Enabled", "Failing", "Blocked", "Disabled"} {
+				if shown := strings.Contains(page, `">`+known+"</span>"); shown != (known == state) {
+					t.Errorf("%s shows %q: %t, want only %q", path, known, shown, state)
+				}
+			}
+		}
+		if page := f.get(path+"/"+w.ID.String(), cookie).body; !strings.Contains(page, verdict) {
+			t.Errorf("the page does not show %q: %s", verdict, page)
+		}
+	}
+	shows("Enabled", "")
+
+	if _, err := f.node.Directory.SuspendServiceAccount(t.Context(), f.asOwner(), account.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	shows("Blocked", "Events are not sent, but tests are. The service account is suspended.")
+	if form := f.get(path+"/create", cookie).body; strings.Contains(form, account.ID.String()) {
+		t.Errorf("the form offers a suspended service account: %s", form)
+	}
+	if form := f.get(path+"/"+w.ID.String()+"/edit", cookie).body; !strings.Contains(form, "Import (suspended)</option>") {
+		t.Errorf("the form does not offer the present service account: %s", form)
+	}
+	other := f.send(http.MethodPost, path+"/create", cookie, url.Values{"idempotency-key": {"k"}, "url": {"https://hooks.example.com/"}, "serviceAccountId": {account.ID.String()}})
+	if other.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(other.body, "active service account") {
+		t.Errorf("a webhook with a suspended service account: %d %s", other.StatusCode, other.body)
+	}
+	if _, err := f.node.Directory.ResumeServiceAccount(t.Context(), f.asOwner(), account.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	shows("Enabled", "")
+
+	f.failWebhook()
+	shows("Failing", "The endpoint did not accept an event.")
+	if a := f.send(http.MethodPost, path+"/"+w.ID.String()+"/disable", cookie, url.Values{}); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	shows("Disabled", "")
 }

@@ -31,6 +31,7 @@ type commandLine struct {
 	User        userCommands        `cmd:"" help:"Set a user's password or email address, for users who cannot sign in."`
 	Events      eventCommands       `cmd:"" help:"Verify the audit log of a tenant, or that of the operators."`
 	OperatorKey operatorKeyCommands `cmd:"" help:"Create, list and revoke keys for programs that manage tenants."`
+	Health      healthCommand       `cmd:"" help:"Check whether the node on this machine is ready. Exit code 1: it is not. For containers without a shell."`
 	Config      configCommands      `cmd:"" help:"Check the settings of serve."`
 	Mail        mailCommands        `cmd:"" help:"Preview the mail that users receive."`
 	BreachList  breachedCommands    `cmd:"" name:"breached-passwords" help:"Build the file for --breached-passwords."`
@@ -87,7 +88,8 @@ type serveCommand struct {
 	MailLimit        limit         `group:"Mail:" default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant can mail to other people per hour. Default: ${default}"`
 	Attempts         attemptFlags  `embed:"" group:"Limits:" prefix:"attempts-per-"`
 	Resets           resetFlags    `embed:"" group:"Limits:" prefix:"resets-per-"`
-	KeepEvents       keepEvents    `group:"Limits:" name:"events-kept-at-least" placeholder:"DURATION" help:"Minimum of the setting eventsKeptSeconds of all tenants, such as 400d. Tenants with a lower value keep their events this long. Give every node the same value. Default: 1d"`
+	KeepEvents       keepEvents    `group:"Limits:" name:"events-kept-at-least" default:"90d" placeholder:"DURATION" help:"Minimum of the setting eventsKeptSeconds of all tenants, such as 400d. Tenants with a lower value keep it until it is changed. Give every node the same value. Default: ${default}"`
+	NameMinimum      int           `group:"Limits:" name:"name-minimum" enum:"1,2,3" default:"3" placeholder:"N" help:"Setting nameMinimum of new tenants: the minimum length of the names of users, departments, roles and service accounts, from 1 to 3. Default: ${default}"`
 	NoMigrate        bool          `group:"Operation:" help:"Do not update the schema at the start. Fail if it is too old."`
 	Drain            drainDuration `group:"Operation:" default:"0s" placeholder:"DURATION" help:"How long to keep serving after SIGTERM while /readyz answers 503, such as 10s. Default: ${default}"`
 	LogFormat        string        `group:"Operation:" default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`

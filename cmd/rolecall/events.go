@@ -37,6 +37,7 @@ type verifiedLog struct {
 	Root     string       `json:"root"`
 	Removed  int64        `json:"removed"`
 	Pending  int64        `json:"pending"`
+	OldKeys  int          `json:"oldKeys"`
 	Problems []logProblem `json:"problems"`
 }
 
@@ -115,7 +116,7 @@ func savedNote(file string) ([]byte, error) {
 func (c *eventsVerify) print(p *program, report *auditlog.Report) error {
 	log := &report.Log
 	result := verifiedLog{
-		Verified: len(report.Problems) == 0, Size: log.Size, Root: auditlog.RootText(log), Removed: log.Removed, Pending: report.Pending, Problems: []logProblem{},
+		Verified: len(report.Problems) == 0, Size: log.Size, Root: auditlog.RootText(log), Removed: log.Removed, Pending: report.Pending, OldKeys: report.OldKeys, Problems: []logProblem{},
 	}
 	var lines []string
 	for _, problem := range report.Problems {
@@ -133,6 +134,9 @@ func (c *eventsVerify) print(p *program, report *auditlog.Report) error {
 		about += fmt.Sprintf(" Not in the log yet, and not compared: %d.", report.Pending)
 	}
 	lines = append(lines, about)
+	if report.OldKeys > 0 {
+		lines = append(lines, fmt.Sprintf("Checkpoints with another signing key: %d. A new key began after them, for example after the loss of all instance keys. Their events were compared.", report.OldKeys))
+	}
 	switch {
 	case !result.Verified:
 		lines = append(lines, fmt.Sprintf("The log does NOT verify. Problems: %d.", len(report.Problems)))

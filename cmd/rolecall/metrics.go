@@ -31,7 +31,7 @@ func newRegistry() *prometheus.Registry {
 // registerNode adds the metrics of the services and the background work of the node.
 func registerNode(registry prometheus.Registerer, n *node.Node) {
 	registerPasswords(registry, n.Access.Passwords)
-	registerDatabase(registry, n.Access.Store)
+	registerDatabase(registry, n.Access)
 	registerCaches(registry, n)
 	registerSignIns(registry, n.Access.Refusals)
 	registerOperatorKeys(registry, n.Access.Store)
@@ -91,8 +91,9 @@ func registerWebhooks(registry prometheus.Registerer, w *webhooks.Service) {
 	}))
 }
 
-// registerDatabase adds the metrics of the connections to the database.
-func registerDatabase(registry prometheus.Registerer, s *store.Store) {
+// registerDatabase adds the metrics of the connections to the database, and whether it accepts writes.
+func registerDatabase(registry prometheus.Registerer, a *access.Service) {
+	s := a.Store
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "rolecall_database_connections_in_use", Help: "Connections to the database that are in use. On SQLite, only reads use them.",
@@ -103,6 +104,16 @@ func registerDatabase(registry prometheus.Registerer, s *store.Store) {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rolecall_database_connection_waits_total", Help: "How many times all these connections were in use when one was needed.",
 		}, func() float64 { return float64(s.Connections().Waits) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rolecall_database_writable", Help: "1 if the database accepted a write of this process during the scrape, 0 if it did not within a second.",
+		}, func() float64 {
+			ctx, cancel := context.WithTimeout(context.Background(), waitingLimit)
+			defer cancel()
+			if err := a.Writable(ctx); err != nil {
+				return 0
+			}
+			return 1
+		}),
 	)
 }
 

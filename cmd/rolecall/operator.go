@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	if p.hasNoSchema(ctx) {
 		state = "was created"
 	}
-	s, err := p.open(ctx, true)
+	s, err := p.open(ctx, logMigrations(slog.New(slog.NewTextHandler(p.stderr, nil))))
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (g *globals) hasNoSchema(ctx context.Context) bool {
 	if !isPostgres(g.Database) && !exists(g.sqliteFile()) {
 		return true
 	}
-	db, err := g.open(ctx, false)
+	db, err := g.open(ctx, nil)
 	if err == nil {
 		err = db.close()
 	}
@@ -112,17 +113,23 @@ type tenantCreate struct {
 	DisplayName   string `placeholder:"TEXT" help:"Name that users see, such as \"Acme Inc.\". Default: NAME"`
 	OwnerEmail    string `required:"" placeholder:"EMAIL" help:"Email address of the first owner."`
 	OwnerName     string `required:"" placeholder:"TEXT" help:"Full name of the first owner."`
+	NameMinimum   int    `enum:"1,2,3" default:"3" placeholder:"N" help:"Setting nameMinimum of the tenant: the minimum length of the names of users, departments, roles and service accounts, from 1 to 3. Default: ${default}"`
 	PasswordStdin bool   `help:"Read the owner's password from standard input. Default: generate a password and print it"`
+	served
 }
 
-// Run creates the tenant.
+// Run creates the tenant. Like serve, it first creates the SQLite file if it does not exist.
 func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 	password, generated, err := p.password(c.PasswordStdin)
 	if err != nil {
 		return err
 	}
+	console := c.console(c.Name)
+	if err := p.createFile(ctx); err != nil {
+		return err
+	}
 	return p.operate(ctx, func(n *node.Node) error {
-		draft := rolecall.TenantDraft{Name: c.Name, Owner: rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}}
+		draft := rolecall.TenantDraft{Name: c.Name, Owner: rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}, NameMin: c.NameMinimum}
 		if c.DisplayName != "" {
 			draft.DisplayName = &c.DisplayName
 		}
@@ -134,9 +141,10 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 			ID       rolecall.TenantID `json:"id"`
 			Name     string            `json:"name"`
 			OwnerID  rolecall.UserID   `json:"ownerId"`
+			Console  string            `json:"console"`
 			Password string            `json:"password,omitempty"`
-		}{tenant.ID, tenant.Name, user.ID, generated}
-		lines := []string{fmt.Sprintf("Created tenant %s with owner %s.", tenant.Name, user.Email)}
+		}{tenant.ID, tenant.Name, user.ID, console, generated}
+		lines := []string{fmt.Sprintf("Created tenant %s with owner %s.", tenant.Name, user.Email), "Console, while a node serves: " + console}
 		return p.print(result, append(lines, shownOnce(generated)...)...)
 	})
 }
@@ -176,6 +184,20 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 			}
 		}
 	})
+}
+
+// createFile creates the SQLite file of a new instance, with the schema and the instance key. It does
+// nothing if the file exists, or if the file of the demo may be meant.
+func (p *program) createFile(ctx context.Context) error {
+	if isPostgres(p.Database) || exists(p.sqliteFile()) || p.Database == "" && exists(demoDatabase) {
+		return nil
+	}
+	db, err := p.open(ctx, func([]store.Migration) {})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.stderr, "Created the database "+p.databaseName()+".")
+	return errors.Join(err, p.makeKey(ctx, db), db.close())
 }
 
 // tenantName is the argument that commands embed to select a tenant by its name.
@@ -260,16 +282,45 @@ func (c *tenantRestore) Run(ctx context.Context, p *program) error {
 
 type tenantAddOwner struct {
 	tenantName
-	Email string `required:"" placeholder:"EMAIL" help:"Email address of the user."`
+	Email         string `required:"" placeholder:"EMAIL" help:"Email address of the user."`
+	NewName       string `name:"name" placeholder:"TEXT" help:"Full name of a new user. With it, the command creates the user."`
+	PasswordStdin bool   `help:"Read the password of the new user from standard input. Default: generate a password and print it"`
 }
 
-// Run makes the user an owner.
+// Run makes the user an owner. With --name, it creates the user.
 func (c *tenantAddOwner) Run(ctx context.Context, p *program) error {
+	if c.NewName != "" {
+		return c.create(ctx, p)
+	}
+	if c.PasswordStdin {
+		return errors.New("--password-stdin needs --name, because only a new user gets a password")
+	}
 	return p.operate(ctx, func(n *node.Node) error {
 		if err := n.Directory.AddOwner(ctx, c.Name, c.Email); err != nil {
 			return err
 		}
 		return p.print(done{"owner added"}, fmt.Sprintf("%s is now an owner of tenant %s.", c.Email, c.Name))
+	})
+}
+
+// create creates the user as an owner.
+func (c *tenantAddOwner) create(ctx context.Context, p *program) error {
+	password, generated, err := p.password(c.PasswordStdin)
+	if err != nil {
+		return err
+	}
+	return p.operate(ctx, func(n *node.Node) error {
+		user, err := n.Directory.CreateOwner(ctx, c.Name, rolecall.UserDraft{Email: c.Email, Name: c.NewName}, password)
+		if err != nil {
+			return err
+		}
+		result := struct {
+			Done     string          `json:"done"`
+			UserID   rolecall.UserID `json:"userId"`
+			Password string          `json:"password,omitempty"`
+		}{"owner created", user.ID, generated}
+		lines := []string{fmt.Sprintf("Created %s as an owner of tenant %s.", user.Email, c.Name)}
+		return p.print(result, append(lines, shownOnce(generated)...)...)
 	})
 }
 

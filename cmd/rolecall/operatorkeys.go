@@ -23,7 +23,7 @@ type operatorKeyCommands struct {
 
 type operatorKeyCreate struct {
 	Name    string                         `arg:"" help:"Purpose of the key, such as \"Sign-up form\"."`
-	Expires days                           `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
+	Expires keyLifetime                    `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
 	Scope   chosen[rolecall.OperatorScope] `enum:"tenants,changes,lookup,all" placeholder:"SCOPE" help:"What the key is for: tenants (manage tenants), changes (follow changes), lookup (find the tenants of an address) or all. Repeatable. Default: all"`
 	Tenant  chosen[string]                 `placeholder:"NAME" help:"Limit the key to this tenant. Repeatable. A limited key cannot create tenants. Default: all tenants"`
 }
@@ -142,6 +142,17 @@ func (c *operatorKeyRevoke) Run(ctx context.Context, p *program) error {
 		}
 		return p.print(done{"revoked"}, fmt.Sprintf("Revoked operator key %s.", c.ID))
 	})
+}
+
+// keyLifetime is the lifetime of an operator key.
+type keyLifetime days
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *keyLifetime) UnmarshalText(text []byte) error {
+	if err := (*days)(l).UnmarshalText(text); err != nil || *l <= 0 || time.Duration(*l) > rolecall.OperatorKeyLifetimeMax {
+		return errors.New("must be a duration such as 365d or 12h, at most 366d")
+	}
+	return nil
 }
 
 // days is a duration flag. In addition to the units of time.ParseDuration, it accepts days, such as

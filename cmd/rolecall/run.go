@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,6 +129,9 @@ func report(stderr io.Writer, asJSON bool, err error, code int) int {
 	return code
 }
 
+// flagOf has the flags for values that a service names by a pointer.
+var flagOf = map[string]string{"/owner/email": "--owner-email", "/owner/name": "--owner-name", "/displayName": "--display-name"}
+
 // explain returns the error as one line for users.
 func explain(err error) string {
 	text := err.Error()
@@ -140,7 +144,7 @@ func explain(err error) string {
 			if i > 0 {
 				text += "; "
 			}
-			text += strings.TrimPrefix(fault.Pointer, "/") + " " + fault.Detail
+			text += cmp.Or(flagOf[fault.Pointer], strings.TrimPrefix(fault.Pointer, "/")) + " " + fault.Detail
 		}
 	}
 	return strings.Join(strings.Fields(text), " ")

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rolecall/rolecall/console"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/demo"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/httpserver"
@@ -52,12 +53,17 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		defer func() { err = errors.Join(err, ignoreClosed(operators.Close())) }()
 	}
 	isNew := !isPostgres(p.Database) && !exists(p.sqliteFile())
-	db, err := p.open(ctx, !c.NoMigrate)
+	logger := newLogger(p.stderr, settings.LogFormat)
+	var migrated func([]store.Migration)
+	if !c.NoMigrate {
+		migrated = logMigrations(logger)
+	}
+	db, err := p.open(ctx, migrated)
 	if err != nil {
 		return err
 	}
 	if isNew && !c.Demo {
-		newLogger(p.stderr, settings.LogFormat).Info("created a new database", "database", p.databaseName())
+		logger.Info("created a new database", "database", p.databaseName())
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
 	if !c.NoMigrate {
@@ -91,17 +97,13 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	defer func() { err = errors.Join(err, closeFiles()) }()
 	options.Passkeys, options.Limits = settings.passkeys, settings.limits()
-	options.KeepEvents = time.Duration(settings.KeepEvents)
+	options.KeepEvents, options.NameMinimum = time.Duration(settings.KeepEvents), settings.NameMinimum
 	options.OIDC, options.OperatorOutbound = oidc.New(oidc.Options{Networks: settings.oidcNetworks}), outbound.New(outbound.Options{Allowed: settings.hookNetworks})
 	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
 		return err
 	}
 	if settings.Demo {
-		access, err := demo.Prepare(ctx, db, options, settings.demoURL(listener.Addr()), settings.Mailbox)
-		if err != nil {
-			return fmt.Errorf("create the demo tenant: %w", err)
-		}
-		if err := p.print(access, access.Lines()...); err != nil {
+		if err := prepareDemo(ctx, p, &settings, db, options, listener); err != nil {
 			return err
 		}
 	}
@@ -144,6 +146,9 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if options.Mailer == nil {
 		logger.Warn(noMailer)
 	}
+	if err := warnShorterRetention(ctx, n, logger); err != nil {
+		return err
+	}
 	logger.Info("serving", "address", listener.Addr().String(), "database", p.databaseName(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
 	// The background work ends after the last request, and before the store is closed.
@@ -157,6 +162,25 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	return errors.Join(serveErr, workErr, stopMetrics())
 }
 
+// prepareDemo creates the demo tenant and prints how to use it.
+func prepareDemo(ctx context.Context, p *program, s *settings, db store.Database, options access.Options, listener *httpserver.Listener) error {
+	prepared, err := demo.Prepare(ctx, db, options, s.demoURL(listener.Addr()), s.Mailbox)
+	if err != nil {
+		return fmt.Errorf("create the demo tenant: %w", err)
+	}
+	return p.print(prepared, prepared.Lines()...)
+}
+
+// warnShorterRetention logs how many tenants keep events for a shorter time than the minimum.
+func warnShorterRetention(ctx context.Context, n *node.Node, logger *slog.Logger) error {
+	shorter, err := n.Directory.CountShorterRetention(ctx)
+	if err == nil && shorter > 0 {
+		logger.Warn("tenants keep events for a shorter time than --events-kept-at-least until their setting is changed",
+			"tenants", shorter, "minimum", n.Access.Store.EventsAtLeast().String())
+	}
+	return err
+}
+
 // noMailer is the warning if the settings have no way to send mail.
 const noMailer = "no mail server is set: mail waits in the database until it expires; set --smtp or --mail-webhook to send it"
 
@@ -166,9 +190,15 @@ const operatorConnections = 64
 // newServers returns a server for listener and, if operators is not nil, one for operators.
 func newServers(site *web.Site, handler http.Handler, listener, operators *httpserver.Listener, drain time.Duration, logger *slog.Logger) []*httpserver.Server {
 	limit := httpserver.MaxConnections()
-	servers := []*httpserver.Server{{HTTP: site.Server(handler), Listener: listener, Limit: limit, Drain: drain, OnStop: site.Drain, Logger: logger}}
+	server := func(s *http.Server, l *httpserver.Listener, limit int) *httpserver.Server {
+		return &httpserver.Server{
+			HTTP: s, Listener: l, Limit: limit, Trusted: site.IsTrustedProxy, IsProbe: site.IsProbe,
+			Drain: drain, OnStop: site.Drain, Logger: logger,
+		}
+	}
+	servers := []*httpserver.Server{server(site.Server(handler), listener, limit)}
 	if operators != nil {
-		servers = append(servers, &httpserver.Server{HTTP: site.OperatorServer(handler), Listener: operators, Limit: min(limit, operatorConnections), Drain: drain, OnStop: site.Drain, Logger: logger})
+		servers = append(servers, server(site.OperatorServer(handler), operators, min(limit, operatorConnections)))
 	}
 	return servers
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -32,14 +33,14 @@ type openDatabase struct {
 	close func() error
 }
 
-// open opens the database that the flags name. If migrate is true, it first creates or updates the
-// schema.
-func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error) {
+// open opens the database that the flags name. If migrated is not nil, it first creates or updates the
+// schema, and passes the applied migrations to migrated.
+func (g *globals) open(ctx context.Context, migrated func([]store.Migration)) (*openDatabase, error) {
 	if !isPostgres(g.Database) {
-		return g.openFile(ctx, migrate)
+		return g.openFile(ctx, migrated)
 	}
-	if migrate {
-		if err := postgres.Migrate(ctx, g.direct()); err != nil {
+	if migrated != nil {
+		if err := postgres.MigrateAndReport(ctx, g.direct(), migrated); err != nil {
 			return nil, err
 		}
 	}
@@ -50,19 +51,41 @@ func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error)
 	return &openDatabase{s, func() error { s.Close(); return nil }}, nil
 }
 
-func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, error) {
+func (g *globals) openFile(ctx context.Context, migrated func([]store.Migration)) (*openDatabase, error) {
 	file := g.sqliteFile()
 	if err := checkFileName(file); err != nil {
 		return nil, err
 	}
-	if !migrate && g.Database == "" && !exists(file) && exists(demoDatabase) {
+	if migrated == nil && g.Database == "" && !exists(file) && exists(demoDatabase) {
 		return nil, fmt.Errorf("the database %s does not exist: to use the demo's, add --database %s; to create a new one, run: rolecall migrate", file, demoDatabase)
 	}
-	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})
+	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrated != nil, Migrated: migrated})
 	if err != nil {
 		return nil, err
 	}
 	return &openDatabase{s, s.Close}, nil
+}
+
+// logMigrations returns a function that logs the applied migrations. It logs no migrations of a new
+// database.
+func logMigrations(logger *slog.Logger) func([]store.Migration) {
+	return func(applied []store.Migration) {
+		if len(applied) > 0 && applied[0].Number == 1 {
+			return
+		}
+		for i := range applied {
+			m := &applied[i]
+			logger.Info("migrated the schema: "+afterMigration(m), "migration", m.Name, "duration", m.Took.Round(time.Millisecond).String())
+		}
+	}
+}
+
+// afterMigration says whether older programs can serve the schema after the migration.
+func afterMigration(m *store.Migration) string {
+	if m.ServesOlder() {
+		return fmt.Sprintf("older programs that know migration %d can still serve it", m.Oldest)
+	}
+	return "older programs cannot serve it"
 }
 
 // checkFileName returns an error if the name of a SQLite file is a URL or a libpq keyword string.
@@ -244,7 +267,7 @@ func (p *program) operate(ctx context.Context, fn func(*node.Node) error) error 
 // opened opens the database, calls fn with it and with the options for a node, and closes the
 // database.
 func (p *program) opened(ctx context.Context, fn func(store.Database, access.Options) error) error {
-	db, err := p.open(ctx, false)
+	db, err := p.open(ctx, nil)
 	if err != nil {
 		return err
 	}

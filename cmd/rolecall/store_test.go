@@ -4,12 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 func TestADatabaseIsAFileOrAURL(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, database := range []string{"host=localhost dbname=rolecall", "dbname=rolecall", "user=ada dbname=rolecall", "service=rolecall", "mysql://localhost/rolecall"} {
-		s, err := (&globals{Database: database}).open(t.Context(), true)
+		s, err := (&globals{Database: database}).open(t.Context(), func([]store.Migration) {})
 		if err == nil {
 			if err := s.close(); err != nil {
 				t.Error(err)

@@ -1,6 +1,6 @@
 /**
  * layoutFaults returns texts that overlap, texts that leave the window or their cell, words that are of up to 12
- * letters that are broken, texts cut to less than six letters, and cells of tables without width. It runs in the page.
+ * letters that are broken, texts cut to less than six letters, and cells of tables without width or that are hidden. It runs in the page.
  */
 export function layoutFaults() {
   const faults = [], texts = [];
@@ -54,5 +54,53 @@ export function layoutFaults() {
     if (s.textOverflow === "ellipsis" && s.overflowX === "hidden" && e.scrollWidth > e.clientWidth + 1 && e.clientWidth < 48 && box.height > 1 && e.textContent.trim()) faults.push(`${name(e.textContent)} is cut to ${e.clientWidth} pixels`);
     if (["TD", "TH"].includes(e.tagName) && e.textContent.trim() && box.width < 16 && clip({ left: box.left - 1, top: box.top, right: box.right + 1, bottom: box.bottom }, e.parentElement)) faults.push(`a cell with ${name(e.textContent)} is ${box.width} pixels wide`);
   }
+  for (const e of document.querySelectorAll(".table tbody > tr > *")) {
+    if (style(e).display === "none" && !/^–?$/.test(e.textContent.trim())) faults.push(`a cell with ${name(e.textContent)} is hidden`);
+  }
+  return [...new Set(faults)];
+}
+
+/** menuFaults opens each menu, and returns its items that something covers or that leave the window. It runs in the page. */
+export function menuFaults() {
+  const faults = [];
+  for (const menu of document.querySelectorAll("details.menu")) {
+    if (!menu.checkVisibility()) continue;
+    menu.open = true;
+    menu.scrollIntoView({ block: "center", behavior: "instant" });
+    const panel = menu.querySelector(":scope > :is(ul, .menu-panel)");
+    for (const item of panel.querySelectorAll("a, button, input, label")) {
+      const { left, right, top, bottom } = item.getBoundingClientRect(), y = (top + bottom) / 2;
+      if (right <= left || y < 0 || y >= innerHeight) continue;
+      const name = JSON.stringify((item.textContent.trim() || item.tagName).slice(0, 40));
+      if (left < 0 || right > innerWidth) faults.push(`${name} of a menu leaves the window`);
+      for (const x of [left + 3, (left + right) / 2, right - 3]) {
+        const at = document.elementFromPoint(x, y);
+        if (at && !panel.contains(at)) faults.push(`${name} of a menu is under ${at.outerHTML.slice(0, 60)}`);
+      }
+    }
+    menu.open = false;
+  }
+  scrollTo(0, 0);
+  return [...new Set(faults)];
+}
+
+/**
+ * scrollFaults scrolls each table that is too wide to its end, and returns names and email addresses that do not stay.
+ * It runs in the page.
+ */
+export function scrollFaults() {
+  const faults = [];
+  for (const box of document.querySelectorAll(".results")) {
+    if (box.scrollWidth <= box.clientWidth + 1) continue;
+    box.scrollLeft = box.scrollWidth;
+    for (const cell of box.querySelectorAll("tr > :first-child, .col-email")) {
+      cell.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+      box.scrollLeft = box.scrollWidth;
+      const { left, right, top, bottom } = cell.getBoundingClientRect();
+      if (!cell.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2))) faults.push(`${JSON.stringify(cell.textContent.trim().slice(0, 40))} does not stay when the table scrolls`);
+    }
+    box.scrollLeft = 0;
+  }
+  scrollTo(0, 0);
   return [...new Set(faults)];
 }

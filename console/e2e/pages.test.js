@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { call, checkAccess, checkShifts, checkWidth, colorRules, newContext, results, scenario, signIn, world } from "./harness.js";
-import { layoutFaults } from "./layout.js";
+import { layoutFaults, menuFaults, scrollFaults } from "./layout.js";
 
 /** The pages to check. If you add a page to the console, add its address here. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
@@ -41,7 +41,7 @@ async function layout(page, address, name) {
   const faults = [];
   for (const width of widths) {
     await page.setViewportSize({ width, height });
-    for (const fault of await page.evaluate(layoutFaults)) faults.push(`${name} at ${width}: ${fault}`);
+    for (const measure of [layoutFaults, menuFaults, scrollFaults]) for (const fault of await page.evaluate(measure)) faults.push(`${name} at ${width}: ${fault}`);
   }
   return faults;
 }
@@ -74,7 +74,7 @@ scenario("all pages are accessible and fit three widths in both themes", async (
   for (const [path, address] of await addresses(page)) await look(page, address, path);
 });
 
-scenario("no text overlaps another, is broken or is cut at any width", async (page) => {
+scenario("no text or menu is covered, broken, cut or hidden at any width", async (page) => {
   const faults = [];
   for (const path of entries) faults.push(...await layout(page, path, path));
   for (const [path, address] of await addresses(page)) faults.push(...await layout(page, address, path));

@@ -19,7 +19,9 @@ import (
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/oidc"
+	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/passkey"
@@ -30,21 +32,22 @@ import (
 
 // Options are the settings and dependencies of a Service besides its database.
 type Options struct {
-	Clock      func() rolecall.Time // nil: the system clock
-	Passwords  *secret.Passwords
-	Forbidden  secret.Words     // words that do not count toward the strength of a new password
-	Breached   *secret.Breached // leaked passwords, which are rejected as new passwords; nil: not checked
-	Keys       *secret.Keys
-	Passkeys   *passkey.RelyingParty // nil: passkeys are unavailable without a domain
-	Logger     *slog.Logger
-	Limits     ratelimit.Limits    // zero members: the defaults
-	Mailer     outbox.Mailer       // nil: mail waits in the outbox
-	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
-	Outbound   *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
-	OIDC       *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
-	PublicURL  string              // the public URL of the service without a trailing slash; it is part of the source of items
-	KeepEvents time.Duration       // how long events of every tenant are kept at least; zero: as the tenants have set it
-	KeyLimit   int                 // maximum number of stored idempotency keys per user; zero: 100,000
+	Clock       func() rolecall.Time // nil: the system clock
+	Passwords   *secret.Passwords
+	Forbidden   secret.Words     // words that do not count toward the strength of a new password
+	Breached    *secret.Breached // leaked passwords, which are rejected as new passwords; nil: not checked
+	Keys        *secret.Keys
+	Passkeys    *passkey.RelyingParty // nil: passkeys are unavailable without a domain
+	Logger      *slog.Logger
+	Limits      ratelimit.Limits    // zero members: the defaults
+	Mailer      outbox.Mailer       // nil: mail waits in the outbox
+	DivertMail  func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
+	Outbound    *outbound.Client    // sends requests to addresses that users chose; nil: a client that reaches only the internet
+	OIDC        *oidc.Client        // signs users in with identity providers; nil: a client that reaches only the internet
+	PublicURL   string              // the public URL of the service without a trailing slash; it is part of the source of items
+	KeepEvents  time.Duration       // minimum of how long tenants keep events; zero: the minimum of the setting
+	NameMinimum int                 // the setting nameMinimum of new tenants; zero: the default
+	KeyLimit    int                 // maximum number of stored idempotency keys per user; zero: 100,000
 
 	// OperatorOutbound sends requests to addresses that operators chose. Nil: a client that reaches only the
 	// internet.
@@ -61,6 +64,7 @@ type Service struct {
 	Keys         *secret.Keys
 	Passkeys     *passkey.RelyingParty // nil: passkeys are unavailable without a domain
 	Log          *slog.Logger
+	Outages      *outage.Log // logs the failures of the work in the background
 	Limiter      *ratelimit.Limiter
 	Invalidation *invalidation.Table
 	Refusals     *audit.Refusals
@@ -70,6 +74,7 @@ type Service struct {
 	Outbound     *outbound.Client
 	OIDC         *oidc.Client
 	PublicURL    string
+	NameMinimum  int // the setting nameMinimum of new tenants; zero: the default
 
 	// OperatorOutbound sends requests to addresses that operators chose.
 	OperatorOutbound *outbound.Client
@@ -78,7 +83,7 @@ type Service struct {
 	// transaction.
 	Deliver func()
 
-	calls       providerCalls
+	calls       *limiter.Shares[rolecall.TenantID] // of identity providers
 	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
 	forbidden   secret.Words
@@ -91,9 +96,10 @@ func New(db store.Database, o Options) *Service {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 	}
 	s := &Service{
-		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
+		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Outages: outage.New(o.Logger), Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
-		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, Deliver: func() {},
+		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, NameMinimum: o.NameMinimum, Deliver: func() {},
+		calls: newProviderCalls(),
 	}
 	if s.Outbound == nil {
 		s.Outbound = outbound.New(outbound.Options{})
@@ -106,9 +112,9 @@ func New(db store.Database, o Options) *Service {
 	}
 	s.Store = store.New(db, s.updated)
 	s.Store.KeepEvents(o.KeepEvents)
-	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
-	s.Feed = feed.New(s.Store, o.Clock, o.Logger)
-	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Feed.CatchUp)
+	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Outages: s.Outages, Mailer: o.Mailer, Divert: o.DivertMail})
+	s.Feed = feed.New(s.Store, o.Clock, o.Logger, s.Outages)
+	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Outages, s.Feed.CatchUp)
 	s.Limiter = ratelimit.New(s.Store, o.Keys, s.Invalidation, o.Clock, o.Limits)
 	s.Refusals = audit.NewRefusals(s.Store, o.Clock)
 	s.idempotency = idempotency.New(s.Store, o.Clock, o.KeyLimit)
@@ -169,6 +175,14 @@ func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) 
 
 // Ready returns nil if the store can serve requests.
 func (s *Service) Ready(ctx context.Context) error { return s.Store.Ready(ctx) }
+
+// Writable writes to the store. It returns nil if the store accepts writes.
+func (s *Service) Writable(ctx context.Context) error {
+	return s.Store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		tx.ProbeWrites()
+		return nil
+	})
+}
 
 // Watching reports whether this process currently receives notifications of changes that
 // other processes make. The result behind is a delay: the process has received all changes

@@ -1,9 +1,10 @@
 package access
 
 import (
-	"sync"
+	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/limiter"
 )
 
 // connectionPurpose is the purpose of the encryption of client secrets.
@@ -26,41 +27,23 @@ func (s *Service) RenewConnectionSecret(tenant rolecall.TenantID, c *rolecall.Co
 	return []byte(s.Keys.Renew(connectionPurpose, string(c.Secret), append(tenant[:], c.ID[:]...)))
 }
 
-// The limits of calls of identity providers that run at the same time, so that slow providers do not use up
-// the memory and the connections of the process.
-const (
-	providerCallsAtOnce   = 256 // of one process
-	providerCallsOfTenant = 32
-)
+// providerCallsAtOnce is the maximum number of calls of identity providers that run at the same time in one
+// process, so that slow providers do not use up its memory and its connections.
+const providerCallsAtOnce = 256
 
-// providerCalls counts the calls of identity providers that run. It is safe for concurrent use.
-type providerCalls struct {
-	mu      sync.Mutex
-	running int
-	of      map[rolecall.TenantID]int
+// newProviderCalls returns the limit of the calls of identity providers, with shares between tenants.
+func newProviderCalls() *limiter.Shares[rolecall.TenantID] {
+	return limiter.NewShares[rolecall.TenantID](providerCallsAtOnce)
 }
 
-// BeginProviderCall counts a call of an identity provider. The caller must call end after it. If too many
-// calls of the tenant or of the process run, BeginProviderCall returns ErrConnectionUnavailable. Calls are
-// counted by tenant and not by issuer, so that one tenant cannot block an issuer that others use too.
-func (s *Service) BeginProviderCall(tenant rolecall.TenantID) (end func(), err error) {
-	p := &s.calls
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running >= providerCallsAtOnce || p.of[tenant] >= providerCallsOfTenant {
-		return nil, rolecall.ErrConnectionUnavailable
+// BeginProviderCall begins a call of an identity provider. The caller must use the returned context for it, and
+// call end after it. If too many calls run, the tenant with most of them loses its newest. BeginProviderCall
+// returns ErrConnectionUnavailable if no tenant has more than this one would have. Calls are counted by tenant
+// and not by issuer, so that one tenant cannot block an issuer that others use too.
+func (s *Service) BeginProviderCall(ctx context.Context, tenant rolecall.TenantID) (call context.Context, end func(), err error) {
+	call, end, ok := s.calls.Begin(ctx, tenant)
+	if !ok {
+		return nil, nil, rolecall.ErrConnectionUnavailable
 	}
-	if p.of == nil {
-		p.of = map[rolecall.TenantID]int{}
-	}
-	p.running++
-	p.of[tenant]++
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.running--
-		if p.of[tenant]--; p.of[tenant] == 0 {
-			delete(p.of, tenant)
-		}
-	}, nil
+	return call, end, nil
 }

@@ -48,7 +48,7 @@ func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(
 		return err
 	}
 	return s.Operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
-		user, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+		user, _, err := tx.UserByEmail(email)
 		if ok, err := Found(err); err != nil {
 			return nil, err
 		} else if !ok {

@@ -45,6 +45,7 @@ type refusalKey struct {
 	actor   rolecall.Actor
 	subject rolecall.UserID // zero: the tenant
 	reason  string
+	source  string // of a throttled sign-in; otherwise empty
 }
 
 type refusal struct {
@@ -64,7 +65,7 @@ type widerKey struct {
 // can omit only the subject.
 func (k refusalKey) wider() []widerKey {
 	operation := k
-	operation.subject = rolecall.UserID{}
+	operation.subject, operation.source = rolecall.UserID{}, ""
 	if k.actor == Anonymous {
 		return []widerKey{{operation, mostTenantEvents}}
 	}
@@ -82,6 +83,7 @@ type Refusals struct {
 	counter refusalCounter
 
 	failedSignIns atomic.Int64
+	throttled     throttled
 }
 
 // NewRefusals returns Refusals without counted requests.
@@ -98,7 +100,7 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 	if kind == rolecall.EventSignInFailed {
 		r.failedSignIns.Add(1)
 	}
-	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
+	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason, ""}: {1, source}})
 }
 
 // FailedSignIns returns how many failed sign-ins and re-authentications this process has counted.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -42,14 +43,16 @@ type Log struct {
 	log    *slog.Logger
 	number func(context.Context, rolecall.TenantID) error
 
+	outages *outage.Log
+
 	mu  sync.Mutex
 	due map[rolecall.TenantID]bool // tenants with events that are not in their log yet
 }
 
 // New returns a Log. The function number gives numbers to events that have none. Call Run to build the
 // logs.
-func New(s *store.Store, keys *secret.Keys, now func() rolecall.Time, log *slog.Logger, number func(context.Context, rolecall.TenantID) error) *Log {
-	return &Log{store: s, keys: keys, now: now, log: log, number: number, due: map[rolecall.TenantID]bool{}}
+func New(s *store.Store, keys *secret.Keys, now func() rolecall.Time, log *slog.Logger, outages *outage.Log, number func(context.Context, rolecall.TenantID) error) *Log {
+	return &Log{store: s, keys: keys, now: now, log: log, outages: outages, number: number, due: map[rolecall.TenantID]bool{}}
 }
 
 // Numbered tells Run that events of the tenant have new numbers.
@@ -83,6 +86,7 @@ func (l *Log) round(ctx context.Context) {
 	due := l.due
 	l.due = map[rolecall.TenantID]bool{}
 	l.mu.Unlock()
+	var unavailable error
 	for tenant := range due {
 		err := ctx.Err()
 		for more := err == nil; more; {
@@ -95,9 +99,16 @@ func (l *Log) round(ctx context.Context) {
 		if !errors.Is(err, store.ErrLogDamaged) {
 			l.Numbered(tenant)
 		}
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, rolecall.ErrUnavailable):
+			unavailable = err
+		default:
 			l.log.WarnContext(ctx, "cannot add events to the Merkle log", "tenant", tenant, "error", err)
 		}
+	}
+	if ctx.Err() == nil {
+		l.outages.Report(ctx, "cannot add events to the Merkle log; will retry", unavailable)
 	}
 }
 

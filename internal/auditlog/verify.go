@@ -42,6 +42,7 @@ type Problem struct {
 type Report struct {
 	Log      rolecall.Log
 	Pending  int64 // the number of events that are not in the log yet. They were not compared
+	OldKeys  int   // the number of checkpoints that were signed with another key than that of the log
 	Problems []Problem
 }
 
@@ -206,14 +207,16 @@ func (v *verifier) checkCheckpoints() error {
 	return nil
 }
 
-// checkCheckpoint verifies the signature of the checkpoint, and that the log begins with its events.
+// checkCheckpoint verifies the signature of the checkpoint, and that the log begins with its events. If the
+// key of the log is another one, the events alone are compared: the auditor has kept the checkpoint.
 func (v *verifier) checkCheckpoint(signed []byte) error {
 	s, err := v.openCheckpoint(signed)
-	if errors.Is(err, errOtherKey) {
-		v.found(Problem{Kind: Rebuilt, Detail: "the checkpoint was signed with another key than that of the log: the log and its key were replaced, or the checkpoint is of another instance"})
-		return nil
-	}
-	if err != nil {
+	cause := "the log was rebuilt after the checkpoint"
+	switch {
+	case errors.Is(err, errOtherKey): // a new key begins after the loss of all keys of the instance
+		v.report.OldKeys++
+		cause += ", and signed with another key, or the checkpoint is of another instance"
+	case err != nil:
 		return err
 	}
 	v.statements = append(v.statements, s)
@@ -229,12 +232,13 @@ func (v *verifier) checkCheckpoint(signed []byte) error {
 		return nil
 	}
 	if err == nil && now != s.root {
-		v.found(Problem{Kind: Rebuilt, Detail: fmt.Sprintf("the first %d events of the log are not those of the checkpoint: the log was rebuilt after the checkpoint", s.size)})
+		v.found(Problem{Kind: Rebuilt, Detail: fmt.Sprintf("the first %d events of the log are not those of the checkpoint: %s", s.size, cause)})
 	}
 	return err
 }
 
-// openCheckpoint verifies the signature of the checkpoint, and returns its statement.
+// openCheckpoint verifies the signature of the checkpoint, and returns its statement. With errOtherKey, it
+// returns the statement too.
 func (v *verifier) openCheckpoint(signed []byte) (s statement, err error) {
 	origin, _, _ := strings.Cut(string(signed), "\n")
 	path := tenantPath(v.Tenant.Name)
@@ -244,32 +248,44 @@ func (v *verifier) openCheckpoint(signed []byte) (s statement, err error) {
 	if !strings.HasSuffix(origin, path) {
 		return s, fmt.Errorf("%w is of another log: its first line does not end with %s", ErrCheckpoint, path)
 	}
+	known, err := v.verifiers(origin)
+	if err != nil {
+		return s, err
+	}
+	opened, err := note.Open(signed, known)
+	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
+	switch {
+	case ok:
+		opened, err = unverified.Note, errOtherKey
+	case err != nil:
+		return s, fmt.Errorf("%w is malformed, or was changed after it was signed: %w", ErrCheckpoint, err)
+	}
+	s, parseErr := parseNoteText(opened.Text)
+	if parseErr != nil {
+		return s, fmt.Errorf("%w is malformed", ErrCheckpoint)
+	}
+	return s, err
+}
+
+// verifiers returns the verifier of the key of the log, or none if the log has no key that the keys of the
+// instance can decrypt.
+func (v *verifier) verifiers(origin string) (note.Verifiers, error) {
 	if v.report.Log.SigningKey == nil {
-		return s, errOtherKey
+		return note.VerifierList(), nil
 	}
 	seed, err := v.keys.Open(keyPurpose, *v.report.Log.SigningKey, v.Tenant.ID[:])
 	if err != nil {
-		return s, fmt.Errorf("the signing key of the log cannot be decrypted: %w", err)
+		return note.VerifierList(), nil // with the next checkpoint, a new key begins
 	}
 	_, verifierKey, err := secret.NoteSigner(origin, seed)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	verifier, err := note.NewVerifier(verifierKey)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	opened, err := note.Open(signed, note.VerifierList(verifier))
-	if _, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
-		return s, errOtherKey
-	}
-	if err != nil {
-		return s, fmt.Errorf("%w is malformed, or was changed after it was signed: %w", ErrCheckpoint, err)
-	}
-	if s, err = parseNoteText(opened.Text); err != nil {
-		return s, fmt.Errorf("%w is malformed", ErrCheckpoint)
-	}
-	return s, nil
+	return note.VerifierList(verifier), nil
 }
 
 // eventsAtOnce is the number of events that are read and compared together.

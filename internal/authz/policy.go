@@ -252,8 +252,16 @@ func denied(permission rolecall.Permission) error {
 // Holds reports whether the principal holds the permission for the users of the department.
 // A nil department means that the principal must hold the permission in the whole tenant.
 func (p *Principal) Holds(permission rolecall.Permission, department *string) bool {
-	reach := p.Reach(permission)
-	return reach.IsEverywhere() || department != nil && reach.Includes(department)
+	if !p.allows(permission) {
+		return false
+	}
+	within := department != nil && (!permission.Own() || permission.BoundByReach())
+	for a, grants := range p.holdings(permission) {
+		if !grants && (a.Reach.IsEverywhere() || within && a.Reach.Includes(department)) {
+			return true
+		}
+	}
+	return false
 }
 
 // RequirePermission returns ErrPermissionDenied if Holds returns false.

@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -21,11 +22,15 @@ type Principal struct {
 	Assignments []rolecall.Assignment // all unexpired assignments of the caller, by role id, even those that a token does not use
 	ValidUntil  rolecall.Time         // the earliest expiry of an assignment or of the token
 
-	held    []holding
+	// SessionTokenExpiresAt is when the session token of the request expires, because a newer one is in use. It
+	// is zero for the newest token and without a session.
+	SessionTokenExpiresAt rolecall.Time
+
+	held    map[rolecall.Permission][]holding // by the exact permission
 	reads   [rolecall.UserMemberCount]rolecall.Reach
 	updates [rolecall.UserMemberCount]rolecall.Reach
 	visible rolecall.Reach
-	grants  func() ([]rolecall.Permission, []Grant)
+	scopes  func() ([]rolecall.Permission, []Scope)
 }
 
 // PrincipalKind is the kind of a principal.
@@ -93,10 +98,24 @@ func (p *Principal) Origin() (o rolecall.Origin) {
 	return o
 }
 
-// holding is a permission that one assignment gives, with the reach of this assignment.
+// holding is an assignment that gives a permission, or lets the principal grant it to others.
 type holding struct {
-	permission rolecall.Permission
-	reach      rolecall.Reach
+	assignment int32 // index in Principal.Assignments
+	grants     bool  // the role only grants the permission
+}
+
+// holdings yields the holdings of all permissions that cover the permission. It looks each of these up,
+// so its cost does not depend on how many other permissions the principal holds.
+func (p *Principal) holdings(permission rolecall.Permission) iter.Seq2[*rolecall.Assignment, bool] {
+	return func(yield func(a *rolecall.Assignment, grants bool) bool) {
+		for _, covering := range permission.CoveredBy() {
+			for _, h := range p.held[covering] {
+				if !yield(&p.Assignments[h.assignment], h.grants) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // NewPrincipal returns the principal of a user with a session. Of the user's assignments,
@@ -127,14 +146,19 @@ func NewAccountPrincipal(tenant rolecall.Tenant, account *rolecall.ServiceAccoun
 // addAssignments adds the assignments that are unexpired at the time now to a new
 // principal, and computes the permissions. It returns the principal.
 func (p *Principal) addAssignments(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
+	p.held = map[rolecall.Permission][]holding{}
 	for _, a := range assignments {
 		if !a.Live(now) {
 			continue
 		}
+		i := int32(len(p.Assignments))
 		p.Assignments = append(p.Assignments, a)
 		p.ValidUntil = min(p.ValidUntil, a.ExpiresAt)
 		for _, permission := range a.Role.Permissions {
-			p.held = append(p.held, holding{permission, a.Reach})
+			p.held[permission] = append(p.held[permission], holding{assignment: i})
+		}
+		for _, permission := range a.Role.Grants {
+			p.held[permission] = append(p.held[permission], holding{assignment: i, grants: true})
 		}
 	}
 	var visible []rolecall.Reach
@@ -149,12 +173,7 @@ func (p *Principal) addAssignments(assignments []rolecall.Assignment, now roleca
 		visible = append(visible, p.Reach(permission))
 	}
 	p.visible = rolecall.UnionOf(visible)
-	p.grants = sync.OnceValues(func() ([]rolecall.Permission, []Grant) {
-		if p.Token != nil {
-			return splitGrants(restrict(p.Token, p.Assignments))
-		}
-		return splitGrants(p.Assignments)
-	})
+	p.scopes = sync.OnceValues(func() ([]rolecall.Permission, []Scope) { return scopesOf(p.usable()) })
 	return p
 }
 
@@ -164,7 +183,7 @@ func (p *Principal) Size() int {
 	size := 1700 // with the user, the session and the tenant
 	for i := range p.Assignments {
 		role := &p.Assignments[i].Role
-		size += 400 + len(role.Description) + 130*len(role.Permissions) + 70*len(role.Grants)
+		size += 400 + len(role.Description) + 240*len(role.Permissions) + 180*len(role.Grants)
 	}
 	return size
 }
@@ -184,13 +203,13 @@ func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 		return rolecall.Nowhere()
 	}
 	var reaches []rolecall.Reach
-	for _, h := range p.held {
+	for a, grants := range p.holdings(permission) {
 		switch {
-		case !h.permission.Covers(permission):
-		case h.reach.IsEverywhere():
+		case grants:
+		case a.Reach.IsEverywhere():
 			return rolecall.Everywhere()
 		case !permission.Own() || permission.BoundByReach():
-			reaches = append(reaches, h.reach)
+			reaches = append(reaches, a.Reach)
 		}
 	}
 	return rolecall.UnionOf(reaches)
@@ -228,12 +247,8 @@ func (p *Principal) CoveredReach(permissions []rolecall.Permission, until roleca
 // permission count too.
 func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	var covered []rolecall.Reach
-	for _, a := range p.Assignments {
-		if a.ExpiresAt < until {
-			continue
-		}
-		if slices.ContainsFunc(a.Role.Permissions, func(held rolecall.Permission) bool { return held.Covers(permission) }) ||
-			grants && slices.ContainsFunc(a.Role.Grants, func(held rolecall.Permission) bool { return held.Covers(permission) }) {
+	for a, onlyGrants := range p.holdings(permission) {
+		if a.ExpiresAt >= until && (grants || !onlyGrants) {
 			covered = append(covered, a.Reach)
 		}
 	}
@@ -292,12 +307,9 @@ type Grant struct {
 
 // Grants returns the permissions of the principal in two lists. The list everywhere has the
 // permissions for the whole tenant, and scoped has those for the users of some departments.
-// The lists are sorted by the text of the permission, without duplicates. Callers must not
-// change them, because all calls return the same slices.
-func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) { return p.grants() }
-
-func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permission, scoped []Grant) {
-	for _, g := range GrantsOf(assignments) {
+// The lists are sorted by the text of the permission, without duplicates.
+func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) {
+	for _, g := range GrantsOf(p.usable()) {
 		if g.Reach.IsEverywhere() {
 			everywhere = append(everywhere, g.Permission)
 		} else {
@@ -305,6 +317,14 @@ func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permi
 		}
 	}
 	return everywhere, scoped
+}
+
+// usable returns the assignments with the permissions that the principal can use.
+func (p *Principal) usable() []rolecall.Assignment {
+	if p.Token != nil {
+		return restrict(p.Token, p.Assignments)
+	}
+	return p.Assignments
 }
 
 // GrantsOf returns the permissions that the assignments give, sorted by their text and

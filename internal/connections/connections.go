@@ -74,7 +74,7 @@ func (s *Service) Find(ctx context.Context, tenant rolecall.TenantID, email stri
 	}
 	all, err := s.Offered(ctx, tenant)
 	for i := range all {
-		if slices.Contains(all[i].Domains, domain) {
+		if all[i].HasDomain(domain) {
 			return &all[i], err
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Service) checkOthers(tx *store.Tx, connection *rolecall.Connection) err
 		return rolecall.ErrTooManyConnections
 	}
 	for _, other := range others {
-		if slices.ContainsFunc(connection.Domains, func(domain string) bool { return slices.Contains(other.Domains, domain) }) {
+		if slices.ContainsFunc(connection.Domains, func(domain string) bool { return other.HasDomain(rolecall.DomainKey(domain)) }) {
 			return rolecall.ErrDomainTaken
 		}
 	}
@@ -315,12 +315,16 @@ func (s *Service) TestConnection(ctx context.Context, c access.Caller, id roleca
 }
 
 func (s *Service) inspect(ctx context.Context, tenant rolecall.TenantID, issuer string) (oidc.Metadata, error) {
-	end, err := s.access.BeginProviderCall(tenant)
+	call, end, err := s.access.BeginProviderCall(ctx, tenant)
 	if err != nil {
 		return oidc.Metadata{}, err
 	}
 	defer end()
-	return s.access.OIDC.Inspect(ctx, issuer)
+	metadata, err := s.access.OIDC.Inspect(call, issuer)
+	if call.Err() != nil && ctx.Err() == nil { // the call made room for another tenant
+		err = rolecall.ErrConnectionUnavailable
+	}
+	return metadata, err
 }
 
 // Identities returns the identities of the user, the oldest first. It can fail with ErrNotFound or

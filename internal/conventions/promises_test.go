@@ -39,6 +39,7 @@ var missing = map[string]string{
 
 func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 	page, code := documents(t)["docs/what-rolecall-does-not-do.md"], program(t)
+	code = strings.ReplaceAll(code, "application/jwt", "") // in which identity providers sign their responses
 	for name, pattern := range missing {
 		if !strings.Contains(page, name) {
 			t.Errorf("the page says nothing of %s", name)
@@ -79,5 +80,44 @@ func TestOnlyTestsBuildUnsafePrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// languages has the language of each client, by its folder.
+var languages = map[string]string{"client": "Go", "clients/typescript": "TypeScript", "clients/python": "Python"}
+
+func TestDocumentedClientsAreThoseOfTheTree(t *testing.T) {
+	texts, folders := documents(t), []string{"client"}
+	found, err := fs.Glob(root, "clients/*")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%v %v", found, err)
+	}
+	for _, folder := range append(folders, found...) {
+		language := languages[folder]
+		if language == "" {
+			t.Errorf("%s is the client of an unknown language", folder)
+			continue
+		}
+		for document, pattern := range map[string]string{
+			"README.md":                         `(?m)^\| ` + language + ` client \|`,
+			"docs/what-rolecall-does-not-do.md": `\*\*Client libraries\*\* for languages other than [^|]*\b` + language + `\b`,
+			"docs/README.md":                    `\[` + language + `\]\(\.\./` + folder,
+		} {
+			if !regexp.MustCompile(pattern).MatchString(texts[document]) {
+				t.Errorf("%s does not name the client in %s", document, folder)
+			}
+		}
+	}
+}
+
+func TestDocumentsNameOneVersionOfCurl(t *testing.T) {
+	versions := map[string]string{}
+	for document, text := range documents(t) {
+		for _, match := range regexp.MustCompile(`curl (\d+(?:\.\d+)+) or newer`).FindAllStringSubmatch(text, -1) {
+			versions[match[1]] = document
+		}
+	}
+	if len(versions) != 1 {
+		t.Errorf("the documents name these versions: %v", versions)
 	}
 }

@@ -115,7 +115,7 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 		if err != nil || len(people.Items) > 1 {
 			return err
 		}
-		owner, _, err := tx.UserByEmail(rolecall.EmailKey(Email))
+		owner, _, err := tx.UserByEmail(Email)
 		if err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func countShown(ctx context.Context, db store.Database, options access.Options) 
 // usersOf returns the users of the demo, and the owner of the demo as a caller.
 func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (call access.Caller, users []rolecall.User, err error) {
 	err = store.New(db, nil).View(ctx, tenant.ID, func(tx *store.Tx) error {
-		owner, _, err := tx.UserByEmail(rolecall.EmailKey(Email))
+		owner, _, err := tx.UserByEmail(Email)
 		if err != nil {
 			return err
 		}

@@ -46,6 +46,17 @@ func (a *Access) id() rolecall.AnyID {
 	return rolecall.AnyID(a.Account.ID)
 }
 
+// size returns about how many bytes the holder has in a response.
+func (a *Access) size() (size int) {
+	for i := range a.Assignments {
+		size += assignmentSize(&a.Assignments[i])
+	}
+	if a.User != nil {
+		size += len(a.User.Metadata.String())
+	}
+	return size
+}
+
 // Access returns a page of the users and service accounts that have a permission through an
 // unexpired assignment. Users come first, and only those whose roles the caller may read.
 // Service accounts follow if the caller may read them. A page can have fewer items than the
@@ -159,15 +170,21 @@ func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Pag
 }
 
 // withAssignments gives each item of the page its own assignments out of the list, sorted
-// by the id of their role. It returns err unchanged.
+// by the id of their role. It ends the page before the item with which it would have more than
+// MaxPageBytes bytes. It returns err unchanged.
 func withAssignments(page *rolecall.Page[Access], assignments []rolecall.Assignment, err error) error {
 	slices.SortFunc(assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
 	of := map[rolecall.AnyID][]rolecall.Assignment{}
 	for _, a := range assignments {
 		of[a.Holder.ID] = append(of[a.Holder.ID], a)
 	}
+	size := 0
 	for i := range page.Items {
 		page.Items[i].Assignments = of[page.Items[i].id()]
+		if size += page.Items[i].size(); size > rolecall.MaxPageBytes && i > 0 {
+			page.Items, page.Next = page.Items[:i], &rolecall.Position{ID: page.Items[i-1].id()}
+			break
+		}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -85,7 +86,7 @@ func (s *Service) checkRecorded(tx *store.Tx, c access.Caller, at rolecall.Time)
 
 // AssignRole assigns the role to the holder, or replaces the holder's assignment of this
 // role. The result created is true if the holder had no unexpired assignment of the role.
-// AssignRole can fail with ErrValidation, ErrPermissionDenied or ErrBeyondOwnPermissions.
+// AssignRole can fail with ErrValidation, ErrPermissionDenied, ErrBeyondOwnPermissions or ErrLimitReached.
 // It returns ErrNotFound if the holder or the role does not exist. It returns ErrLastOwner
 // if the new assignment has a reach or an expiry, and the tenant would be left without an
 // owner.
@@ -185,8 +186,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
-	old, err := tx.Assignment(h, role.ID)
-	was, err := access.Found(err)
+	old, was, err := replaced(tx, h, role.ID)
 	if err != nil {
 		return a, false, nil, err
 	}
@@ -203,6 +203,24 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	tx.UpsertAssignment(a)
 	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutHolder(h), before, &a)
 	return a, created, event, err
+}
+
+// errTooManyAssignments is the error for an assignment above the limit of a holder.
+var errTooManyAssignments = rolecall.ErrLimitReached.With("This account has the maximum number of assignments, 200, including the expired ones. Remove one first.")
+
+// replaced returns the holder's assignment that a new assignment of the role replaces, and whether it
+// exists. It returns ErrLimitReached if the new assignment would be one more than the holder may have. The
+// caller must have called LockOwners.
+func replaced(tx *store.Tx, h rolecall.Holder, role rolecall.RoleID) (old rolecall.Assignment, was bool, err error) {
+	old, err = tx.Assignment(h, role)
+	if was, err = access.Found(err); was || err != nil {
+		return old, was, err
+	}
+	n, err := tx.CountAssignments(h)
+	if err == nil && n >= rolecall.AssignmentsMax {
+		err = errTooManyAssignments
+	}
+	return old, false, err
 }
 
 // assignmentEvent returns the event of a change of the subject's roles. The argument before
@@ -231,4 +249,87 @@ func (s *Service) authorizeHolder(tx *store.Tx, c access.Caller, policy *authz.P
 		_, _, err = s.access.AuthorizedUser(tx, c, policy, h.UserID())
 	}
 	return err
+}
+
+// AssignmentListing selects assignments of a holder.
+type AssignmentListing struct {
+	At             rolecall.Time // if set: the assignments that a user had at this time
+	IncludeExpired bool          // without At: the expired assignments too, after the others
+	After          *rolecall.Position
+	Limit          int
+}
+
+// AssignmentPage returns a page of the assignments that l selects. Unexpired assignments, and those of
+// an earlier time, are sorted by the id of their role. Of the expired ones, the most recently expired
+// comes first. The errors are those of Assignments and AssignmentsAt.
+func (s *Service) AssignmentPage(ctx context.Context, c access.Caller, h rolecall.Holder, l AssignmentListing) (page rolecall.Page[rolecall.Assignment], err error) {
+	var held, expired []rolecall.Assignment
+	if l.At != 0 {
+		held, err = s.AssignmentsAt(ctx, c, h.UserID(), l.At)
+		slices.SortStableFunc(held, compareRoles)
+	} else {
+		held, expired, err = s.Assignments(ctx, c, h)
+	}
+	if err != nil {
+		return page, err
+	}
+	if !l.IncludeExpired {
+		expired = nil
+	}
+	if l.After != nil {
+		held, expired = assignmentsAfter(held, expired, *l.After)
+	}
+	return pageOf(slices.Concat(held, expired), len(held), l.Limit), nil
+}
+
+func compareRoles(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) }
+
+// assignmentsAfter returns the assignments after the position. The key of the position of an expired
+// assignment is its expiry.
+func assignmentsAfter(held, expired []rolecall.Assignment, at rolecall.Position) (heldAfter, expiredAfter []rolecall.Assignment) {
+	after := func(a rolecall.Assignment) bool { return bytes.Compare(a.Role.ID[:], at.ID[:]) > 0 }
+	if at.Key == "" {
+		return from(held, after), expired
+	}
+	return nil, from(expired, func(a rolecall.Assignment) bool {
+		expiry := a.ExpiresAt.String()
+		return cmp.Or(cmp.Compare(at.Key, expiry), bytes.Compare(a.Role.ID[:], at.ID[:])) > 0
+	})
+}
+
+// from returns the part of the sorted list that begins with the first element for which after is true.
+func from(list []rolecall.Assignment, after func(rolecall.Assignment) bool) []rolecall.Assignment {
+	for i := range list {
+		if after(list[i]) {
+			return list[i:]
+		}
+	}
+	return nil
+}
+
+// pageOf returns the first page of the list. The assignments from the index expired on are expired. The
+// page ends after limit assignments, or before the assignment with which it would have more than
+// MaxPageBytes bytes.
+func pageOf(list []rolecall.Assignment, expired, limit int) rolecall.Page[rolecall.Assignment] {
+	size := 0
+	for i := range list {
+		if size += assignmentSize(&list[i]); i > 0 && (i == limit || size > rolecall.MaxPageBytes) {
+			last := &list[i-1]
+			next := rolecall.Position{ID: rolecall.AnyID(last.Role.ID)}
+			if i > expired {
+				next.Key = last.ExpiresAt.String()
+			}
+			return rolecall.Page[rolecall.Assignment]{Items: list[:i], Next: &next}
+		}
+	}
+	return rolecall.Page[rolecall.Assignment]{Items: list}
+}
+
+// assignmentSize returns about how many bytes the assignment has in a response.
+func assignmentSize(a *rolecall.Assignment) int {
+	size := 600 + len(a.Role.Name)
+	for _, department := range a.Reach.Departments() {
+		size += len(department) + len(`"",`)
+	}
+	return size
 }

@@ -42,13 +42,18 @@ func (s *Service) RunJobs(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		claimed, err := s.ClaimJob(ctx)
-		if err == nil {
+		isDue := !errors.Is(err, rolecall.ErrNotFound)
+		if !isDue {
+			err = nil
+		}
+		if ctx.Err() == nil {
+			s.access.Outages.Report(ctx, "cannot read waiting jobs; will retry", err)
+		}
+		if err == nil && isDue {
 			s.runTurn(ctx, claimed)
 			if ctx.Err() == nil {
 				continue
 			}
-		} else if !errors.Is(err, rolecall.ErrNotFound) && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "cannot read waiting jobs; will retry", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -87,7 +92,7 @@ func (s *Service) runTurn(ctx context.Context, claimed rolecall.QueuedJob) {
 		more, err := s.StepJob(ctx, claimed)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.log.WarnContext(ctx, "cannot run a step of a job; will retry", "job", claimed.ID, "tenant", claimed.TenantID, "error", err)
+				s.access.Outages.Warn(ctx, "cannot run a step of a job; will retry", err, "job", claimed.ID, "tenant", claimed.TenantID)
 				return
 			}
 			more = true
@@ -112,7 +117,7 @@ func (s *Service) releaseJob(ctx context.Context, claimed rolecall.QueuedJob) {
 		return nil
 	})
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot release a job; it will continue later", "job", claimed.ID, "error", err)
+		s.access.Outages.Warn(ctx, "cannot release a job; it will continue later", err, "job", claimed.ID)
 	}
 }
 

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -18,6 +19,7 @@ import (
 // fail with ErrTenantExists, ErrValidation or ErrBusy.
 func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
 	now := s.now()
+	draft.NameMin = cmp.Or(draft.NameMin, s.access.NameMinimum)
 	tenant, user := draft.Tenant(now), draft.Owner.User(now)
 	faults, err := s.access.PasswordFieldErrors("/password", password, &user, &tenant)
 	if err != nil {
@@ -53,13 +55,35 @@ func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, aft
 	return tenants, err
 }
 
+// CountShorterRetention returns the number of tenants that keep events for a shorter time than the minimum
+// of the operators.
+func (s *Service) CountShorterRetention(ctx context.Context) (n int, err error) {
+	for after := ""; ; {
+		tenants, err := s.Tenants(ctx, "", after, rolecall.MaxLimit)
+		if err != nil || len(tenants) == 0 {
+			return n, err
+		}
+		for i := range tenants {
+			if tenants[i].Settings.EventLifetime() < s.store.EventsAtLeast() {
+				n++
+			}
+		}
+		after = tenants[len(tenants)-1].Name
+	}
+}
+
 // AddOwner assigns the role Owner to the user with the email address, without an expiry and
 // for the whole tenant. Operators use it if a tenant has lost access to its owners.
-// AddOwner returns ErrNotFound if the tenant or the user does not exist.
+// AddOwner returns ErrNotFound if the tenant or the user does not exist, and ErrLimitReached if the
+// user has the maximum number of assignments.
 func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
 	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		role, err := tx.RoleByKey(rolecall.OwnerKey)
 		if err != nil {
+			return nil, err
+		}
+		tx.LockOwners()
+		if _, _, err := replaced(tx, rolecall.HolderOf(user.ID), role.ID); err != nil {
 			return nil, err
 		}
 		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
@@ -67,6 +91,46 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
 		event.Members = []string{"roles"}
 		return event, nil
+	})
+}
+
+// CreateOwner creates an active user with the role Owner, who signs in with the password. Operators use it if
+// a tenant has lost all its owners. CreateOwner can fail with ErrNotFound, ErrValidation, ErrEmailTaken or
+// ErrBusy.
+func (s *Service) CreateOwner(ctx context.Context, tenantName string, draft rolecall.UserDraft, password string) (user rolecall.User, err error) {
+	tenant, err := s.access.TenantNamed(ctx, tenantName)
+	if err != nil {
+		return user, err
+	}
+	now := s.now()
+	user = draft.User(now)
+	user.Status = rolecall.UserActive
+	faults, err := s.access.PasswordFieldErrors("/password", password, &user, &tenant)
+	if err != nil {
+		return user, err
+	}
+	if err := append(draft.Check(tenant.Settings.NameMinimum()), faults...).Err(); err != nil {
+		return user, err
+	}
+	hash, err := s.access.Passwords.Hash(ctx, password)
+	if err != nil {
+		return user, err
+	}
+	return user, s.access.Operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
+		role, err := tx.RoleByKey(rolecall.OwnerKey)
+		if err != nil {
+			return nil, err
+		}
+		tx.InsertUser(user)
+		tx.SetPassword(user.ID, hash, now)
+		event := s.access.OperatorEvent(rolecall.EventUserCreated, audit.AboutUser(user.ID))
+		if event.Values, err = valuesAfter(user); err != nil {
+			return nil, err
+		}
+		tx.InsertEvent(*event)
+		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now}
+		tx.UpsertAssignment(a)
+		return s.assignmentEvent(access.Command, rolecall.EventRoleAssigned, audit.AboutUser(user.ID), nil, &a)
 	})
 }
 
@@ -98,9 +162,17 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 		return event, err
 	})
 	if err == nil {
-		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "scopes", key.Scopes, "expires", key.ExpiresAt)
+		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", orAll(key.Tenants), "scopes", orAll(key.Scopes), "expires", key.ExpiresAt)
 	}
 	return key, token, err
+}
+
+// orAll returns the values, or all if they are nil.
+func orAll[T any](values []T) any {
+	if values == nil {
+		return "all"
+	}
+	return values
 }
 
 var errTooManyOperatorKeys = &rolecall.Error{

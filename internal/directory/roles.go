@@ -84,15 +84,18 @@ func hadHolders(tx *store.Tx, id rolecall.RoleID) error {
 	return rolecall.ErrNotFound
 }
 
+// errTooManyRoles is the error for a role above the limit of a tenant.
+var errTooManyRoles = rolecall.ErrLimitReached.With("This tenant has the maximum number of roles, 10,000. Delete one first.")
+
 // CreateRole creates a role, once for each idempotency key. The caller must be able to
 // assign the new role. CreateRole can fail with ErrPermissionDenied, ErrValidation,
-// ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, ErrKeyReused,
+// ErrBeyondOwnPermissions, ErrLimitReached, ErrRoleNameTaken, ErrRoleKeyTaken, ErrKeyReused,
 // ErrKeyInProgress or ErrTooManyKeys.
 func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.RoleDraft) (created idempotency.Created[rolecall.Role], err error) {
 	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
 	}
-	role, faults := draft.Role(s.now())
+	role, faults := draft.Role(s.now(), c.Tenant.Settings.NameMinimum())
 	if err := faults.Err(); err != nil {
 		return created, err
 	}
@@ -103,6 +106,14 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 		Operation: "createRole", Location: "/roles/" + role.ID.String(), ID: rolecall.AnyID(role.ID), Value: role,
 		Event: s.access.Event(c, rolecall.EventRoleCreated, audit.AboutRole(role.ID)),
 		Insert: func(tx *store.Tx) error {
+			tx.LockOwners()
+			stored, err := tx.Roles(rolecall.RoleQuery{Limit: 1, Count: true})
+			if err != nil {
+				return err
+			}
+			if stored.Total.Count >= rolecall.RolesMax {
+				return errTooManyRoles
+			}
 			tx.InsertRole(role)
 			return nil
 		},
@@ -122,7 +133,7 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
 		return role, err
 	}
-	if err := patch.Check().Err(); err != nil {
+	if err := patch.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return role, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {

@@ -46,7 +46,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
 		return created, err
 	}
-	if err := draft.Check().Err(); err != nil {
+	if err := draft.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return created, err
 	}
 	account := draft.ServiceAccount(s.now())
@@ -82,7 +82,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id 
 	if err := authz.UpdateServiceAccount.Authorize(c.Principal); err != nil {
 		return account, err
 	}
-	if err := patch.Check().Err(); err != nil {
+	if err := patch.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return account, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {

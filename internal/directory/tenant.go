@@ -2,7 +2,10 @@ package directory
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -62,11 +65,28 @@ func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch 
 		if ok, err := tx.UpdateTenant(old, changed); err != nil {
 			return old, nil, err
 		} else if ok {
+			if err := s.mailShorterRetention(tx, &old, &changed); err != nil {
+				return old, nil, err
+			}
 			event, err := s.tenantEvent(c, &old, &changed, members)
 			return changed, event, err
 		}
 	}
 	return rolecall.Tenant{}, nil, rolecall.ErrUnavailable
+}
+
+// mailShorterRetention mails all owners if the tenant keeps events for a shorter time than before, because
+// this deletes evidence.
+func (s *Service) mailShorterRetention(tx *store.Tx, old, changed *rolecall.Tenant) error {
+	kept := changed.Settings.EventLifetime()
+	if kept >= old.Settings.EventLifetime() {
+		return nil
+	}
+	what := fmt.Sprintf("%d hours", kept/time.Hour)
+	if day := 24 * time.Hour; kept >= 2*day {
+		what = fmt.Sprintf("%d days", kept/day)
+	}
+	return s.access.MailOwners(tx, old.ID, rolecall.Mail{Kind: rolecall.MailEventsKept, What: what}, math.MaxInt)
 }
 
 // checkTenantPatch returns ErrValidation with all field errors of the patch. It checks the

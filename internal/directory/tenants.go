@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,7 @@ type keptTenant struct {
 	CreatedAt   rolecall.Time     `json:"createdAt"`
 	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
 	Delivery    rolecall.Delivery `json:"delivery,omitempty"` // of the invitation; empty: by mail
+	NameMinimum *int64            `json:"nameMinimum,omitempty"`
 }
 
 // CreateTenant creates a tenant in one transaction, once for each idempotency key. The
@@ -49,6 +51,7 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
 	}
+	draft.NameMin = cmp.Or(draft.NameMin, s.access.NameMinimum)
 	if err := draft.Check().Err(); err != nil {
 		return created, err
 	}
@@ -56,7 +59,7 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
 	tenant.Settings.EventsAtLeast = s.store.EventsAtLeast()
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
-	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt, draft.Delivery}
+	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt, draft.Delivery, tenant.Settings.NameMin}
 	event := s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID))
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
@@ -123,7 +126,7 @@ func (s *Service) replayedTenant(ctx context.Context, first *rolecall.Idempotenc
 	created = idempotency.Created[CreatedTenant]{Replayed: true, Value: CreatedTenant{
 		Tenant: rolecall.Tenant{
 			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,
-			Settings:  rolecall.TenantSettings{EventsAtLeast: s.store.EventsAtLeast()},
+			Settings:  rolecall.TenantSettings{EventsAtLeast: s.store.EventsAtLeast(), NameMin: kept.NameMinimum},
 			CreatedAt: kept.CreatedAt, UpdatedAt: kept.CreatedAt, Version: 1,
 		},
 		Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo},

@@ -3,6 +3,8 @@ package directory
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -88,7 +90,7 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 		narrow(p.Reads(rolecall.MemberExternalID), rolecall.MemberExternalID)
 	}
 	if l.Department != "" {
-		key := rolecall.Fold(l.Department)
+		key := rolecall.TextKey(l.Department)
 		q.Department = &key
 		narrow(p.Reads(rolecall.MemberDepartment), rolecall.MemberDepartment)
 	}
@@ -213,13 +215,15 @@ func within(users []rolecall.User, reach rolecall.Reach) (ids []rolecall.UserID)
 // even if they have no users. Otherwise, the list is empty.
 func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
-		return reach.Departments(), nil
-	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		list = reach.Departments()
+	} else if err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
 		list, err = tx.Departments()
 		return err
-	})
-	return list, err
+	}); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return strings.Compare(rolecall.Fold(a), rolecall.Fold(b)) })
+	return list, nil
 }
 
 // User returns the user with the id. It returns ErrNotFound if the user does not exist or
@@ -250,7 +254,7 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 			return created, err
 		}
 	}
-	if err := draft.Check().Err(); err != nil {
+	if err := draft.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return created, err
 	}
 	if !c.Reach(rolecall.UsersCreate).Includes(draft.Department) {
@@ -297,7 +301,7 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 	if err := authz.AuthorizeMembers(c.Principal, id, patch.Members()); err != nil {
 		return user, err
 	}
-	if err := patch.Check().Err(); err != nil {
+	if err := patch.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
 		return user, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {

@@ -60,6 +60,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailCredentialsChanged:   "Your sign-in settings for ",
 	rolecall.MailNewBrowser:           "New sign-in to your account at ",
 	rolecall.MailWebhookDisabled:      "A webhook of ",
+	rolecall.MailEventsKept:           "Events of ",
 	rolecall.MailTokenReused:          "A session of your account at ",
 }
 

@@ -146,10 +146,10 @@ func holdings(random *rand.Rand, permission func() string) (session map[string]a
 		assignments[i] = a
 	}
 	principal = authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, assignments, 0)
-	everywhere, scoped := principal.Grants()
+	everywhere, scoped := principal.Scopes()
 	list := []any{}
-	for _, g := range scoped {
-		list = append(list, map[string]any{"permission": g.Permission.String(), "reach": map[string]any{"departments": g.Reach.Departments()}})
+	for _, s := range scoped {
+		list = append(list, map[string]any{"reach": map[string]any{"departments": s.Reach.Departments()}, "permissions": s.Permissions})
 	}
 	return map[string]any{"permissions": append([]rolecall.Permission{}, everywhere...), "scopedPermissions": list}, principal
 }
@@ -198,7 +198,7 @@ func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
 		covered = append(covered, covering{"*/*:*", text}, covering{"*:*", text}, covering{text, "shop/invoices:approve"}, covering{text, text})
 	}
 	within := func(departments any) any {
-		return map[string]any{"permissions": []any{}, "scopedPermissions": []any{map[string]any{"permission": "shop/a:b", "reach": map[string]any{"departments": departments}}}}
+		return map[string]any{"permissions": []any{}, "scopedPermissions": []any{map[string]any{"reach": map[string]any{"departments": departments}, "permissions": []any{"shop/a:b"}}}}
 	}
 	for _, m := range matchers {
 		t.Run(m.language, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
 					allowed = append(allowed, grantedTo{value, "shop/a:b", nil}, grantedTo{map[string]any{"permissions": value, "scopedPermissions": value}, "shop/b:a", value},
 						grantedTo{within([]any{value}), "shop/a:b", value}, grantedTo{within(value), "shop/a:b", value})
 				}
-				allowed = append(allowed, grantedTo{map[string]any{"permissions": "*/*:*"}, "shop/a:b", nil}, grantedTo{map[string]any{"scopedPermissions": []any{nil, map[string]any{"permission": "*/*:*"}}}, "shop/a:b", "Sales"})
+				allowed = append(allowed, grantedTo{map[string]any{"permissions": "*/*:*"}, "shop/a:b", nil}, grantedTo{map[string]any{"scopedPermissions": []any{nil, map[string]any{"permissions": []any{"*/*:*"}}, map[string]any{"reach": map[string]any{"departments": []any{"Sales"}}, "permissions": "*/*:*"}}}, "shop/a:b", "Sales"})
 			}
 			answers := m.answer(t, covered, allowed)
 			for i, got := range answers.Covered {

@@ -166,7 +166,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"UsersController_resetFactors":            resetFactorsCells,
 	"AuthsController_startOidc":               startOIDCCells,
 	"AuthsController_signOutOidc":             signOutOIDCCells,
-	"AuthsController_exchangeOidc":            exchangeOIDCCells,
+	"AuthsController_exchangeCode":            exchangeCodeCells,
 	"AuthsController_linkOidc":                linkOIDCCells,
 	"AuthsController_completeLogin":           completeLoginCells,
 	"AuthsController_beginEnrolment":          beginEnrolmentCells,

@@ -142,12 +142,12 @@ func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 }
 
 func startOIDCCells(t *testing.T, m *matrix, p *principal) {
-	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(m.returnTo()) + `}`
+	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(m.returnTo()) + `,"codeChallenge":"` + challengeOf(appVerifier) + `"}`
 	p.do(t, "POST /auths/oidc/start", body).refused(t, 404, "not-found")
 }
 
-func exchangeOIDCCells(t *testing.T, _ *matrix, p *principal) {
-	p.do(t, "POST /auths/oidc/exchange", oidcCode).refused(t, 401, "sign-in-code-invalid")
+func exchangeCodeCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "POST /auths/codes/exchange", exchangeBody(strings.Repeat("A", 43), appVerifier, "")).refused(t, 401, "sign-in-code-invalid")
 }
 
 func linkOIDCCells(t *testing.T, _ *matrix, p *principal) {

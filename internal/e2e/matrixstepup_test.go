@@ -134,7 +134,7 @@ var effects = map[string]string{
 	"AuthsController_changeEmail":             provesItself,
 	"AuthsController_startOidc":               changesNothing,
 	"AuthsController_signOutOidc":             endsAccess,
-	"AuthsController_exchangeOidc":            provesItself,
+	"AuthsController_exchangeCode":            provesItself,
 	"AuthsController_linkOidc":                grantsAccess,
 
 	"AuthsController_getFactors":        changesNothing,

@@ -489,6 +489,11 @@ func TestSeparateOperatorListener(t *testing.T) {
 		{name: "a tenant, outside", as: operator, send: "GET /users", status: 401, code: "unauthenticated"},
 		{name: "a session, outside", as: w.owner, send: "GET /users", status: 200},
 	})
+	for send, status := range map[string]int{"GET /operator/tenants": 404, "GET /users": 401} {
+		if detail := operator.do(t, send, "").expect(t, status).text("/detail"); !strings.Contains(detail, "--operator-listen") {
+			t.Errorf("%s outside does not name the other address: %s", send, detail)
+		}
+	}
 }
 
 // TestAnOperatorKeyIsRevokedOnEveryNode checks that another node refuses a revoked key within

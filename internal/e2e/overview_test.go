@@ -59,7 +59,7 @@ func testOverview(t *testing.T, p *program) {
 	w.assign(t, admin.id, w.builtIn(t, "administrator"), "")
 	nobody := w.member(t, "nothing", "")
 	play(t, []scenario{
-		{name: "a suspended user", as: w.owner, send: line, status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-suspended", "/signIn/reasons/0/operation": "UsersController_resumeUser", "/sessions/count": 0.0, "/sessions/newestAt": nil, "/recentEvents/0/type": "session.ended", "/recentEvents/1/reason": "on leave", "/allowedActions/2": "resume"}},
+		{name: "a suspended user", as: w.owner, send: line, status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-suspended", "/signIn/reasons/0/operation": "UsersController_resumeUser", "/signIn/reasons/0/remedy": "POST /users/{id}/resume", "/sessions/count": 0.0, "/sessions/newestAt": nil, "/recentEvents/0/type": "session.ended", "/recentEvents/1/reason": "on leave", "/allowedActions/2": "resume"}},
 		{name: "a pending user", as: w.owner, send: "GET /users/" + pending + "/overview", status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-pending", "/signIn/lastLoginAt": nil, "/assignmentCount": 0.0}},
 		{name: "who reads nothing", as: blind, send: line, status: 200, members: "user allowedActions", has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": nil}, lacks: []string{"canary", "Sales"}},
 		{name: "who reads the status", as: partly, send: line, status: 200, members: "user signIn invitation sessions tokens allowedActions", has: map[string]any{"/user/status": "suspended", "/user/name": nil}},

@@ -13,61 +13,76 @@ import (
 // code completes a sign-in and returns the code of the return address.
 func (w *providerWorld) code(t testing.TB, c *caller, returnTo, more string) string {
 	t.Helper()
-	query, _ := w.completed(t, userAgent{}, c, returnTo, more)
+	query := w.completed(t, userAgent{}, c, returnTo, more)
 	if !query.Has("code") {
 		t.Fatalf("the browser returns with %v", query)
 	}
 	return query.Get("code")
 }
 
-func exchangeBody(code, verifier string) string {
-	return `{"code":` + quoted(code) + `,"codeVerifier":` + quoted(verifier) + `}`
-}
-
 // testBearerWithProvider exchanges codes for tokens as an app does.
 func testBearerWithProvider(t *testing.T, w *providerWorld) {
-	const exchange = "POST /auths/oidc/exchange"
+	const exchange = "POST /auths/codes/exchange"
 	w.provisions(t)
 	person(w.provider, "ada")
 	app := w.anonymous()
 	b := userAgent{}
-	query, _ := w.completed(t, b, app, appReturn, bearerMembers())
+	query := w.completed(t, b, app, appReturn, "")
 	if len(query) != 1 || len(b) != 0 {
 		t.Fatalf("the app gets %v, the browser has %v", query, b)
 	}
 	code := query.Get("code")
-	a := app.do(t, exchange, exchangeBody(code, appVerifier)).expect(t, 200)
+	a := app.do(t, exchange, exchangeBody(code, appVerifier, byHeader)).expect(t, 200)
 	if a.text("/deviceToken") == "" || len(a.cookies) > 0 {
 		t.Errorf("the response is %s with %v", a.body, a.cookies)
 	}
 	ada := &caller{world: w.world, tenant: w.name, bearer: a.text("/token"), id: a.text("/user/id")}
 	ada.do(t, "GET /auths/session", "").expect(t, 200)
-	app.do(t, exchange, exchangeBody(code, appVerifier)).refused(t, 401, "sign-in-code-invalid") // twice
+	app.do(t, exchange, exchangeBody(code, appVerifier, byHeader)).refused(t, 401, "sign-in-code-invalid") // twice
 
-	code = w.code(t, app, appReturn, bearerMembers())
-	app.in(newWorld(t, w.program).name).do(t, exchange, exchangeBody(code, appVerifier)).refused(t, 401, "sign-in-code-invalid")
-	app.do(t, exchange, exchangeBody(code, appVerifier+"x")).refused(t, 401, "sign-in-code-invalid")
-	app.do(t, exchange, exchangeBody(code, appVerifier)).refused(t, 401, "sign-in-code-invalid") // the wrong verifier has used it up
+	code = w.code(t, app, appReturn, "")
+	app.in(newWorld(t, w.program).name).do(t, exchange, exchangeBody(code, appVerifier, byHeader)).refused(t, 401, "sign-in-code-invalid")
+	app.do(t, exchange, exchangeBody(code, appVerifier+"x", byHeader)).refused(t, 401, "sign-in-code-invalid")
+	app.do(t, exchange, exchangeBody(code, appVerifier, byHeader)).refused(t, 401, "sign-in-code-invalid") // the wrong verifier has used it up
 
-	code = w.code(t, app, appReturn, bearerMembers())
+	code = w.code(t, app, appReturn, "")
 	ends := fmt.Sprintf("expires_at - created_at = %d", time.Minute.Microseconds())
 	w.program.execute(t, "update one_time_tokens set expires_at = created_at where purpose = 'oidc-code' and "+ends+" and user_id = "+w.program.literal(ada.id))
-	app.do(t, exchange, exchangeBody(code, appVerifier)).refused(t, 401, "sign-in-code-invalid")
+	app.do(t, exchange, exchangeBody(code, appVerifier, byHeader)).refused(t, 401, "sign-in-code-invalid")
 
-	for _, more := range []string{`,"transport":"bearer"`, `,"codeChallenge":"` + challengeOf(appVerifier) + `"`, `,"transport":"bearer","codeChallenge":"x"`} {
+	for _, more := range []string{`,"purpose":"sign-in"`, `,"purpose":"sign-in","codeChallenge":"x"`, `,"transport":"bearer"`} {
 		app.do(t, "POST /auths/oidc/start", w.startBody(appReturn, more)).refused(t, 422, "validation")
 	}
 	w.demand(t, `{"required":"roles","roles":["`+w.builtIn(t, "viewer")+`"]}`)
-	code = w.code(t, app, appReturn, bearerMembers())
-	app.do(t, exchange, exchangeBody(code, appVerifier)).refused(t, 401, "second-factor-enrolment-required")
-	if query, fragment := w.completed(t, b, app, w.returnTo(), ""); query.Encode() != "error=second-factor-enrolment-required" || fragment.Get("challenge") == "" || b["session"] != "" {
-		t.Errorf("the browser returns with %v %v", query, fragment)
+	code = w.code(t, app, appReturn, "")
+	app.do(t, exchange, exchangeBody(code, appVerifier, byHeader)).refused(t, 401, "second-factor-enrolment-required")
+	code = w.code(t, app, w.returnTo(), "")
+	if a := b.exchange(t, w.world, code).refused(t, 401, "second-factor-enrolment-required"); a.text("/challenge") == "" || b["session"] != "" {
+		t.Errorf("the response is %s, and the browser has %v", a.body, b)
 	}
 	w.change(t, `{"secondFactor":"trust","amrValues":["mfa"]}`)
 	w.provider.Set(func(s *oidctest.Settings) { s.Person.Claims["amr"] = []string{"pwd", "mfa"} })
-	code = w.code(t, app, appReturn, bearerMembers())
-	if a := app.do(t, exchange, exchangeBody(code, appVerifier)).expect(t, 200); a.value("/session/secondFactor") != true {
+	code = w.code(t, app, appReturn, "")
+	if a := app.do(t, exchange, exchangeBody(code, appVerifier, byHeader)).expect(t, 200); a.value("/session/secondFactor") != true {
 		t.Errorf("the trusted second factor leads to %s", a.body)
+	}
+}
+
+// testLinkToSignIn opens the URL of a sign-in that another person started, and that person's own code, in the browser of
+// a signed-in user.
+func testLinkToSignIn(t *testing.T, w *providerWorld) {
+	w.provisions(t)
+	person(w.provider, "mallory")
+	bob := w.member(t, "bob", "")
+	b := userAgent{"session": bob.token}
+	query := w.completed(t, b, w.anonymous(), w.returnTo(), "")
+	if b["session"] != bob.token || len(b) != 1 || b.user(t, w.world).id != bob.id {
+		t.Errorf("the browser has %v", b)
+	}
+	other := exchangeBody(query.Get("code"), appVerifier+"x", "") // the browser does not have the verifier of mallory
+	a := b.keep(w.anonymous().do(t, "POST /auths/codes/exchange", other, b.cookie()))
+	if a.refused(t, 401, "sign-in-code-invalid"); b["session"] != bob.token || b.user(t, w.world).id != bob.id {
+		t.Errorf("the browser has %v", b)
 	}
 }
 
@@ -98,7 +113,7 @@ func testConfirmWithProvider(t *testing.T, w *providerWorld) {
 		w.provider.Set(func(s *oidctest.Settings) {
 			s.Token = func(token *oidctest.Token) { token.Claims["auth_time"] = stated }
 		})
-		if query, _ := w.completed(t, userAgent{}, ada, w.returnTo(), purpose); query.Encode() != "error=sign-in-refused" {
+		if query := w.completed(t, userAgent{}, ada, w.returnTo(), purpose); query.Encode() != "error=sign-in-refused" {
 			t.Errorf("%s auth_time returns with %v", what, query)
 		}
 	}
@@ -115,15 +130,15 @@ func testConfirmWithProvider(t *testing.T, w *providerWorld) {
 	}
 	ada = ada.with(a.session(t))
 	wrong("twice", confirm(ada, code))
-	wrong("the code of a sign-in", confirm(ada, w.code(t, w.anonymous(), appReturn, bearerMembers())))
+	wrong("the code of a sign-in", confirm(ada, w.code(t, w.anonymous(), appReturn, "")))
 
 	person(w.provider, "bob")
 	w.signsIn(t)
-	if query, _ := w.completed(t, userAgent{}, ada, w.returnTo(), purpose); query.Encode() != "error=sign-in-refused" {
+	if query := w.completed(t, userAgent{}, ada, w.returnTo(), purpose); query.Encode() != "error=sign-in-refused" {
 		t.Errorf("another user returns with %v", query)
 	}
 	person(w.provider, "nobody")
-	if query, _ := w.completed(t, userAgent{}, ada, w.returnTo(), purpose); query.Encode() != "error=identity-unknown" {
+	if query := w.completed(t, userAgent{}, ada, w.returnTo(), purpose); query.Encode() != "error=identity-unknown" {
 		t.Errorf("an unknown identity returns with %v", query)
 	}
 }
@@ -212,7 +227,7 @@ func testDeletionOfIdentities(t *testing.T, w *providerWorld) {
 	w.owner.do(t, "DELETE /connections/"+w.connection+"?force=true", "").expect(t, 204)
 	eve.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	withPassword.do(t, "GET /auths/session", "").expect(t, 200)
-	if query, _ := returned(t, b.visit(t, w.world, callback), w.returnTo()); query.Encode() != "error=sign-in-refused" {
+	if query := returned(t, b.visit(t, w.world, callback), w.returnTo()); query.Encode() != "error=sign-in-refused" {
 		t.Errorf("after the deletion, the browser returns with %v", query)
 	}
 }

@@ -24,7 +24,7 @@ func testProviderDown(t *testing.T, w *providerWorld) {
 	b := userAgent{}
 	callback := w.begin(t, b)
 	w.provider.Stop()
-	if query, _ := returned(t, b.visit(t, w.world, callback), w.returnTo()); query.Encode() != "error=connection-unavailable" || b["session"] != "" {
+	if query := returned(t, b.visit(t, w.world, callback), w.returnTo()); query.Encode() != "error=connection-unavailable" || b["session"] != "" {
 		t.Errorf("the browser returns with %v", query)
 	}
 	b.visit(t, w.world, callback).refused(t, 403, "sign-in-attempt-invalid")

@@ -28,9 +28,11 @@ func testFirstSignIn(t *testing.T, w *providerWorld) {
 		t.Errorf("the provider gets %v", sent)
 	}
 	stolen := maps.Clone(b)
-	if query, fragment := returned(t, b.visit(t, w.world, callback), w.returnTo()); len(query)+len(fragment) > 0 {
-		t.Fatalf("the browser returns with %v %v", query, fragment)
+	query := returned(t, b.visit(t, w.world, callback), w.returnTo())
+	if len(query) != 1 || b["session"] != "" {
+		t.Fatalf("the browser returns with %v and has %v", query, b)
 	}
+	b.exchange(t, w.world, query.Get("code")).expect(t, 200)
 	if left := b.attempts(); left != nil {
 		t.Errorf("the cookies %v are left", left)
 	}
@@ -89,9 +91,7 @@ func testInvitationWithProvider(t *testing.T, w *providerWorld) {
 	person(w.provider, "invited")
 	w.provider.Set(func(s *oidctest.Settings) { s.Person.Claims["email_verified"] = false })
 	w.fails(t, "identity-unknown", "") // without the link, the address must be verified
-	if query, _ := w.completed(t, userAgent{}, w.anonymous(), w.returnTo(), `,"invitation":`+quoted(token)); len(query) > 0 {
-		t.Fatalf("the link of the invitation leads to %v", query)
-	}
+	w.code(t, w.anonymous(), w.returnTo(), `,"invitation":`+quoted(token))
 	if c := w.signsIn(t); c.id != invited {
 		t.Errorf("the user is %s, not %s", c.id, invited)
 	}
@@ -116,9 +116,8 @@ func testTabs(t *testing.T, w *providerWorld) {
 		t.Fatalf("the browser has %d attempts", n)
 	}
 	for _, callback := range []string{second, first} {
-		if query, _ := returned(t, b.visit(t, w.world, callback), w.returnTo()); len(query) > 0 {
-			t.Errorf("a tab returns with %v", query)
-		}
+		query := returned(t, b.visit(t, w.world, callback), w.returnTo())
+		b.exchange(t, w.world, query.Get("code")).expect(t, 200)
 		b.user(t, w.world)
 	}
 
@@ -183,12 +182,12 @@ func testStates(t *testing.T, w *providerWorld) {
 			t.Errorf("%s: %d to %q: %s", what, a.status, a.header.Get("Location"), a.body)
 		}
 	}
-	query, _ := returned(t, swapped.visit(t, w.world, with("state", otherState)), w.returnTo()) // the code of the first attempt
+	query := returned(t, swapped.visit(t, w.world, with("state", otherState)), w.returnTo()) // the code of the first attempt
 	if query.Encode() != "error=sign-in-refused" || swapped["session"] != "" {
 		t.Errorf("the code of another attempt returns with %v", query)
 	}
 	again := w.begin(t, b)
-	if query, _ := returned(t, b.visit(t, w.world, again), w.returnTo()); len(query) > 0 {
+	if query := returned(t, b.visit(t, w.world, again), w.returnTo()); !query.Has("code") {
 		t.Errorf("the browser returns with %v", query)
 	}
 }

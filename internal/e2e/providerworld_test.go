@@ -28,6 +28,7 @@ var providerSuites = []struct {
 	{"mix-up", testMixUp},
 	{"return addresses", testReturnAddresses},
 	{"bearer", testBearerWithProvider},
+	{"link to a sign-in", testLinkToSignIn},
 	{"confirm", testConfirmWithProvider},
 	{"link", testLink},
 	{"too many identities", testTooManyIdentities},
@@ -145,7 +146,17 @@ func (b userAgent) visit(t testing.TB, w *world, address string) *answer {
 	if !ours {
 		t.Fatalf("%s is not a URL of the program", address)
 	}
-	a := w.anonymous().do(t, "GET "+path, "", "-x-tenant-schema", b.cookie())
+	return b.keep(w.anonymous().do(t, "GET "+path, "", "-x-tenant-schema", b.cookie()))
+}
+
+// exchange exchanges the code for a session in a cookie of the browser.
+func (b userAgent) exchange(t testing.TB, w *world, code string) *answer {
+	t.Helper()
+	return b.keep(w.anonymous().do(t, "POST /auths/codes/exchange", exchangeBody(code, appVerifier, ""), b.cookie()))
+}
+
+// keep stores the cookies of the response.
+func (b userAgent) keep(a *answer) *answer {
 	for _, cookie := range a.cookies {
 		if b[cookie.Name] = cookie.Value; cookie.MaxAge < 0 || cookie.Value == "" {
 			delete(b, cookie.Name)
@@ -162,8 +173,12 @@ func (b userAgent) user(t testing.TB, w *world) *caller {
 	return c
 }
 
-// startBody is the body of POST /auths/oidc/start, with further members.
+// startBody is the body of POST /auths/oidc/start, with further members. Without a purpose, it has the challenge of
+// a sign-in.
 func (w *providerWorld) startBody(returnTo, more string) string {
+	if !strings.Contains(more, `"purpose"`) {
+		more += `,"codeChallenge":"` + challengeOf(appVerifier) + `"`
+	}
 	return `{"connectionId":"` + w.connection + `","returnTo":` + quoted(returnTo) + more + `}`
 }
 
@@ -186,7 +201,7 @@ func (w *providerWorld) begin(t testing.TB, b userAgent) string {
 }
 
 // completed completes a sign-in from its start, and returns the parameters with which the browser returns.
-func (w *providerWorld) completed(t testing.TB, b userAgent, c *caller, returnTo, more string) (query, fragment url.Values) {
+func (w *providerWorld) completed(t testing.TB, b userAgent, c *caller, returnTo, more string) url.Values {
 	t.Helper()
 	callback := w.provider.Authorize(t, w.leave(t, b, w.start(t, c, returnTo, more))).String()
 	return returned(t, b.visit(t, w.world, callback), returnTo)
@@ -196,9 +211,8 @@ func (w *providerWorld) completed(t testing.TB, b userAgent, c *caller, returnTo
 func (w *providerWorld) signsIn(t testing.TB) *caller {
 	t.Helper()
 	b := userAgent{}
-	if query, _ := w.completed(t, b, w.anonymous(), w.returnTo(), ""); len(query) > 0 {
-		t.Fatalf("the sign-in returned %v", query)
-	}
+	query := w.completed(t, b, w.anonymous(), w.returnTo(), "")
+	b.exchange(t, w.world, query.Get("code")).expect(t, 200)
 	return b.user(t, w.world)
 }
 
@@ -206,23 +220,21 @@ func (w *providerWorld) signsIn(t testing.TB) *caller {
 func (w *providerWorld) fails(t testing.TB, code, more string) {
 	t.Helper()
 	b := userAgent{}
-	if query, _ := w.completed(t, b, w.anonymous(), w.returnTo(), more); query.Encode() != "error="+code || b["session"] != "" {
+	if query := w.completed(t, b, w.anonymous(), w.returnTo(), more); query.Encode() != "error="+code || b["session"] != "" {
 		t.Errorf("the sign-in returned %v, want %s", query, code)
 	}
 }
 
 // returned returns the parameters with which the browser returns to the address.
-func returned(t testing.TB, a *answer, returnTo string) (query, fragment url.Values) {
+func returned(t testing.TB, a *answer, returnTo string) url.Values {
 	t.Helper()
 	location := a.expect(t, 303).header.Get("Location")
 	rest, found := strings.CutPrefix(location, returnTo)
-	text, after, _ := strings.Cut(rest, "#")
-	query, errQuery := url.ParseQuery(strings.TrimPrefix(text, "?"))
-	fragment, errFragment := url.ParseQuery(after)
-	if !found || errQuery != nil || errFragment != nil {
+	query, err := url.ParseQuery(strings.TrimPrefix(rest, "?"))
+	if !found || err != nil {
 		t.Fatalf("the browser returns to %s, not to %s", location, returnTo)
 	}
-	return query, fragment
+	return query
 }
 
 // The verifier of an application, and its challenge (PKCE).
@@ -236,9 +248,11 @@ func challengeOf(verifier string) string {
 // appReturn is the address of an app.
 const appReturn = "com.example.app:/signed-in"
 
-// bearerMembers are the members of a start for a session in the Authorization header.
-func bearerMembers() string {
-	return `,"transport":"bearer","codeChallenge":"` + challengeOf(appVerifier) + `"`
+// byHeader is the rest of an exchange for a session in the Authorization header.
+const byHeader = `,"transport":"bearer"`
+
+func exchangeBody(code, verifier, more string) string {
+	return `{"code":` + quoted(code) + `,"codeVerifier":` + quoted(verifier) + more + `}`
 }
 
 // identities returns the ids of the identities of the user.

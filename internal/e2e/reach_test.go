@@ -17,7 +17,7 @@ func testReach(t *testing.T, p *program) {
 }
 
 func testDepartments(t *testing.T, w *world) {
-	c := w.holder(t, "manager", "Board", "Sälès", "users:read", "users:create", "users:update", "users:delete", "users:suspend", "roles:read", "roles:assign", "roles:create", "events:read")
+	c := w.holder(t, "manager", "Board", "Ｓａｌｅｓ", "users:read", "users:create", "users:update", "users:delete", "users:suspend", "roles:read", "roles:assign", "roles:create", "events:read")
 	inside, outside, none := w.user(t, "inside", "SALES"), w.user(t, "outside", "Sales East"), w.user(t, "none", "")
 	viewer := w.builtIn(t, "viewer")
 	body := func(name, department string) string {

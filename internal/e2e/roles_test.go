@@ -142,7 +142,7 @@ func testAssign(t *testing.T, w *world) {
 		{name: "an end is a moment", as: w.owner, send: line, body: `{"expiresAt":"tomorrow"}`, status: 422, faults: []string{"/expiresAt format"}},
 		{name: "a reach names somebody", as: w.owner, send: line, body: `{"reach":{"departments":[]}}`, status: 422, faults: []string{"/reach/departments too-few"}},
 		{name: "a reach has departments", as: w.owner, send: line, body: `{"reach":{}}`, status: 422, faults: []string{"/reach/departments required"}},
-		{name: "departments are texts", as: w.owner, send: line, body: `{"reach":{"departments":["ab",7],"users":[]},"role":"x"}`, status: 422,
+		{name: "departments are texts", as: w.owner, send: line, body: `{"reach":{"departments":["",7],"users":[]},"role":"x"}`, status: 422,
 			faults: []string{"/reach/departments/0 length", "/reach/departments/1 type", "/reach/users unknown", "/role unknown"}},
 		{name: "no such user", as: w.owner, send: "PUT /users/" + never + "/roles/" + role, status: 404, code: "not-found"},
 		{name: "no such role", as: w.owner, send: "PUT /users/" + user + "/roles/" + never, status: 404, code: "not-found"},

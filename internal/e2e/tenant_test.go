@@ -112,7 +112,7 @@ func testSettings(t *testing.T, w *world) {
 		name     string
 		min, max int
 		standard float64
-	}{{"sessionAbsoluteSeconds", 300, 7776000, 604800}, {"sessionIdleSeconds", 60, 604800, 43200}, {"refreshGraceSeconds", 0, 300, 10}, {"idempotencyKeptSeconds", 86400, 2592000, 86400}, {"eventsKeptSeconds", 86400, 316224000, 34560000},
+	}{{"sessionAbsoluteSeconds", 300, 7776000, 604800}, {"sessionIdleSeconds", 60, 604800, 43200}, {"refreshGraceSeconds", 0, 300, 10}, {"idempotencyKeptSeconds", 86400, 2592000, 86400}, {"eventsKeptSeconds", 7776000, 316224000, 34560000},
 		{"reauthenticationSeconds", 0, 86400, 900}, {"invitationSeconds", 300, 2592000, 259200}, {"passwordResetSeconds", 300, 86400, 3600}, {"passwordMinimum", 15, 64, 15}, {"sessionsPerUser", 1, 1000, 100}} {
 		set := func(value string) string { return fmt.Sprintf(`{"settings":{%q:%s}}`, s.name, value) }
 		for _, value := range []int{s.min, s.max} {

@@ -143,8 +143,8 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 			body = answerTo(strings.Repeat("A", 43), "code", "000000")
 		case "AuthsController_beginEnrolment":
 			body = `{"challenge":"` + strings.Repeat("A", 43) + `"}`
-		case "AuthsController_exchangeOidc":
-			body = oidcCode
+		case "AuthsController_exchangeCode":
+			body = exchangeBody(strings.Repeat("A", 43), appVerifier, "")
 		case "AuthsController_signInByPasskey":
 			body = `{"passkey":{}}`
 		}
@@ -173,14 +173,15 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 	account := w.account(t, "Shop", "shop/a:b")
 	c, revoked := w.owner.makeToken(t, account, "shop/a:b"), w.owner.makeToken(t, account, "shop/a:b")
 	w.owner.do(t, "DELETE /service-accounts/"+account+"/tokens/"+revoked.bearerID, "").expect(t, 204)
-	cut, shouting, session := *c, *c, w.owner.with("")
+	cut, shouting, foreignToken, session := *c, *c, *c, w.owner.with("")
+	foreignToken.bearer = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"
 	cut.bearer, shouting.bearer, session.bearer = c.bearer[:len(c.bearer)-1], strings.ToUpper(c.bearer), w.owner.token
 	for _, op := range w.program.document.operations {
 		line := op.line(w.owner.id, never)
 		if op.spec.Security == nil || len(*op.spec.Security) == 0 { // the operation needs no authentication
 			continue
 		}
-		for _, header := range [][]string{{"+cookie: session=" + w.owner.token}, {"authorization: bearer x", "+cookie: session=" + w.owner.token}, {"authorization: Bearer", "+cookie: session=" + w.owner.token}} {
+		for _, header := range [][]string{{"+cookie: session=" + w.owner.token}, {"authorization: bearer rc_x", "+cookie: session=" + w.owner.token}} {
 			a := c.do(t, line, "", header...).refused(t, 400, "malformed-request")
 			if !slices.Equal(a.faults(), []string{"header:authorization ambiguous"}) {
 				t.Errorf("%s with two credentials: %q", line, a.faults())
@@ -190,12 +191,17 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 			t.Errorf("%s with two headers: %q", line, a.faults())
 		}
 		over := revoked.do(t, line, "").refused(t, 401, "unauthenticated").comparable(t)
-		for name, c := range map[string]*caller{"a token of another tenant": c.in(foreign.name), "a token in an unknown tenant": c.in("no-such-tenant"), "a token cut short": &cut, "a token in capitals": &shouting, "a session for a token": session} {
+		for name, c := range map[string]*caller{"a token of another tenant": c.in(foreign.name), "a token in an unknown tenant": c.in("no-such-tenant"), "a token cut short": &cut} {
 			if a := c.do(t, line, ""); a.comparable(t) != over {
 				t.Errorf("%s with %s answers %s, with one that was revoked %s", line, name, a.comparable(t), over)
 			}
 		}
 		none := w.anonymous().do(t, line, "").refused(t, 401, "unauthenticated").comparable(t)
+		for name, c := range map[string]*caller{"a token in capitals": &shouting, "a session for a token": session, "a token of a proxy": &foreignToken} {
+			if a := c.do(t, line, ""); a.comparable(t) != none {
+				t.Errorf("%s with %s answers %s, without a token %s", line, name, a.comparable(t), none)
+			}
+		}
 		query := "?"
 		if strings.Contains(line, query) {
 			query = "&"
@@ -232,7 +238,7 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 // openPaths are the paths of the operations that require no session.
 var openPaths = []string{
 	"/auths/login", "/auths/login/second-factor", "/auths/login/enrolment", "/auths/logout", "/auths/invitations/accept",
-	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/oidc/exchange", "/auths/oidc/sign-out",
+	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in", "/auths/oidc/start", "/auths/codes/exchange", "/auths/oidc/sign-out",
 	"/auths/connections", "/auths/connections/find",
 	"/auths/password-resets", "/auths/password-resets/complete", "/auths/email-changes/complete",
 }
@@ -256,7 +262,7 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	}
 	accept(token).refused(t, 403, "tenant-suspended")
 	accept(strings.Repeat("A", 43)).refused(t, 401, "invitation-invalid")
-	w.anonymous().do(t, "POST /auths/oidc/exchange", oidcCode).refused(t, 401, "sign-in-code-invalid")
+	w.anonymous().do(t, "POST /auths/codes/exchange", exchangeBody(strings.Repeat("A", 43), appVerifier, "")).refused(t, 401, "sign-in-code-invalid")
 	w.anonymous().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 403, "tenant-suspended")
 	w.anonymous().do(t, changeByLink, linkBody(email)).refused(t, 403, "tenant-suspended")
 	w.program.run(t, "", "tenant", "resume", w.name)

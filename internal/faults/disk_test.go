@@ -79,7 +79,9 @@ func TestDiskFull(t *testing.T) {
 				t.Errorf("%s answered %d on a full disk: %s", read, of.status, of.body)
 			}
 		}
+		await(t, "the probe of writes fails", func() bool { return tn.request("GET /readyz?for=writes", "").status == http.StatusServiceUnavailable })
 		free()
+		await(t, "the probe of writes works again", func() bool { return tn.request("GET /readyz?for=writes", "").status == http.StatusOK })
 		l.await(200)
 		l.finish()
 	}

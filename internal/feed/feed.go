@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -38,6 +39,8 @@ type Feed struct {
 	log   *slog.Logger
 	wake  chan struct{} // signals new events to Run
 
+	outages *outage.Log
+
 	placing   sync.Mutex // is held by a reader of all tenants that gives places
 	numbering sync.Mutex // is held during a round
 
@@ -55,9 +58,9 @@ type waiters struct {
 }
 
 // New returns a feed. Call Run to number events.
-func New(s *store.Store, now func() rolecall.Time, log *slog.Logger) *Feed {
+func New(s *store.Store, now func() rolecall.Time, log *slog.Logger, outages *outage.Log) *Feed {
 	return &Feed{
-		store: s, now: now, log: log, wake: make(chan struct{}, 1),
+		store: s, now: now, log: log, outages: outages, wake: make(chan struct{}, 1),
 		due: map[rolecall.TenantID]rolecall.Time{}, waiting: map[rolecall.TenantID]*waiters{},
 	}
 }
@@ -162,9 +165,11 @@ func (f *Feed) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-f.wake:
-			rest := pause
-			if err := f.round(ctx); err != nil && ctx.Err() == nil {
-				f.log.WarnContext(ctx, "cannot number events for the change feed; will retry", "error", err)
+			rest, err := pause, f.round(ctx)
+			if ctx.Err() == nil {
+				f.outages.Report(ctx, "cannot number events for the change feed; will retry", err)
+			}
+			if err != nil && ctx.Err() == nil {
 				rest = retryPause
 				f.again()
 			}

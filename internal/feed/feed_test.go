@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -63,7 +64,8 @@ func newFixture(t *testing.T) *fixture {
 			}
 		}
 	})
-	f.feed = New(f.store, func() rolecall.Time { return rolecall.Time(f.clock.Load()) }, slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	f.feed = New(f.store, func() rolecall.Time { return rolecall.Time(f.clock.Load()) }, log, outage.New(log))
 	return f
 }
 

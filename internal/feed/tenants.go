@@ -71,7 +71,7 @@ func (f *Feed) ReadTenants(ctx context.Context, q TenantsQuery) (page TenantsPag
 		return page, err
 	}
 	for _, place := range r.places {
-		if len(r.page.Changes) >= q.Limit || r.scanned >= rolecall.MaxScan {
+		if len(r.page.Changes) >= q.Limit || r.size >= rolecall.MaxPageBytes || r.rest || r.scanned >= rolecall.MaxScan {
 			break
 		}
 		if err := r.read(ctx, place); err != nil {
@@ -91,6 +91,7 @@ type tenantsReader struct {
 	places  []rolecall.FeedPlace
 	names   map[rolecall.TenantID]string
 	page    TenantsPage
+	size    int  // of the changes of the page, in bytes
 	scanned int  // changes that were read or skipped
 	rest    bool // the last place that was read has further numbers
 }
@@ -168,10 +169,12 @@ func (r *tenantsReader) read(ctx context.Context, place rolecall.FeedPlace) erro
 		case q.Type == "" && int64(len(changes)) != to-place.First+1:
 			return rolecall.ErrChangesExpired
 		}
-		if len(changes) == q.Limit {
-			to = changes[q.Limit-1].Number
+		n := fitting(changes, rolecall.MaxPageBytes-r.size)
+		if n == q.Limit || n < len(changes) {
+			changes, to = changes[:n], changes[n-1].Number
 		}
 		for _, c := range changes {
+			r.size += sizeOf(&c)
 			r.page.Changes, r.page.Tenants = append(r.page.Changes, c), append(r.page.Tenants, name)
 		}
 		r.scanned += int(to - place.First + 1)

@@ -119,7 +119,7 @@ type currentSession struct {
 	User              userBody              `json:"user" doc:"The user. A service account and an operator have an ID and a name only."`
 	Roles             []roleName            `json:"roles" doc:"The roles of the caller."`
 	Permissions       []rolecall.Permission `json:"permissions" doc:"The permissions of the caller in the whole tenant. They can have wildcards: users:* covers users:read, and the permissions of an owner cover everything. To check a permission, use GET /auths/check or POST /auths/checks."`
-	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments."`
+	ScopedPermissions []scopedPermissions   `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments, with one entry per reach. A permission can be in several entries, and then applies in the departments of all of them."`
 	PermissionsExpire rolecall.Time         `json:"permissionsExpireAt" nullable:"true" doc:"When the first role of the caller or the API token expires. Then the permissions change without an event. Null for never."`
 	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null without a session, as for an API token."`
 }
@@ -135,17 +135,17 @@ type currentPrincipal struct {
 	Name string             `json:"name" doc:"Name of the principal."`
 }
 
-// scopedPermission is a permission that is limited to some departments.
-type scopedPermission struct {
-	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
-	Reach      reachBody           `json:"reach" doc:"The departments for whose users the caller has the permission."`
+// scopedPermissions are the permissions that are limited to the same departments.
+type scopedPermissions struct {
+	Reach       reachBody             `json:"reach" doc:"The departments for whose users the caller has the permissions."`
+	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions. They can have wildcards."`
 }
 
 // newCurrentSession returns the body for the caller. If the caller sent an API token or an
 // operator key, the body has no session. If the caller is not a user, the member user has only id
 // and name.
 func newCurrentSession(p *authz.Principal) currentSession {
-	everywhere, scoped := p.Grants()
+	everywhere, scoped := p.Scopes()
 	readable, assignments := rolecall.AllUserMembers, p.Assignments
 	if p.Kind != authz.PrincipalUser {
 		readable = rolecall.SetOf(rolecall.MemberName)
@@ -159,13 +159,14 @@ func newCurrentSession(p *authz.Principal) currentSession {
 		User:        userBody{user: &p.User, readable: readable},
 		Roles:       operation.Bodies(assignments, func(a *rolecall.Assignment) roleName { return newRoleName(&a.Role) }),
 		Permissions: everywhere,
-		ScopedPermissions: operation.Bodies(scoped, func(g *authz.Grant) scopedPermission {
-			return scopedPermission{g.Permission, reachBody{g.Reach}}
+		ScopedPermissions: operation.Bodies(scoped, func(s *authz.Scope) scopedPermissions {
+			return scopedPermissions{reachBody{s.Reach}, s.Permissions}
 		}),
 		PermissionsExpire: p.ValidUntil,
 	}
 	if p.Interactive() {
 		b.Session = newSessionBody(p)
+		b.Session.TokenExpiresAt = p.SessionTokenExpiresAt
 	}
 	return b
 }
@@ -277,11 +278,15 @@ type sessionBody struct {
 	SecondFactor    bool               `json:"secondFactor" doc:"Whether the user signed in with a second factor."`
 	IdleExpiresAt   rolecall.Time      `json:"idleExpiresAt" doc:"When the session expires if it is not used (idle timeout)."`
 	ExpiresAt       rolecall.Time      `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
+	TokenExpiresAt  rolecall.Time      `json:"tokenExpiresAt,omitzero" doc:"When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."`
 }
 
 func newSessionBody(p *authz.Principal) sessionBody {
 	s, settings := &p.Session, p.Settings()
-	return sessionBody{s.ID, s.AuthenticatedAt, s.ConfirmedAt, s.SecondFactor, s.IdleExpiresAt(settings), s.EndsAt(settings)}
+	return sessionBody{
+		ID: s.ID, AuthenticatedAt: s.AuthenticatedAt, ConfirmedAt: s.ConfirmedAt, SecondFactor: s.SecondFactor,
+		IdleExpiresAt: s.IdleExpiresAt(settings), ExpiresAt: s.EndsAt(settings),
+	}
 }
 
 type confirmBody struct {

@@ -70,7 +70,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrNotFound, web.ErrUnknownPath,
 	web.ErrMethodNotAllowed, web.ErrNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
-	rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts, rolecall.ErrTooManyWebhooks, rolecall.ErrTooManyConnections, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyJobs,
+	rolecall.ErrLimitReached, rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts, rolecall.ErrTooManyWebhooks, rolecall.ErrTooManyConnections, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyJobs,
 	rolecall.ErrPasswordsOff, rolecall.ErrConnectionNameTaken, rolecall.ErrIssuerTaken, rolecall.ErrDomainTaken, rolecall.ErrConnectionInUse, rolecall.ErrIdentityTaken,
 	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrUserPending, rolecall.ErrLogShorter,

@@ -71,6 +71,39 @@ func TestASessionInTheAuthorizationHeader(t *testing.T) {
 	}
 }
 
+// Applications that keep the response must not keep it longer than the token works.
+func TestTheSessionOfAReplacedTokenShowsItsExpiry(t *testing.T) {
+	s := newTestServer(t)
+	old, _ := s.request("POST", "/auths/login", headerLogin).headerTokensIn(t)
+	expiry := func(token string) any {
+		t.Helper()
+		session, _ := s.bearing(token, "GET", "/auths/session", "").document(t)["session"].(map[string]any)
+		if session == nil {
+			t.Fatal("the response has no session")
+		}
+		return session["tokenExpiresAt"]
+	}
+	refreshed := s.bearing(old, "POST", "/auths/refresh", "")
+	token, _ := refreshed.headerTokensIn(t)
+	if got := expiry(old); got != nil {
+		t.Errorf("before the new token is used, the old one expires at %v", got)
+	}
+	before := time.Now()
+	if got := expiry(token); got != nil {
+		t.Errorf("the new token expires at %v", got)
+	}
+	after := time.Now()
+	text, _ := expiry(old).(string)
+	got, err := time.Parse(time.RFC3339Nano, text)
+	if grace := rolecall.DefaultRefreshGrace; err != nil || got.Before(before.Add(grace).Truncate(time.Microsecond)) || got.After(after.Add(grace)) {
+		t.Errorf("the old token expires at %q, and the new one was used from %v to %v", text, before, after)
+	}
+	again := s.bearing(old, "POST", "/auths/refresh", "")
+	if session, _ := again.document(t)["session"].(map[string]any); session == nil || session["tokenExpiresAt"] != nil {
+		t.Errorf("the response to a refresh is about the new token: %s", again.body)
+	}
+}
+
 func TestASessionInAHeaderAndACookieDoNotMix(t *testing.T) {
 	s := newTestServer(t)
 	token, _ := s.request("POST", "/auths/login", headerLogin, "Cookie", s.owner).headerTokensIn(t) // does not replace the session in the cookie

@@ -67,11 +67,22 @@ func repeated(size int, format string) string {
 
 // hostileBodies yields descriptions and bodies of about size bytes. Each hostile value is used as
 // the whole body, as the value of each member of the schema, and as the value of all members at
-// once.
+// once. In addition, each list of objects gets many items with the same wrong or new value.
 func hostileBodies(schema *huma.Schema, size int) iter.Seq2[string, string] {
 	schemas := Document().Components.Schemas.Map()
 	pointers := slices.Sorted(maps.Keys(memberPointers(schemas, schema, "")))
 	return func(yield func(what, body string) bool) {
+		for _, pointer := range pointers {
+			list, member, ok := strings.Cut(pointer, inEachItem)
+			if !ok {
+				continue
+			}
+			for _, value := range []string{`%d`, `"\u007f%d"`, `"Sales %d"`, `"shop/a%d:b"`, `"01890a5d-ac96-774b-bcce-%012d"`, `[%d]`, `{"k%d":1}`} {
+				if !yield("items with "+value+" at "+pointer, placed(list, hostileArray(size, placed("/"+member, value)))) {
+					return
+				}
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(hostileValues)) {
 			value := hostileValues[name](size)
 			if !yield(name, value) {
@@ -96,17 +107,24 @@ func hostileBodies(schema *huma.Schema, size int) iter.Seq2[string, string] {
 	}
 }
 
+// inEachItem is the part of a pointer that stands for the items of a list.
+const inEachItem = "/*/"
+
 // placed returns a JSON document that has only the value at the pointer.
 func placed(pointer, value string) string {
 	names := strings.Split(pointer, "/")[1:]
 	for _, name := range slices.Backward(names) {
-		value = `{"` + name + `":` + value + `}`
+		if name == "*" {
+			value = "[" + value + "]"
+		} else {
+			value = `{"` + name + `":` + value + `}`
+		}
 	}
 	return value
 }
 
-// memberPointers returns the JSON Pointers of all members of the schema, and of the objects in
-// it.
+// memberPointers returns the JSON Pointers of all members of the schema, and of the objects and the lists of
+// objects in it.
 func memberPointers(schemas map[string]*huma.Schema, schema *huma.Schema, at string) map[string]bool {
 	pointers := map[string]bool{}
 	for _, part := range append(slices.Clone(schema.OneOf), schema) {
@@ -116,6 +134,9 @@ func memberPointers(schemas map[string]*huma.Schema, schema *huma.Schema, at str
 		for name, member := range part.Properties {
 			pointers[at+"/"+name] = true
 			maps.Copy(pointers, memberPointers(schemas, member, at+"/"+name))
+			if member.Items != nil {
+				maps.Copy(pointers, memberPointers(schemas, member.Items, at+"/"+name+"/*"))
+			}
 		}
 	}
 	return pointers

@@ -105,7 +105,7 @@ type startJobRequest[Body any] struct {
 type jobUsers struct {
 	Search     jobSearch      `json:"q" doc:"Up to 8 words. Only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
 	Status     jobStatus      `json:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
-	Department departmentText `json:"department" doc:"Only users of this department. Upper and lower case and accents do not matter."`
+	Department departmentText `json:"department" doc:"Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter."`
 	Role       jobRole        `json:"role" doc:"Only users with this role. It needs the permission roles:read."`
 }
 

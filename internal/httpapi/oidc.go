@@ -24,7 +24,7 @@ import (
 var oidcOperations = []*operation.Operation{
 	{
 		Method: http.MethodPost, Path: "/auths/oidc/start", ID: "AuthsController_startOidc", Summary: "Start a sign-in with an identity provider",
-		Description: "Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable.",
+		Description: "Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable.",
 		Limiter:     web.SessionLimiter,
 		Policy:      authz.Anyone,
 		Answers:     operation.Answers{{http.StatusOK, "The URL to open in the browser.", nil}},
@@ -32,13 +32,13 @@ var oidcOperations = []*operation.Operation{
 		Endpoint:    operation.Typed((*Server).startOIDC),
 	},
 	{
-		Method: http.MethodPost, Path: "/auths/oidc/exchange", ID: "AuthsController_exchangeOidc", Summary: "Exchange the code of an identity provider's sign-in",
-		Description: "Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started.",
+		Method: http.MethodPost, Path: "/auths/codes/exchange", ID: "AuthsController_exchangeCode", Summary: "Start a session with a code",
+		Description: "Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started.",
 		Limiter:     web.SessionLimiter,
 		Policy:      authz.SignIn,
-		Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session, with its tokens.", nil}},
+		Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session.", []string{"Set-Cookie"}}},
 		Problems:    problems{rolecall.ErrCodeInvalid, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts},
-		Endpoint:    operation.Typed((*Server).exchangeOIDC),
+		Endpoint:    operation.Typed((*Server).exchangeCode),
 	},
 	{
 		Method: http.MethodPost, Path: "/auths/oidc/link", ID: "AuthsController_linkOidc", Summary: "Add an identity to your account",
@@ -60,11 +60,33 @@ var oidcOperations = []*operation.Operation{
 
 // attemptPages are the pages of a sign-in with an identity provider. A browser opens them without
 // x-tenant-schema: the ticket and the cookie name the tenant.
-func (s *Server) attemptPages() []web.Route {
+func (s *Server) attemptPages(d *docs) []web.Route {
 	return []web.Route{
-		s.page(beginPath, "oidc_begin", s.beginAttempt),
-		s.page(signin.CallbacksPath+"{connectionId}", "oidc_callback", s.completeAttempt),
+		s.attemptPage(d, beginPath, "oidc_begin", s.beginAttempt),
+		s.attemptPage(d, signin.CallbacksPath+"{connectionId}", "oidc_callback", s.completeAttempt),
 	}
+}
+
+// attemptPage returns the route of a page of a sign-in. If the handler fails, a browser gets a page with a link, and
+// other clients get a problem. The handler also returns the address of the application, if it knows it.
+func (s *Server) attemptPage(d *docs, path, label string, handle func(w http.ResponseWriter, r *http.Request) (back string, err error)) web.Route {
+	return web.Route{Method: http.MethodGet, Path: path, Label: label, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		back, err := handle(w, r)
+		if err == nil {
+			return
+		}
+		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept")
+		if !acceptsHTML(r) {
+			s.site.RespondProblem(w, r, err)
+		} else if err := d.showFailure(w, r, err, back); err != nil {
+			s.site.RespondProblem(w, r, err)
+		}
+	})}
+}
+
+// acceptsHTML reports whether the request is from a browser that shows the response as a page.
+func acceptsHTML(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 const beginPath = "/auths/oidc/begin"
@@ -72,8 +94,7 @@ const beginPath = "/auths/oidc/begin"
 type startOIDCBody struct {
 	ConnectionID  rolecall.ConnectionID `json:"connectionId" required:"true" doc:"ID of the connection."`
 	ReturnTo      string                `json:"returnTo" required:"true" doc:"Where the browser returns: exactly one of the addresses of --oidc-return-urls."`
-	Transport     transport             `json:"transport" enum:"cookie,bearer" default:"cookie" doc:"How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header."`
-	CodeChallenge string                `json:"codeChallenge" pattern:"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$" doc:"SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."`
+	CodeChallenge string                `json:"codeChallenge" pattern:"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$" doc:"SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the purpose sign-in."`
 	Purpose       purpose               `json:"purpose" enum:"sign-in,confirm,link" default:"sign-in" doc:"sign-in: to start a session. confirm: to re-authenticate without a password. link: to add the identity to the signed-in user."`
 	Email         string                `json:"email" minLength:"3" maxLength:"254" doc:"Address that the user has typed. The page of the identity provider can fill it in."`
 	Invitation    string                `json:"invitation" doc:"Token of the invitation whose link the user has opened. The identity is linked to the invited user if the identity provider states the same address."`
@@ -115,21 +136,18 @@ func (s *Server) startOIDC(ctx context.Context, _ access.Caller, in *startOIDCRe
 	if !s.site.ReturnsTo(in.Anonymous.TenantName, body.ReturnTo) {
 		faults = unregisteredReturn()
 	}
-	in.Anonymous.ForHeader = body.Transport == byBearer
-	_, isChallenge := secret.ParseToken(body.CodeChallenge)
-	switch {
-	case in.Anonymous.ForHeader && body.CodeChallenge == "":
-		faults.Add("/codeChallenge", "required", "is required with the transport bearer")
-	case !in.Anonymous.ForHeader && body.CodeChallenge != "":
-		faults.Add("/codeChallenge", "unexpected", "must be absent with the transport cookie")
-	case in.Anonymous.ForHeader && !isChallenge:
-		faults.Add("/codeChallenge", "format", "must be the SHA-256 of the verifier in base64url without padding")
-	}
 	start := signin.ConnectionStart{
 		Connection: body.ConnectionID, ReturnTo: body.ReturnTo, Purpose: signin.PurposeSignIn, CodeChallenge: body.CodeChallenge, LoginHint: body.Email,
 	}
 	if body.Purpose != "" {
 		start.Purpose = signin.Purpose(body.Purpose)
+	}
+	if body.CodeChallenge == "" {
+		if start.Purpose == signin.PurposeSignIn {
+			faults.Add("/codeChallenge", "required", "is required with the purpose sign-in")
+		}
+	} else if _, ok := secret.ParseToken(body.CodeChallenge); !ok {
+		faults.Add("/codeChallenge", "format", "must be the SHA-256 of the verifier in base64url without padding")
 	}
 	if body.Email != "" {
 		code, detail := rolecall.CheckEmail(body.Email)
@@ -149,27 +167,27 @@ func (s *Server) startOIDC(ctx context.Context, _ access.Caller, in *startOIDCRe
 }
 
 // beginAttempt sets the cookie of an attempt and sends the browser to the identity provider.
-func (s *Server) beginAttempt(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) beginAttempt(w http.ResponseWriter, r *http.Request) (back string, err error) {
 	q := web.RequestOf(r)
 	if r.Method != http.MethodGet {
-		return web.ErrMethodNotAllowed
+		return "", web.ErrMethodNotAllowed
 	}
 	ticket := r.URL.Query().Get("ticket")
-	tenant, err := s.signin.TicketTenant(ticket)
+	tenant, back, err := s.signin.Ticket(ticket)
 	if err != nil {
-		return err
+		return back, err
 	}
 	a, err := s.attemptOf(r, tenant)
 	if err != nil {
-		return err
+		return back, err
 	}
 	begun, err := s.signin.BeginAttempt(q, a, ticket, q.Address(), q.Leave)
 	if err != nil {
-		return err
+		return back, err
 	}
 	s.site.SetAttempt(w, r, begun.ID, begun.Cookie, signin.AttemptLifetime)
 	redirect(w, r, begun.URL)
-	return nil
+	return back, nil
 }
 
 // attemptOf returns the data of a request of the tenant, and takes a slot of the concurrency limiter.
@@ -183,31 +201,34 @@ func (s *Server) attemptOf(r *http.Request, tenant string) (access.Anonymous, er
 }
 
 // completeAttempt completes the attempt when the identity provider has sent the browser back. If the
-// attempt did not begin in this browser, it shows a problem and does not redirect.
-func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
+// attempt did not begin in this browser, it fails and does not redirect.
+func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) (back string, err error) {
 	q := web.RequestOf(r)
 	if r.Method != http.MethodGet {
-		return web.ErrMethodNotAllowed
+		return "", web.ErrMethodNotAllowed
 	}
 	connection, err := rolecall.ParseID[rolecall.Connection](r.PathValue("connectionId"))
 	if err != nil {
-		return rolecall.ErrAttemptInvalid
+		return "", rolecall.ErrAttemptInvalid
 	}
 	query := r.URL.Query()
 	state := query.Get("state")
 	id, ok := signin.AttemptID(state)
 	if !ok || len(query["state"]) != 1 {
-		return rolecall.ErrAttemptInvalid
+		return "", rolecall.ErrAttemptInvalid
 	}
 	attempt, err := s.signin.OpenAttempt(s.site.Attempt(r, id), state, connection)
+	if attempt != nil {
+		back = attempt.ReturnTo
+	}
 	if err != nil {
-		return err
+		return back, err
 	}
 	a, err := s.attemptOf(r, attempt.Tenant)
 	if err != nil {
-		return err
+		return back, err
 	}
-	done, err := s.signin.CompleteAttempt(q, a, attempt, q.Address(), query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
+	code, err := s.signin.CompleteAttempt(q, a, attempt, q.Address(), query, q.Leave, func() error { return q.Enter(web.SessionLimiter) })
 	refusal, isRefused := errors.AsType[*signin.Refusal](err)
 	isUnavailable := rolecall.KindOf(err) == rolecall.Unavailable // the provider, the store, or no free slot
 	if err == nil || isRefused || isUnavailable || errors.Is(err, rolecall.ErrAttemptInvalid) {
@@ -215,47 +236,24 @@ func (s *Server) completeAttempt(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case isRefused:
-		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"error": {refusal.Code}}, nil))
+		redirect(w, r, withParameter(attempt.ReturnTo, "error", refusal.Code))
 	case isUnavailable:
-		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"error": {rolecall.ErrConnectionUnavailable.Code}}, nil))
+		redirect(w, r, withParameter(attempt.ReturnTo, "error", rolecall.ErrConnectionUnavailable.Code))
 	case err != nil:
-		return err
-	case done.Code != "":
-		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"code": {string(done.Code)}}, nil))
-	case done.Challenge != nil:
-		redirect(w, r, withParameters(attempt.ReturnTo, url.Values{"error": {done.Challenge.Problem.Code}}, challengeParameters(done.Challenge)))
+		return back, err
 	default:
-		s.sessionCookies(&done.SignIn)(w, r)
-		redirect(w, r, attempt.ReturnTo)
+		redirect(w, r, withParameter(attempt.ReturnTo, "code", string(code)))
 	}
-	return nil
+	return back, nil
 }
 
-// challengeParameters returns the challenge for the fragment of an address, which browsers do not send to
-// servers.
-func challengeParameters(c *signin.Challenge) url.Values {
-	var methods []string
-	for _, method := range c.Methods {
-		methods = append(methods, string(method))
-	}
-	fragment := url.Values{"challenge": {c.Token}, "methods": {strings.Join(methods, ",")}}
-	if c.PublicKey != nil {
-		fragment.Set("publicKey", string(c.PublicKey))
-	}
-	return fragment
-}
-
-// withParameters adds the parameters to the query and the fragment of the address.
-func withParameters(address string, query, fragment url.Values) string {
+// withParameter adds the parameter to the query of the address.
+func withParameter(address, name, value string) string {
 	separator := "?"
 	if strings.Contains(address, "?") {
 		separator = "&"
 	}
-	address += separator + query.Encode()
-	if fragment != nil {
-		address += "#" + fragment.Encode()
-	}
-	return address
+	return address + separator + url.Values{name: {value}}.Encode()
 }
 
 func redirect(w http.ResponseWriter, r *http.Request, address string) {
@@ -269,23 +267,26 @@ type oidcCodeBody struct {
 	CodeVerifier string `json:"codeVerifier" doc:"The text of codeChallenge. Required if the sign-in began with a codeChallenge."`
 }
 
-type exchangeOIDCBody struct {
-	oidcCodeBody
-	deviceBody
+type exchangeCodeBody struct {
+	Code         string `json:"code" required:"true" doc:"The code that returnTo got."`
+	CodeVerifier string `json:"codeVerifier" required:"true" doc:"The text of codeChallenge."`
+	transportBody
 }
 
-type exchangeOIDCRequest struct {
+type exchangeCodeRequest struct {
 	Anonymous access.Anonymous
-	Body      exchangeOIDCBody
+	Body      exchangeCodeBody
 }
 
-func (s *Server) exchangeOIDC(ctx context.Context, _ access.Caller, in *exchangeOIDCRequest) (operation.Response[signInBody], error) {
+// ReturnsToken reports whether the response has the token of the session.
+func (in *exchangeCodeRequest) ReturnsToken() bool { return in.Body.Transport == byBearer }
+
+func (s *Server) exchangeCode(ctx context.Context, _ access.Caller, in *exchangeCodeRequest) (operation.Response[signInBody], error) {
 	code, err := parseToken(in.Body.Code, rolecall.ErrCodeInvalid)
 	if err != nil {
 		return operation.Response[signInBody]{}, err
 	}
-	in.Body.deviceBody.apply(&in.Anonymous)
-	in.Anonymous.ForHeader = true
+	in.Body.transportBody.apply(&in.Anonymous)
 	signIn, err := s.signin.ExchangeCode(ctx, in.Anonymous, code, in.Body.CodeVerifier)
 	return s.signedIn(&signIn), err
 }

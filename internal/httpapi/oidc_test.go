@@ -38,7 +38,7 @@ func newOIDCServer(t *testing.T) *oidcServer {
 	t.Helper()
 	s := &oidcServer{provider: oidctest.Start(t)}
 	s.testServer = newTestServerWith(t, web.Options{InsecureCookie: true, ReturnTo: []string{"https://{tenant}.app.example/signed-in", mobileReturn, "https://query.example/?a=b"}})
-	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
+	s.newProviders()
 	tenant, err := s.node.Directory.Tenant(t.Context(), tenantName)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +60,11 @@ func newOIDCServer(t *testing.T) *oidcServer {
 	s.identify(s.ownerID, "owner-1")
 	s.person("owner-1", nil)
 	return s
+}
+
+// newProviders makes the server forget what it knows of providers.
+func (s *oidcServer) newProviders() {
+	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
 }
 
 // identify links an identity to the user.
@@ -87,6 +92,11 @@ func (s *oidcServer) startBody(returnTo, more string) string {
 	return `{"connectionId":"` + s.connection.ID.String() + `","returnTo":` + strconv.Quote(returnTo) + more + `}`
 }
 
+// signInStart is startBody for a sign-in with codeChallenge.
+func (s *oidcServer) signInStart(returnTo, more string) string {
+	return s.startBody(returnTo, `,"codeChallenge":"`+codeChallenge+`"`+more)
+}
+
 // browser has the cookies of a browser, by name.
 type browser map[string]string
 
@@ -105,7 +115,11 @@ func (s *oidcServer) visit(b browser, address string) reply {
 	if !ok {
 		s.t.Fatalf("%s is not on the server", address)
 	}
-	r := s.request("GET", path, "", "X-Tenant-Schema", "", "Cookie", b.header())
+	return b.keep(s.request("GET", path, "", "X-Tenant-Schema", "", "Cookie", b.header()))
+}
+
+// keep stores the cookies of the response.
+func (b browser) keep(r reply) reply {
 	for _, cookie := range r.Cookies() {
 		if cookie.MaxAge <= 0 {
 			delete(b, cookie.Name)
@@ -138,27 +152,51 @@ func (s *oidcServer) authorized(b browser, address string) string {
 	return back.String()
 }
 
-// returned fails the test unless the browser returns to the address, and returns the query and the fragment.
-func (s *oidcServer) returned(r reply, address string) (query, fragment url.Values) {
+// returned fails the test unless the browser returns to the address, and returns the query.
+func (s *oidcServer) returned(r reply, address string) url.Values {
 	s.t.Helper()
 	location := r.Header.Get("Location")
 	rest, found := strings.CutPrefix(location, address)
 	if r.StatusCode != http.StatusSeeOther || !found {
 		s.t.Fatalf("%d to %q: %s", r.StatusCode, location, r.body)
 	}
-	text, after, _ := strings.Cut(rest, "#")
-	query, errQuery := url.ParseQuery(strings.TrimLeft(text, "?&"))
-	fragment, errFragment := url.ParseQuery(after)
-	if errQuery != nil || errFragment != nil {
-		s.t.Fatal(errQuery, errFragment)
+	query, err := url.ParseQuery(strings.TrimLeft(rest, "?&"))
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return query, fragment
+	return query
+}
+
+// signedIn signs in with a page of an application in the browser, and returns the response of the exchange.
+func (s *oidcServer) signedIn(b browser) reply {
+	s.t.Helper()
+	code := s.code(b, s.started(s.signInStart(appReturn, "")), appReturn)
+	return b.keep(s.request("POST", "/auths/codes/exchange", exchangeBody(code, verifier, ""), "Cookie", b.header()))
+}
+
+// A link that starts a sign-in signs no browser in: only the application that has the verifier can exchange the code.
+func TestALinkToASignInKeepsTheSessionOfTheBrowser(t *testing.T) {
+	s := newOIDCServer(t)
+	bob, id := s.member("bob", []string{"users:read"})
+	b := browser{"session": strings.TrimPrefix(bob, "session=")}
+	code := s.code(b, s.started(s.signInStart(appReturn, "")), appReturn) // started by the owner, opened by bob
+	if len(b) != 1 || "session="+b["session"] != bob {
+		t.Errorf("the cookies are %v", b)
+	}
+	if who := s.as(bob, "GET", "/auths/session", "").document(t); who["principal"].(map[string]any)["id"] != id {
+		t.Errorf("who is signed in is %v", who)
+	}
+	r := s.request("POST", "/auths/codes/exchange", exchangeBody(code, string(secret.NewToken()), ""), "Cookie", bob)
+	expectProblem(t, r, 401, "sign-in-code-invalid")
+	if len(r.Cookies()) > 0 {
+		t.Errorf("the response sets %v", r.Cookies())
+	}
 }
 
 func TestASignInWithAProviderSetsTheSessionCookie(t *testing.T) {
 	s := newOIDCServer(t)
 	b := browser{"session": strings.TrimPrefix(s.owner, "session=")}
-	address := s.started(s.startBody(appReturn, ""))
+	address := s.started(s.signInStart(appReturn, ""))
 	if !strings.HasPrefix(address, s.url+"/auths/oidc/begin?ticket=") {
 		t.Fatalf("the URL is %s", address)
 	}
@@ -166,9 +204,13 @@ func TestASignInWithAProviderSetsTheSessionCookie(t *testing.T) {
 	if len(b) != 2 {
 		t.Fatalf("the cookies are %v", b)
 	}
-	r := s.visit(b, callback)
-	if query, _ := s.returned(r, appReturn); len(query) != 0 {
-		t.Errorf("the query is %v", query)
+	query := s.returned(s.visit(b, callback), appReturn)
+	if len(query) != 1 || len(b) != 1 || "session="+b["session"] != s.owner {
+		t.Errorf("the query is %v, and the cookies are %v", query, b)
+	}
+	r := b.keep(s.request("POST", "/auths/codes/exchange", exchangeBody(query.Get("code"), verifier, ""), "Cookie", b.header()))
+	if d := r.document(t); r.StatusCode != http.StatusOK || d["token"] != nil || d["deviceToken"] != nil {
+		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	for _, line := range r.Header.Values("Set-Cookie") {
 		if !strings.Contains(line, "HttpOnly") || !strings.Contains(line, "SameSite=Lax") {
@@ -193,7 +235,7 @@ func TestASignInWithAProviderSetsTheSessionCookie(t *testing.T) {
 func TestACallbackOfAnotherBrowserIsRefused(t *testing.T) {
 	s := newOIDCServer(t)
 	b := browser{}
-	callback := s.authorized(b, s.started(s.startBody(appReturn, "")))
+	callback := s.authorized(b, s.started(s.signInStart(appReturn, "")))
 	stranger := browser{}
 	r := s.visit(stranger, callback)
 	expectProblem(t, r, 403, "sign-in-attempt-invalid")
@@ -201,7 +243,7 @@ func TestACallbackOfAnotherBrowserIsRefused(t *testing.T) {
 		t.Errorf("the answer redirects to %q and sets %v", r.Header.Get("Location"), stranger)
 	}
 	other := browser{}
-	swapped := s.authorized(other, s.started(s.startBody(appReturn, "")))
+	swapped := s.authorized(other, s.started(s.signInStart(appReturn, "")))
 	expectProblem(t, s.visit(b, swapped), 403, "sign-in-attempt-invalid")
 	var name, value string
 	for name, value = range b {
@@ -232,7 +274,7 @@ func TestSeveralTabsSignIn(t *testing.T) {
 	b := browser{}
 	var callbacks []string
 	for range 7 {
-		callbacks = append(callbacks, s.authorized(b, s.started(s.startBody(appReturn, ""))))
+		callbacks = append(callbacks, s.authorized(b, s.started(s.signInStart(appReturn, ""))))
 	}
 	if len(b) != 5 {
 		t.Errorf("the browser has %d cookies", len(b))
@@ -256,15 +298,15 @@ func TestReturnAddressesAreExact(t *testing.T) {
 		" https://acme.app.example/signed-in", "https://acme.app.example\\@evil.example/signed-in", "com.example.app:/signed-in/x", "com.example.app://signed-in",
 		"javascript:alert(1)", "/console/acme", s.url + "/console/acme", s.url + "/console/acme/sign-in", s.url + "/console/other/sign-in", "https://acme.app.example/signed-in\n",
 	} {
-		r := s.request("POST", "/auths/oidc/start", s.startBody(returnTo, ""))
+		r := s.request("POST", "/auths/oidc/start", s.signInStart(returnTo, ""))
 		if r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != "/returnTo unregistered" {
 			t.Errorf("%q: %d %s", returnTo, r.StatusCode, r.body)
 		}
 	}
 	for _, returnTo := range []string{appReturn, mobileReturn, "https://query.example/?a=b"} {
-		s.started(s.startBody(returnTo, ""))
+		s.started(s.signInStart(returnTo, ""))
 	}
-	expectProblem(t, s.request("POST", "/auths/oidc/start", s.startBody("https://nobody.app.example/signed-in", ""), "X-Tenant-Schema", "nobody"), 404, "not-found")
+	expectProblem(t, s.request("POST", "/auths/oidc/start", s.signInStart("https://nobody.app.example/signed-in", ""), "X-Tenant-Schema", "nobody"), 404, "not-found")
 }
 
 // An attempt is in a cookie, and browsers refuse cookies of more than 4 KiB.
@@ -277,13 +319,13 @@ func TestTheContentOfAnAttemptIsBounded(t *testing.T) {
 		`,"email":"` + long + `@example.com"`: "/email length",
 		`,"invitation":"` + long + `"`:        "/invitation format",
 	} {
-		if r := s.request("POST", "/auths/oidc/start", s.startBody(appReturn, more)); r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != want {
+		if r := s.request("POST", "/auths/oidc/start", s.signInStart(appReturn, more)); r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != want {
 			t.Errorf("%.40s: %d %s", more, r.StatusCode, r.body)
 		}
 	}
 	b := browser{}
 	email := strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 59)+".", 3) + "example"
-	s.authorized(b, s.started(s.startBody(mobileReturn, bearerStart+`,"email":"`+email+`","invitation":"`+string(secret.NewToken())+`"`)))
+	s.authorized(b, s.started(s.signInStart(mobileReturn, `,"email":"`+email+`","invitation":"`+string(secret.NewToken())+`"`)))
 	for name, value := range b {
 		if size := len(name) + len(value); size > 2048 {
 			t.Errorf("the cookie of an attempt has %d bytes", size)
@@ -295,33 +337,33 @@ func TestRefusalsReturnToTheApplication(t *testing.T) {
 	s := newOIDCServer(t)
 	s.person("unknown", nil)
 	b := browser{}
-	query, _ := s.returned(s.visit(b, s.authorized(b, s.started(s.startBody("https://query.example/?a=b", "")))), "https://query.example/?a=b&")
+	query := s.returned(s.visit(b, s.authorized(b, s.started(s.signInStart("https://query.example/?a=b", "")))), "https://query.example/?a=b&")
 	if query.Encode() != "error=identity-unknown" || len(b) != 0 {
 		t.Errorf("%v, cookies %v", query, b)
 	}
-	callback, err := url.Parse(s.authorized(b, s.started(s.startBody(appReturn, ""))))
+	callback, err := url.Parse(s.authorized(b, s.started(s.signInStart(appReturn, ""))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	values := callback.Query()
 	values.Set("iss", "https://mixed-up.example")
 	callback.RawQuery = values.Encode()
-	query, _ = s.returned(s.visit(b, callback.String()), appReturn)
+	query = s.returned(s.visit(b, callback.String()), appReturn)
 	if query.Encode() != "error=sign-in-refused" {
 		t.Errorf("the query is %v", query)
 	}
-	first := s.authorized(b, s.started(s.startBody(appReturn, "")))
-	second := s.started(s.startBody(appReturn, ""))
+	first := s.authorized(b, s.started(s.signInStart(appReturn, "")))
+	second := s.started(s.signInStart(appReturn, ""))
 	s.provider.Set(func(settings *oidctest.Settings) {
 		settings.Handlers = map[string]http.HandlerFunc{oidctest.PathToken: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }}
 	})
-	query, _ = s.returned(s.visit(b, first), appReturn)
+	query = s.returned(s.visit(b, first), appReturn)
 	if query.Encode() != "error=connection-unavailable" {
 		t.Errorf("the query is %v", query)
 	}
 	s.provider.Stop()
-	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
-	expectProblem(t, s.request("POST", "/auths/oidc/start", s.startBody(appReturn, "")), 503, "connection-unavailable")
+	s.newProviders()
+	expectProblem(t, s.request("POST", "/auths/oidc/start", s.signInStart(appReturn, "")), 503, "connection-unavailable")
 	expectProblem(t, s.visit(b, second), 503, "connection-unavailable")
 }
 
@@ -331,44 +373,47 @@ func TestAnOverloadedServerStartsAndCompletesNoSignIn(t *testing.T) {
 	t.Parallel() // because a refused request waits for a second
 	s := newOIDCServer(t)
 	b := browser{}
-	address := s.started(s.startBody(appReturn, ""))
+	address := s.started(s.signInStart(appReturn, ""))
 	free := s.site.Occupy(t.Context(), web.SessionLimiter)
-	expectProblem(t, s.request("POST", "/auths/oidc/start", s.startBody(appReturn, "")), 503, "unavailable")
+	expectProblem(t, s.request("POST", "/auths/oidc/start", s.signInStart(appReturn, "")), 503, "unavailable")
 	expectProblem(t, s.visit(b, address), 503, "unavailable")
 	free()
 	callback := s.authorized(b, address)
 	s.provider.Set(func(settings *oidctest.Settings) {
 		settings.Response = func(map[string]any) { free = s.site.Occupy(t.Context(), web.SessionLimiter) }
 	})
-	query, _ := s.returned(s.visit(b, callback), appReturn)
+	query := s.returned(s.visit(b, callback), appReturn)
 	free()
 	if query.Encode() != "error=connection-unavailable" || len(b) != 0 {
 		t.Errorf("%v, cookies %v", query, b)
 	}
 }
 
-// bearerStart is the rest of a start for a session in the Authorization header.
-var bearerStart = `,"transport":"bearer","codeChallenge":"` + codeChallenge + `"`
+// byHeader is the rest of an exchange for a session in the Authorization header.
+const byHeader = `,"transport":"bearer"`
 
-func exchangeBody(code, verifier string) string {
-	return `{"code":"` + code + `","codeVerifier":"` + verifier + `"}`
+func exchangeBody(code, verifier, more string) string {
+	return `{"code":"` + code + `","codeVerifier":"` + verifier + `"` + more + `}`
 }
 
 // code returns the code with which the browser returns.
 func (s *oidcServer) code(b browser, address, returnTo string) string {
 	s.t.Helper()
-	query, _ := s.returned(s.visit(b, s.authorized(b, address)), returnTo)
+	query := s.returned(s.visit(b, s.authorized(b, address)), returnTo)
+	if !query.Has("code") {
+		s.t.Fatalf("the browser returns with %v", query)
+	}
 	return query.Get("code")
 }
 
 func TestACodeOfAProviderIsExchangedForTokens(t *testing.T) {
 	s := newOIDCServer(t)
 	b := browser{"session": strings.TrimPrefix(s.owner, "session=")}
-	code := s.code(b, s.started(s.startBody(mobileReturn, bearerStart)), mobileReturn)
+	code := s.code(b, s.started(s.signInStart(mobileReturn, "")), mobileReturn)
 	if len(b) != 1 {
 		t.Errorf("the cookies are %v", b)
 	}
-	token, device := s.request("POST", "/auths/oidc/exchange", exchangeBody(code, verifier), "Cookie", s.owner).headerTokensIn(t)
+	token, device := s.request("POST", "/auths/codes/exchange", exchangeBody(code, verifier, byHeader), "Cookie", s.owner).headerTokensIn(t)
 	if device == "" {
 		t.Error("the response has no known-device token")
 	}
@@ -378,15 +423,26 @@ func TestACodeOfAProviderIsExchangedForTokens(t *testing.T) {
 	if r := s.as(s.owner, "GET", "/auths/session", ""); r.StatusCode != http.StatusOK {
 		t.Errorf("the session in the cookie: %d %s", r.StatusCode, r.body)
 	}
-	expectProblem(t, s.request("POST", "/auths/oidc/exchange", exchangeBody(code, verifier)), 401, "sign-in-code-invalid")
-	expectProblem(t, s.request("POST", "/auths/oidc/exchange", exchangeBody("x", verifier)), 401, "sign-in-code-invalid")
-	both := s.bearing(token, "POST", "/auths/oidc/exchange", exchangeBody(code, verifier), "Cookie", s.owner)
+	expectProblem(t, s.request("POST", "/auths/codes/exchange", exchangeBody(code, verifier, byHeader)), 401, "sign-in-code-invalid")
+	expectProblem(t, s.request("POST", "/auths/codes/exchange", exchangeBody("x", verifier, byHeader)), 401, "sign-in-code-invalid")
+	both := s.bearing(token, "POST", "/auths/codes/exchange", exchangeBody(code, verifier, byHeader), "Cookie", s.owner)
 	expectProblem(t, both, 400, "malformed-request")
-	expectProblem(t, s.bearing(token, "POST", "/auths/oidc/start", s.startBody(appReturn, ""), "Cookie", s.owner), 400, "malformed-request")
-	for _, more := range []string{`,"transport":"bearer"`, `,"codeChallenge":"` + codeChallenge + `"`, `,"transport":"bearer","codeChallenge":"` + codeChallenge[1:] + `"`, `,"purpose":"admin"`, `,"invitation":"x"`} {
-		if r := s.request("POST", "/auths/oidc/start", s.startBody(appReturn, more)); r.StatusCode != http.StatusUnprocessableEntity {
+	expectProblem(t, s.bearing(token, "POST", "/auths/oidc/start", s.signInStart(appReturn, ""), "Cookie", s.owner), 400, "malformed-request")
+	for more, want := range map[string]string{
+		``:                     "/codeChallenge required",
+		`,"purpose":"sign-in"`: "/codeChallenge required",
+		`,"codeChallenge":"` + codeChallenge[1:] + `"`:                  "/codeChallenge format",
+		`,"purpose":"link","codeChallenge":"x"`:                         "/codeChallenge format",
+		`,"codeChallenge":"` + codeChallenge + `","transport":"cookie"`: "/transport unknown",
+		`,"codeChallenge":"` + codeChallenge + `","purpose":"admin"`:    "/purpose unknown-value",
+		`,"codeChallenge":"` + codeChallenge + `","invitation":"x"`:     "/invitation format",
+	} {
+		if r := s.request("POST", "/auths/oidc/start", s.startBody(appReturn, more)); r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != want {
 			t.Errorf("%s: %d %s", more, r.StatusCode, r.body)
 		}
+	}
+	if r := s.request("POST", "/auths/codes/exchange", `{"code":"`+code+`"}`); r.StatusCode != http.StatusUnprocessableEntity || r.faults(t) != "/codeVerifier required" {
+		t.Errorf("without a verifier: %d %s", r.StatusCode, r.body)
 	}
 }
 
@@ -414,7 +470,7 @@ func TestAProviderConfirmsTheUserOfTheSession(t *testing.T) {
 	if r := confirm(confirmed, code); r.StatusCode != 422 {
 		t.Errorf("twice: %d %s", r.StatusCode, r.body)
 	}
-	signInCode := s.code(b, s.started(s.startBody(appReturn, bearerStart)), appReturn)
+	signInCode := s.code(b, s.started(s.signInStart(appReturn, "")), appReturn)
 	if r := confirm(confirmed, signInCode); r.StatusCode != 422 {
 		t.Errorf("the code of a sign-in: %d %s", r.StatusCode, r.body)
 	}
@@ -422,7 +478,7 @@ func TestAProviderConfirmsTheUserOfTheSession(t *testing.T) {
 		s.provider.Set(func(settings *oidctest.Settings) {
 			settings.Token = func(token *oidctest.Token) { token.Claims["auth_time"] = stated }
 		})
-		query, _ := s.returned(s.visit(b, s.authorized(b, s.started(confirmStart, "Cookie", confirmed))), appReturn)
+		query := s.returned(s.visit(b, s.authorized(b, s.started(confirmStart, "Cookie", confirmed))), appReturn)
 		if query.Encode() != "error=sign-in-refused" {
 			t.Errorf("auth_time %v: %v", stated, query)
 		}
@@ -431,7 +487,7 @@ func TestAProviderConfirmsTheUserOfTheSession(t *testing.T) {
 	_, id := s.member("bob", []string{"users:read"})
 	s.identify(id, "bob-1")
 	s.person("bob-1", nil)
-	query, _ := s.returned(s.visit(b, s.authorized(b, s.started(confirmStart, "Cookie", confirmed))), appReturn)
+	query := s.returned(s.visit(b, s.authorized(b, s.started(confirmStart, "Cookie", confirmed))), appReturn)
 	if query.Encode() != "error=sign-in-refused" {
 		t.Errorf("another user: %v", query)
 	}
@@ -457,7 +513,7 @@ func TestASignedInUserLinksAnIdentity(t *testing.T) {
 	if r := link(bob, code); r.StatusCode != 422 {
 		t.Errorf("twice: %d %s", r.StatusCode, r.body)
 	}
-	s.returned(s.visit(b, s.authorized(b, s.started(s.startBody(appReturn, "")))), appReturn)
+	s.signedIn(b)
 	if who := s.as("session="+b["session"], "GET", "/auths/session", "").document(t); who["principal"].(map[string]any)["id"] != id {
 		t.Errorf("who is signed in is %v", who)
 	}
@@ -471,16 +527,17 @@ func TestASecondFactorFollowsTheProvider(t *testing.T) {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
 	b := browser{}
-	query, fragment := s.returned(s.visit(b, s.authorized(b, s.started(s.startBody(appReturn, "")))), appReturn)
-	if query.Encode() != "error=second-factor-enrolment-required" || fragment.Get("methods") != "totp,passkey" || len(b) != 0 {
-		t.Fatalf("%v %v, cookies %v", query, fragment, b)
+	r := s.signedIn(b)
+	expectProblem(t, r, 401, "second-factor-enrolment-required")
+	challenge, _ := r.document(t)["challenge"].(string)
+	if len(b) != 0 {
+		t.Fatalf("the cookies are %v", b)
 	}
-	r := s.request("POST", "/auths/login/enrolment", `{"challenge":"`+fragment.Get("challenge")+`"}`)
-	if r.StatusCode != http.StatusOK {
+	if r := s.request("POST", "/auths/login/enrolment", `{"challenge":"`+challenge+`"}`); r.StatusCode != http.StatusOK {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
-	code := s.code(b, s.started(s.startBody(mobileReturn, bearerStart)), mobileReturn)
-	expectProblem(t, s.request("POST", "/auths/oidc/exchange", exchangeBody(code, verifier)), 401, "second-factor-enrolment-required")
+	code := s.code(b, s.started(s.signInStart(mobileReturn, "")), mobileReturn)
+	expectProblem(t, s.request("POST", "/auths/codes/exchange", exchangeBody(code, verifier, byHeader)), 401, "second-factor-enrolment-required")
 }
 
 func TestASignOutReturnsTheAddressOfTheProvider(t *testing.T) {
@@ -490,7 +547,7 @@ func TestASignOutReturnsTheAddressOfTheProvider(t *testing.T) {
 	}
 	signedIn := func() string {
 		b := browser{}
-		s.returned(s.visit(b, s.authorized(b, s.started(s.startBody(appReturn, "")))), appReturn)
+		s.signedIn(b)
 		return "session=" + b["session"]
 	}
 	session := signedIn()
@@ -530,7 +587,7 @@ func TestASignOutReturnsTheAddressOfTheProvider(t *testing.T) {
 
 	session = signedIn()
 	s.provider.Stop()
-	s.node.Access.OIDC = oidc.New(oidc.Options{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: s.provider.Roots()})
+	s.newProviders()
 	if r := signOut(session, appReturn); r.StatusCode != http.StatusOK || r.document(t)["url"] != nil {
 		t.Errorf("of a provider that cannot be reached: %d %s", r.StatusCode, r.body)
 	}

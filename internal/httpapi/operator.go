@@ -230,7 +230,7 @@ type tenantDraft struct {
 // ownerDraft is the first owner of a tenant.
 type ownerDraft struct {
 	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address."`
-	Name  string `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
+	Name  string `json:"name" required:"true" minLength:"1" maxLength:"255" doc:"Full name. It must have at least as many characters as the setting nameMinimum of new tenants."`
 }
 
 func (d *tenantDraft) draft() rolecall.TenantDraft {
@@ -240,6 +240,7 @@ func (d *tenantDraft) draft() rolecall.TenantDraft {
 // Check returns the field errors of the draft.
 func (d *tenantDraft) Check() rolecall.FieldErrors {
 	draft := d.draft()
+	draft.NameMin = rolecall.NameLeast // CreateTenant knows the minimum of new tenants
 	return draft.Check()
 }
 

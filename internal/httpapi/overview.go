@@ -16,7 +16,7 @@ import (
 
 func (s *Server) getUserOverview(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[overviewBody], error) {
 	overview, err := s.directory.Overview(ctx, c, in.ID)
-	return operation.Response[overviewBody]{Body: newOverviewBody(c, &overview)}, err
+	return operation.Response[overviewBody]{Body: newOverviewBody(c, &overview, s.remedies)}, err
 }
 
 // overviewBody is the overview of a user. Parts that the caller may not read are nil.
@@ -55,6 +55,7 @@ type signInState struct {
 type signInReason struct {
 	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, no-identity (only owners can sign in with a password, and the user has no identity), second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."`
 	Operation optionalText  `json:"operation" nullable:"true" doc:"ID of the operation that removes the reason. Null if no operation does."`
+	Remedy    optionalText  `json:"remedy" nullable:"true" doc:"Method and path of this operation, such as POST /users/{id}/password-resets. Null if no operation does."`
 	Until     rolecall.Time `json:"until" nullable:"true" doc:"When the reason ends by itself. Null if it does not."`
 	Covers    optionalText  `json:"covers" nullable:"true" doc:"For too-many-attempts, the sign-ins that are refused: source (from one address or network), unknown-browsers (from browsers in which the user has not signed in) or second-factor (codes from such browsers). Later versions may add values. Null for all."`
 	Source    optionalText  `json:"source" nullable:"true" doc:"The address or network for which sign-ins are refused. Null if the caller may not read events."`
@@ -82,7 +83,8 @@ type factorSummary struct {
 	RecoveryCodes int  `json:"recoveryCodesLeft" doc:"Number of unused recovery codes."`
 }
 
-func newOverviewBody(c access.Caller, o *directory.Overview) overviewBody {
+// newOverviewBody returns the body. The argument remedies has the method and path of each operation by its ID.
+func newOverviewBody(c access.Caller, o *directory.Overview, remedies map[string]string) overviewBody {
 	b := overviewBody{User: newUserBody(c, &o.User), AllowedActions: o.AllowedActions}
 	if o.AssignmentsReadable {
 		b.Assignments, b.ExpiredAssignments = operation.Bodies(o.Assignments, newAssignmentBody), operation.Bodies(o.Expired, newAssignmentBody)
@@ -95,7 +97,7 @@ func newOverviewBody(c access.Caller, o *directory.Overview) overviewBody {
 		b.SignIn = &signInState{
 			CanSignIn: o.SignIn.CanSignIn, LastLoginAt: o.SignIn.LastLoginAt,
 			Reasons: operation.Bodies(o.SignIn.Reasons, func(r *directory.SignInReason) signInReason {
-				return signInReason{r.Code, optionalText(r.Operation), r.Until, optionalText(r.Covers), optionalText(r.Source)}
+				return signInReason{r.Code, optionalText(r.Operation), optionalText(remedies[r.Operation]), r.Until, optionalText(r.Covers), optionalText(r.Source)}
 			}),
 		}
 		var pending *pendingInvitation

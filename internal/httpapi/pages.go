@@ -14,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/typeface"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
@@ -22,7 +23,8 @@ import (
 // pages returns the routes that are not operations of the contract: the documentation, the health
 // checks, the OpenAPI document and security.txt. Requests to them name no tenant.
 func (s *Server) pages() []web.Route {
-	pages := append(s.newDocs().pages(),
+	d := s.newDocs()
+	pages := append(d.pages(),
 		s.page("/livez", "livez", live),
 		s.page("/readyz", "readyz", s.ready),
 	)
@@ -34,7 +36,7 @@ func (s *Server) pages() []web.Route {
 	if s.securityContact != "" {
 		pages = append(pages, s.page("/.well-known/security.txt", "security", s.showSecurityContact))
 	}
-	return append(pages, s.attemptPages()...)
+	return append(pages, s.attemptPages(d)...)
 }
 
 // contractJSON returns the OpenAPI document as JSON. The first call builds it.
@@ -149,6 +151,8 @@ type view struct {
 	Query                    string
 	Groups                   []groupView
 	Operation                operationPage
+	Back                     template.URL // of a failed sign-in; empty if it is unknown
+	RequestID                string
 }
 
 // statusView is a status with the problems that have it.
@@ -209,6 +213,29 @@ func (d *docs) explainProblem(w http.ResponseWriter, r *http.Request) error {
 	return d.show(w, r, "problem.html", v)
 }
 
+// showFailure writes a page for a person whose sign-in with an identity provider has failed. The address back is where
+// the sign-in was to return, or empty.
+func (d *docs) showFailure(w http.ResponseWriter, r *http.Request, err error, back string) error {
+	p := web.RequestOf(r).ProblemOf(err)
+	v := view{Title: "Sign-in failed", Problem: viewProblem(p.Error), RequestID: p.RequestID}
+	if back != "" {
+		code := signin.CodeRefused
+		if p.Kind == rolecall.Unavailable {
+			code = rolecall.ErrConnectionUnavailable.Code
+		}
+		v.Back = template.URL(withParameter(back, "error", code)) //nolint:gosec // one of the registered addresses, or a page of the console
+	}
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	page, err := d.render(w, r, "failure.html", v)
+	if err != nil {
+		return err
+	}
+	p.SetHeaders(w, r)
+	w.Header()["Content-Type"] = []string{"text/html; charset=utf-8"}
+	web.Respond(w, r, p.Status, page)
+	return nil
+}
+
 func viewProblem(known *rolecall.Error) problemView {
 	status, _ := web.StatusOf(known)
 	return problemView{Code: known.Code, Detail: known.Detail, Status: status, Reason: http.StatusText(status)}
@@ -217,16 +244,23 @@ func viewProblem(known *rolecall.Error) problemView {
 // show writes a page. Clients must revalidate the page, so that a cached page does not link to
 // files of another version.
 func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view) error {
+	page, err := d.render(w, r, name, v)
+	if err != nil {
+		return err
+	}
+	respondTagged(w, r, page, "text/html; charset=utf-8", "no-cache")
+	return nil
+}
+
+// render returns a page, and sets the headers that all pages have.
+func (d *docs) render(w http.ResponseWriter, r *http.Request, name string, v view) ([]byte, error) {
 	v.Base, v.Theme = d.server.site.Base, web.ThemeOf(r)
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Cookie")
 	w.Header()["Permissions-Policy"] = web.NoFeatures
 	w.Header()["Cross-Origin-Opener-Policy"] = web.SameOrigin
 	var rendered bytes.Buffer
-	if err := d.templates.ExecuteTemplate(&rendered, name, v); err != nil {
-		return err
-	}
-	respondTagged(w, r, rendered.Bytes(), "text/html; charset=utf-8", "no-cache")
-	return nil
+	err := d.templates.ExecuteTemplate(&rendered, name, v)
+	return rendered.Bytes(), err
 }
 
 const (
@@ -271,7 +305,8 @@ func (r *readiness) result(ctx context.Context) error {
 }
 
 // ready handles the readiness check. It returns ErrUnavailable if the store does not answer, or
-// if the process is shutting down.
+// if the process is shutting down. With for=writes, it also does so if the store accepts no writes. Without
+// it, a node stays ready then, because it can still check sessions and permissions.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.site.IsDraining() {
 		return rolecall.ErrUnavailable.With("This process is shutting down. Send the request to another one.")
@@ -279,6 +314,15 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.readiness.result(r.Context()); err != nil {
 		web.RequestOf(r).Cause = err
 		return rolecall.ErrUnavailable
+	}
+	if purpose, ok := r.URL.Query()["for"]; ok {
+		if !slices.Equal(purpose, []string{"writes"}) {
+			return rolecall.ErrMalformed.With("The only value of the parameter for is writes.")
+		}
+		if err := s.writes.result(r.Context()); err != nil {
+			web.RequestOf(r).Cause = err
+			return rolecall.ErrUnavailable.With("The database accepts no writes. Reads still work.")
+		}
 	}
 	return live(w, r)
 }

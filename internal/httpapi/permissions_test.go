@@ -93,7 +93,7 @@ func renderMarkdown(source string) (string, error) {
 		case strings.HasPrefix(line, "```"):
 			if fenced = !fenced; fenced {
 				enter("")
-				b.WriteString("<pre><code>")
+				b.WriteString(`<pre tabindex="0" role="region" aria-label="Example"><code>`)
 			} else {
 				b.WriteString("</code></pre>\n")
 			}

@@ -96,3 +96,27 @@ func TestAFloodOfReadinessReachesTheStoreSeldom(t *testing.T) {
 		t.Errorf("800 requests made %d checks, want at most %d", n, most)
 	}
 }
+
+// A database that is read-only still answers checks of sessions, so only for=writes reports it.
+func TestReadinessForWrites(t *testing.T) {
+	s := newTestServer(t)
+	ask := func(path string) reply {
+		t.Helper()
+		s.edge.writes.checked = time.Time{}
+		return s.request("GET", path, "")
+	}
+	if r := ask("/readyz?for=writes"); r.StatusCode != http.StatusOK {
+		t.Errorf("a database that works: %d %s", r.StatusCode, r.body)
+	}
+	check := s.edge.writes.check
+	s.edge.writes.check = func(context.Context) error { return rolecall.ErrUnavailable }
+	expectProblem(t, ask("/readyz?for=writes"), 503, "unavailable")
+	if r := ask("/readyz"); r.StatusCode != http.StatusOK {
+		t.Errorf("without a purpose: %d %s", r.StatusCode, r.body)
+	}
+	s.edge.writes.check = check
+	if r := ask("/readyz?for=writes"); r.StatusCode != http.StatusOK {
+		t.Errorf("after the failure: %d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, ask("/readyz?for=reads"), 400, "malformed-request")
+}

@@ -143,7 +143,7 @@ var roleNameEncoder = wire.NewEncoder[roleName]()
 type listAccessRequest struct {
 	operation.PageRequest
 	Permission permissionValue `query:"permission" required:"true" example:"users:erase" doc:"The permission, without wildcards, such as users:erase or shop/invoices:approve."`
-	Department string          `query:"department" maxLength:"255" doc:"Only those who have the permission for the users of this department, or in the whole tenant. Upper and lower case and accents do not matter."`
+	Department string          `query:"department" maxLength:"255" doc:"Only those who have the permission for the users of this department, or in the whole tenant. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 func (s *Server) listAccess(ctx context.Context, c access.Caller, in *listAccessRequest) (operation.Response[accessPage], error) {
@@ -209,7 +209,7 @@ var roleOperations = []*operation.Operation{
 		Description: "Creates a role with the permissions in the body.",
 		Policy:      authz.CreateRole,
 		Answers:     operation.Answers{{http.StatusCreated, "The new role. Callers without roles:read get the ID only.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
-		Problems:    problems{rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken},
+		Problems:    problems{rolecall.ErrBeyondOwnPermissions, rolecall.ErrLimitReached, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken},
 		Endpoint:    operation.Typed((*Server).createRole),
 	},
 	{
@@ -255,6 +255,7 @@ var roleOperations = []*operation.Operation{
 
 type listAssignmentsRequest[T holder] struct {
 	idPath[T]
+	operation.PageRequest
 	IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments too. They come after the others, the most recently expired first."`
 }
 
@@ -278,23 +279,23 @@ func (p *pastTime) SetParameter(text string) (code, detail string) {
 }
 
 func (s *Server) listUserRoles(ctx context.Context, c access.Caller, in *listUserRolesRequest) (operation.Response[operation.Page[assignmentBody]], error) {
-	switch {
-	case in.At == 0:
-		return listAssignments(s, ctx, c, &in.listAssignmentsRequest)
-	case in.IncludeExpired:
+	if in.At != 0 && in.IncludeExpired {
 		return operation.Response[operation.Page[assignmentBody]]{}, rolecall.ErrMalformed.WithFieldErrors(
 			rolecall.FieldError{Parameter: "includeExpired", Code: "conflict", Detail: "cannot be combined with at"})
 	}
-	held, err := s.directory.AssignmentsAt(ctx, c, in.ID, rolecall.Time(in.At))
-	return operation.NewPage(&rolecall.Page[rolecall.Assignment]{Items: held}, newAssignmentBody), err
+	return assignmentPage(s, ctx, c, &in.listAssignmentsRequest, in.At)
 }
 
 func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T]) (operation.Response[operation.Page[assignmentBody]], error) {
-	live, expired, err := s.directory.Assignments(ctx, c, rolecall.HolderOf(in.ID))
-	if in.IncludeExpired {
-		live = append(live, expired...)
-	}
-	return operation.NewPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody), err
+	return assignmentPage(s, ctx, c, in, 0)
+}
+
+// assignmentPage returns a page of the assignments of a holder, or of those at the time if it is set.
+func assignmentPage[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T], at pastTime) (operation.Response[operation.Page[assignmentBody]], error) {
+	page, err := s.directory.AssignmentPage(ctx, c, rolecall.HolderOf(in.ID), directory.AssignmentListing{
+		At: rolecall.Time(at), IncludeExpired: in.IncludeExpired, After: in.After.At, Limit: in.Limit.OrDefault(),
+	})
+	return operation.NewPage(&page, newAssignmentBody), err
 }
 
 // assignedRolePath is the path parameter with the role of an assignment.
@@ -340,7 +341,7 @@ type assignmentDraft struct {
 
 // reachDraft limits an assignment to the users of some departments.
 type reachDraft struct {
-	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The names of the departments. Upper and lower case and accents do not matter."`
+	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"1" maxLength:"255" doc:"The names of the departments. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {

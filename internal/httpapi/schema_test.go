@@ -34,11 +34,11 @@ func boundsOf(s *huma.Schema) (bounds []int) {
 // TestBoundsInTagsAreTheConstants compares the limits in struct tags with the constants that the
 // rules use. Tags cannot refer to constants.
 func TestBoundsInTagsAreTheConstants(t *testing.T) {
-	name := []int{rolecall.UserNameMin, rolecall.UserNameMax}
+	name := []int{rolecall.NameLeast, rolecall.UserNameMax}
 	want := map[string][]int{ // keys: name of the member, or schema and member
 		"checks":         {checksMax},
-		"department":     {rolecall.DepartmentMin, rolecall.DepartmentMax},
-		"departments":    {1, rolecall.ReachDepartmentsMax, rolecall.DepartmentMin, rolecall.DepartmentMax},
+		"department":     {rolecall.NameLeast, rolecall.DepartmentMax},
+		"departments":    {1, rolecall.ReachDepartmentsMax, rolecall.NameLeast, rolecall.DepartmentMax},
 		"description":    {0, rolecall.RoleDescriptionMax},
 		"displayName":    {1, rolecall.UserNameMax},
 		"email":          {3, rolecall.EmailMax},
@@ -46,7 +46,7 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"grants":         {rolecall.RolePermissionsMax},
 		"mailSenderName": {1, rolecall.MailSenderMax},
 		"metadata":       {rolecall.MetadataPairs, 0, rolecall.MetadataMax, 1, rolecall.MetadataKeyMax},
-		"name":           {rolecall.RoleNameMin, rolecall.RoleNameMax},
+		"name":           {rolecall.NameLeast, rolecall.RoleNameMax},
 		"newPassword":    {rolecall.PasswordLeast, secret.PasswordMax},
 		"password":       {rolecall.PasswordLeast, secret.PasswordMax},
 		"permissions":    {rolecall.RolePermissionsMax},

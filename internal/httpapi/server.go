@@ -15,6 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/internal/webhooks"
@@ -42,6 +43,8 @@ type Server struct {
 	apart       bool // serve operators on their separate listener only
 	runner      *operation.Runner
 	readiness   *readiness
+	writes      *readiness        // whether the store accepts writes
+	remedies    map[string]string // method and path of each operation, by its ID
 
 	securityContact string // URI; empty if not configured
 }
@@ -57,6 +60,8 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 		site:        site,
 		apart:       o.OperatorsApart,
 		readiness:   newReadiness(a.Ready),
+		writes:      newReadiness(a.Writable),
+		remedies:    map[string]string{},
 
 		securityContact: o.SecurityContact,
 	}
@@ -73,6 +78,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 func (s *Server) route(operations []*operation.Operation) {
 	var tenants, operators []web.Route
 	for _, op := range operations {
+		s.remedies[op.ID] = op.Method + " " + op.Path
 		r := web.Route{Method: op.Method, Path: op.Path, Label: op.ID, Handler: s.runner.Handler(op)}
 		if op.Policy.Operators {
 			operators = append(operators, r)
@@ -88,11 +94,16 @@ func (s *Server) route(operations []*operation.Operation) {
 // redirects it to the console instead.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	atRoot := r.URL.Path == "/" || strings.TrimSuffix(r.URL.Path, "/") == s.site.Base
-	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && acceptsHTML(r) {
 		w.Header()["Location"] = []string{s.site.Base + "/console/"}
 		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept")
 		web.Respond(w, r, http.StatusSeeOther, nil)
 		return
+	}
+	if bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); err == web.ErrUnknownPath && !s.servesOperators(r) {
+		if _, ok := secret.ParseOperatorKey(bearer); ok {
+			err = web.ErrUnknownPath.With(operation.ElsewhereDetail)
+		}
 	}
 	s.site.RespondProblem(w, r, err)
 }

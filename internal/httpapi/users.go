@@ -21,7 +21,7 @@ type userFilters struct {
 	Search     operation.Search `query:"q" doc:"Up to 8 words. The list has only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
 	Email      string           `query:"email" maxLength:"254" doc:"Only the user with this email address."`
 	ExternalID string           `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
-	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case and accents do not matter."`
+	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 // listing converts the filters to the argument of the service methods.

@@ -3,6 +3,7 @@ package httpserver
 import (
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,15 @@ func pipes(t *testing.T, n int) []net.Conn {
 		ends[i] = end
 	}
 	return ends
+}
+
+// work makes the server work on a request of the connection, as the handler of the server does.
+func (c *connections) work(t *testing.T, conn net.Conn) {
+	t.Helper()
+	c.observe(conn, http.StateActive)
+	if _, place := c.begin(httptest.NewRequest(http.MethodGet, "/users", nil), conn); place != admitted {
+		t.Fatalf("the place of a request is %d", place)
+	}
 }
 
 // isClosed reports whether this end of a pipe was closed.
@@ -42,7 +52,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c, ends := newConnections(1), pipes(t, 2)
 			c.observe(ends[0], http.StateNew)
-			c.observe(ends[0], http.StateActive)
+			c.work(t, ends[0])
 			before := time.Now()
 			go c.observe(ends[1], http.StateNew)
 			synctest.Wait()
@@ -59,7 +69,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			for _, end := range ends[:2] {
 				c.observe(end, http.StateNew)
 			}
-			c.observe(ends[0], http.StateActive)
+			c.work(t, ends[0])
 			<-time.After(restTime)
 			c.observe(ends[2], http.StateNew)
 			c.observe(ends[3], http.StateNew)
@@ -94,7 +104,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, ends := newConnections(1), pipes(t, 2)
 				c.observe(ends[0], http.StateNew)
-				c.observe(ends[0], http.StateActive)
+				c.work(t, ends[0])
 				in := make(chan struct{})
 				go func() {
 					defer close(in)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -25,9 +26,11 @@ const (
 type Server struct {
 	HTTP     *http.Server // serves TLS if its TLSConfig is set
 	Listener *Listener
-	Limit    int           // maximum number of connections
-	Drain    time.Duration // how long to continue serving after OnStop
-	OnStop   func()        // called when the server begins to stop
+	Limit    int                      // maximum number of connections
+	Trusted  func(netip.Addr) bool    // whether a peer can have all connections, as a proxy can
+	IsProbe  func(*http.Request) bool // whether a request is a health check, which is answered above the limit
+	Drain    time.Duration            // how long to continue serving after OnStop
+	OnStop   func()                   // called when the server begins to stop
 	Logger   *slog.Logger
 }
 
@@ -35,7 +38,8 @@ type Server struct {
 // time, and stops without failing a request.
 func (s *Server) Serve(ctx context.Context) error {
 	open := newConnections(s.Limit)
-	s.HTTP.ConnState = open.observe
+	open.trusted, open.isProbe = s.Trusted, s.IsProbe
+	s.HTTP.ConnState, s.HTTP.ConnContext, s.HTTP.Handler = open.observe, open.remember, open.handler(s.HTTP.Handler)
 	done := make(chan error, 1)
 	go func() {
 		if s.HTTP.TLSConfig != nil {

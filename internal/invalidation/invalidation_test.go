@@ -3,7 +3,6 @@ package invalidation
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -99,16 +98,20 @@ func TestAWatchThatFailsIsTriedAgain(t *testing.T) {
 	table, _ := newTable()
 	db := &failing{id: rolecall.NewID[any](start)}
 	stamp := table.Stamp()
+	failures := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		table.Watch(ctx, func(ctx context.Context) error { return db.Watch(ctx, watcher{table}) }, slog.New(slog.DiscardHandler))
+		table.Watch(ctx, func(ctx context.Context) error { return db.Watch(ctx, watcher{table}) }, func(error) { failures++ })
 	}()
 	patience.Poll(func() bool { return table.IsInvalidated(stamp, db.id) })
 	cancel()
 	<-done
 	if !table.IsInvalidated(stamp, db.id) || db.calls != 3 {
 		t.Errorf("after %d calls, invalidated is %v", db.calls, table.IsInvalidated(stamp, db.id))
+	}
+	if failures != 1 {
+		t.Errorf("the same error was reported %d times, want once", failures)
 	}
 }

@@ -2,7 +2,6 @@ package invalidation
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 )
@@ -16,18 +15,23 @@ const (
 
 // Watch keeps the table up to date with the changes of other processes until ctx ends.
 // The function watch must report these changes to the table, and returns when it fails.
-// Watch then logs the error and calls watch again after a delay. In the meantime, cache
-// entries are used for less than a second, which only causes more reads.
-func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, log *slog.Logger) {
+// Watch then calls watch again after a delay. In the meantime, cache entries are used for less than a
+// second, which only causes more reads. Watch calls failed with the first error after watch has worked,
+// and with each error that differs from the one before.
+func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, failed func(error)) {
+	last := ""
 	for failures := 0; ; failures++ {
 		before := t.caughtUp.Load()
 		err := watch(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		log.WarnContext(ctx, "lost notifications of changes by other processes; reading the database more often until they return", "error", err)
 		if t.caughtUp.Load() != before { // watch worked before it failed
-			failures = 0
+			failures, last = 0, ""
+		}
+		if err.Error() != last {
+			failed(err)
+			last = err.Error()
 		}
 		longest := min(retryFirst<<min(failures, 10), retryLast)
 		retry := time.NewTimer(longest/2 + rand.N(longest/2)) // random, because all processes lose the database at the same time and should not return together

@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/rolecall/rolecall"
 )
@@ -51,7 +52,7 @@ func NewSMTP(server, from, hello string) (*SMTP, error) {
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("must be smtps://user:password@host:port or smtp://…; user, password and port are optional")
 	}
-	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", local: isLoopback(u.Hostname()), from: from, hello: hello, user: u.User.Username()}
+	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", local: isLoopback(u.Hostname()), from: withALabels(from), hello: hello, user: u.User.Username()}
 	s.password, _ = u.User.Password()
 	if (s.user == "") != (s.password == "") {
 		return nil, errors.New("must have both a user and a password, or neither")
@@ -111,10 +112,11 @@ func isLoopback(host string) bool {
 
 // Send returns nil as soon as the server has accepted the message. After an error, the server has
 // not confirmed the message, so the caller may send it again. The error is rolecall.ErrMailRefused if the
-// server refuses the address, and rolecall.ErrNoMailbox if
-// the address does not exist and a retry is useless. No error contains a mail address. If ctx ends,
-// Send stops and returns an error.
+// server refuses the address, and rolecall.ErrNoMailbox if a retry is useless, because the address does not
+// exist, or because the server does not support addresses with characters outside of ASCII. No error contains
+// a mail address. If ctx ends, Send stops and returns an error.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
+	m.To = withALabels(m.To)
 	composed, err := m.compose(s.from)
 	if err != nil {
 		return err
@@ -127,15 +129,42 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 	}
 	connection, err := client.DialToSMTPClientWithContext(ctx)
 	if err == nil {
+		if supported, _ := connection.Extension("SMTPUTF8"); !supported && !isASCII(m.To) {
+			s.quit(connection)
+			return errNoUTF8
+		}
 		err = client.SendWithSMTPClient(connection, composed)
 	}
 	if err != nil {
 		return describe(ctx, err)
 	}
-	if connection.UpdateDeadline(quitLimit) == nil {
-		_ = connection.Quit() // ignored, because the server has already accepted the message
-	}
+	s.quit(connection) // the server has already accepted the message
 	return nil
+}
+
+// errNoUTF8 is the error for an address that cannot be written in ASCII.
+var errNoUTF8 = fmt.Errorf("%w for this mail server, which does not support internationalized addresses (SMTPUTF8)", rolecall.ErrNoMailbox)
+
+// quit ends the session. Its result does not matter.
+func (s *SMTP) quit(connection *smtp.Client) {
+	if connection.UpdateDeadline(quitLimit) == nil {
+		_ = connection.Quit()
+	}
+}
+
+// withALabels returns the address with the domain in ASCII (RFC 5890), so that every mail server accepts it. If the
+// local part is not in ASCII, the server must support SMTPUTF8 anyway, and the address is unchanged. It is also
+// unchanged if the domain cannot be written in ASCII.
+func withALabels(address string) string {
+	at := strings.LastIndex(address, "@")
+	if at < 0 || !isASCII(address[:at]) || isASCII(address) {
+		return address
+	}
+	domain := rolecall.DomainKey(address[at+1:])
+	if !isASCII(domain) {
+		return address
+	}
+	return address[:at+1] + domain
 }
 
 func (s *SMTP) options(ctx context.Context, to string) []gomail.Option {

@@ -97,6 +97,44 @@ func TestAddressesBeyondASCII(t *testing.T) {
 	}
 }
 
+func TestAddressesBeyondASCIIWithoutSMTPUTF8(t *testing.T) {
+	server := mailtest.Start(t, mailtest.Options{ASCII: true})
+	for to, want := range map[string]string{
+		"ada@bücher.example": "ada@xn--bcher-kva.example", "ada@BÜCHER.example": "ada@xn--bcher-kva.example", "ada@straße.example": "ada@xn--strae-oqa.example", "ada@xn--bcher-kva.example": "ada@xn--bcher-kva.example",
+		"ada@例え.テスト": "ada@xn--r8jz45g.xn--zckzah", "ada@plain.example": "ada@plain.example",
+	} {
+		m := aMessage()
+		m.To = to
+		if err := send(t, through(t, server), m); err != nil {
+			t.Errorf("%s: %v", to, err)
+			continue
+		}
+		await(t, server, want)
+	}
+	sent := len(server.Messages())
+	for _, to := range []string{"hédy@bücher.example", "hédy@plain.example", "ada@bü_cher.example"} {
+		m := aMessage()
+		m.To = to
+		if err := send(t, through(t, server), m); !errors.Is(err, rolecall.ErrNoMailbox) || strings.Contains(err.Error(), "example") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if n := len(server.Messages()); n != sent {
+		t.Errorf("%d mails arrived", n-sent)
+	}
+}
+
+// A server with SMTPUTF8 gets the domain in ASCII too, because the next one may have no SMTPUTF8.
+func TestADomainBeyondASCIINeedsNoSMTPUTF8(t *testing.T) {
+	server := mailtest.Start(t, mailtest.Options{})
+	m := aMessage()
+	m.To = "ada@bücher.example"
+	if err := send(t, through(t, server), m); err != nil {
+		t.Fatal(err)
+	}
+	await(t, server, "ada@xn--bcher-kva.example")
+}
+
 func TestLinesOfATextAreNoCommands(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	m := aMessage()

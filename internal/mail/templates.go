@@ -47,6 +47,7 @@ var kinds = map[rolecall.MailKind]bool{
 	rolecall.MailNewBrowser:           false,
 	rolecall.MailTokenReused:          false,
 	rolecall.MailWebhookDisabled:      false,
+	rolecall.MailEventsKept:           false,
 }
 
 //go:embed templates
@@ -148,8 +149,11 @@ func sample(kind rolecall.MailKind) Letter {
 		Name: "Ada Lovelace", Tenant: "Acme Inc.", Expires: moment(rolecall.TimeOf(at.AddDate(0, 0, 3))), At: moment(rolecall.TimeOf(at)),
 		What: "the password was changed", NewEmail: rolecall.MaskEmail("ada@example.org"), Client: "Firefox on Linux", Source: "192.0.2.1",
 	}
-	if kind == rolecall.MailWebhookDisabled {
+	switch kind {
+	case rolecall.MailWebhookDisabled:
 		l.What = "an item could not be delivered for three days"
+	case rolecall.MailEventsKept:
+		l.What = "90 days"
 	}
 	if kinds[kind] {
 		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#sample-token"

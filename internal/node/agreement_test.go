@@ -204,12 +204,14 @@ func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *ro
 // checksAgreeWithGrants fails the test unless permission checks agree with the permissions
 // in the caller's session.
 func checksAgreeWithGrants(t *rapid.T, c access.Caller) {
-	everywhere, scoped := c.Grants()
+	everywhere, scoped := c.Scopes()
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {
 		ofUsers := !p.Own() || p.Resource == "users" || p.Resource == "sessions" || p.Resource == "identities" || p == rolecall.RolesAssign || p == rolecall.RolesRead
 		for _, department := range []*string{nil, new("Sales"), new("Research"), new("Nowhere")} {
 			listed := slices.ContainsFunc(everywhere, func(q rolecall.Permission) bool { return q.Covers(p) }) ||
-				ofUsers && slices.ContainsFunc(scoped, func(g authz.Grant) bool { return g.Permission.Covers(p) && g.Reach.Includes(department) })
+				ofUsers && slices.ContainsFunc(scoped, func(s authz.Scope) bool {
+					return s.Reach.Includes(department) && slices.ContainsFunc(s.Permissions, func(q rolecall.Permission) bool { return q.Covers(p) })
+				})
 			if checked := c.RequirePermission(p, department) == nil; checked != listed {
 				t.Errorf("%s: the check says %v, and the session %v", p, checked, listed)
 			}

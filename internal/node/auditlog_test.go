@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -51,7 +52,7 @@ func (f *fixture) reader() *auditlog.Log { return f.AuditLogOf(f.db.Database) }
 
 // AuditLogOf returns the audit log of the database. It gives no numbers.
 func (f *fixture) AuditLogOf(db store.Database) *auditlog.Log {
-	return auditlog.New(store.New(db, nil), f.keys, f.clock.Now, f.Access.Log, f.Access.Feed.CatchUp)
+	return auditlog.New(store.New(db, nil), f.keys, f.clock.Now, f.Access.Log, f.Access.Outages, f.Access.Feed.CatchUp)
 }
 
 func (f *fixture) verify(signed ...string) auditlog.Report {
@@ -401,10 +402,19 @@ func TestCheckpointsOfOthersAreRefused(t *testing.T) {
 		f.ok(err)
 		other, _, err := secret.NoteSigner(origin, secret.NewKey())
 		f.ok(err)
-		foreign, err := note.Sign(&note.Note{Text: origin + "\n5\n" + auditlog.RootText(&signed.Log) + "\n"}, other)
-		f.ok(err)
-		if found := f.verify(string(foreign)).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
-			t.Errorf("with the checkpoint of another key, the log has the problems %v", found)
+		text, _, _ := strings.Cut(signed.Note, "\n\n")
+		withOtherKey := func(text string) auditlog.Report {
+			signed, err := note.Sign(&note.Note{Text: text + "\n"}, other)
+			f.ok(err)
+			return f.verify(string(signed))
+		}
+		// The key of a log ends with the loss of all keys of the instance. The events show that nothing was changed.
+		if report := withOtherKey(text); len(report.Problems) > 0 || report.OldKeys != 1 {
+			t.Errorf("with the checkpoint of another key, the log has the problems %v, and %d old keys", report.Problems, report.OldKeys)
+		}
+		forged := strings.Replace(text, auditlog.RootText(&signed.Log), base64.StdEncoding.EncodeToString(make([]byte, 32)), 1)
+		if found := withOtherKey(forged).Problems; len(found) != 1 || found[0].Kind != auditlog.Rebuilt {
+			t.Errorf("with the checkpoint of another key and other events, the log has the problems %v", found)
 		}
 		for what, text := range map[string]string{
 			"another tenant": "id.example.com/tenants/globex" + signed.Note[len(origin):], "another size": origin + "\n4" + signed.Note[len(origin)+2:],

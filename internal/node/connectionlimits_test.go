@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,9 +20,9 @@ import (
 func (p *provided) ownCodeOf(in signin.SignIn, purpose signin.Purpose) secret.Token {
 	p.Helper()
 	cookie, query := p.begin(p.attempt(in.Token), signin.ConnectionStart{Purpose: purpose})
-	done, err := p.complete(p.attempt(in.Token), cookie, query)
+	code, err := p.complete(p.attempt(in.Token), cookie, query)
 	p.ok(err)
-	return done.Code
+	return code
 }
 
 func TestCodesOfAProviderThatWorkAreNotCounted(t *testing.T) {
@@ -69,37 +70,47 @@ func TestAnUnavailableProviderIsNoFailedAttempt(t *testing.T) {
 	})
 }
 
-func TestProviderCallsAreLimitedByTenant(t *testing.T) {
+func TestProviderCallsAreSharedBetweenTenants(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		p := provide(f, nil)
 		p.person("ada", nil)
+		var calls []context.Context
 		var ends []func()
 		begin := func(tenant rolecall.TenantID) error {
-			end, err := f.Access.BeginProviderCall(tenant)
+			call, end, err := f.Access.BeginProviderCall(t.Context(), tenant)
 			if err == nil {
-				ends = append(ends, end)
+				calls, ends = append(calls, call), append(ends, end)
 			}
 			return err
 		}
-		for range 32 {
-			f.ok(begin(f.tenant.ID))
+		for i := range 256 { // eight tenants with slow providers
+			f.ok(begin(rolecall.TenantID{1: byte(i % 8), 15: 9}))
 		}
-		f.is(begin(f.tenant.ID), rolecall.ErrConnectionUnavailable)
+		f.is(begin(rolecall.TenantID{15: 9}), rolecall.ErrConnectionUnavailable)
 		start := signin.ConnectionStart{Connection: p.connection.ID, ReturnTo: returnTo, Purpose: signin.PurposeSignIn}
-		f.is(errorOf(f.SignIn.StartConnection(t.Context(), f.attempt(), start, noOp)), rolecall.ErrConnectionUnavailable)
-		f.is(errorOf(f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)), rolecall.ErrConnectionUnavailable)
-		ends[0]()
-		ends = ends[1:]
-		f.ok(errorOf(f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)))
+		f.ok(errorOf(f.SignIn.StartConnection(t.Context(), f.attempt(), start, noOp)))
 		f.ok(begin(f.tenant.ID))
-		for i := range 256 - 32 { // another tenant with the same issuer is not affected
-			f.ok(begin(rolecall.TenantID{1: byte(i / 32), 15: 9}))
+		canceled := 0
+		for _, call := range calls {
+			if call.Err() != nil {
+				canceled++
+			}
 		}
-		f.is(begin(rolecall.TenantID{15: 10}), rolecall.ErrConnectionUnavailable)
+		if canceled != 1 { // the sign-in has made room for the last call
+			t.Errorf("%d calls of the other tenants were canceled", canceled)
+		}
+		f.ok(errorOf(f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)))
 		for _, end := range ends {
 			end()
 		}
-		f.ok(errorOf(f.SignIn.StartConnection(t.Context(), f.attempt(), start, noOp)))
+		for range 256 {
+			f.ok(begin(f.tenant.ID))
+		}
+		f.is(errorOf(f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)), rolecall.ErrConnectionUnavailable)
+		f.is(errorOf(f.SignIn.StartConnection(t.Context(), f.attempt(), start, noOp)), rolecall.ErrConnectionUnavailable)
+		for _, end := range ends {
+			end()
+		}
 	})
 }
 

@@ -89,7 +89,7 @@ func (p *provided) begin(a access.Anonymous, start signin.ConnectionStart) (cook
 	if start.Purpose == "" {
 		start.Purpose = signin.PurposeSignIn
 	}
-	if a.ForHeader && start.CodeChallenge == "" {
+	if start.Purpose == signin.PurposeSignIn {
 		start.CodeChallenge = challengeOf(verifier)
 	}
 	ticket, err := p.SignIn.StartConnection(p.Context(), a, start, noOp)
@@ -99,21 +99,25 @@ func (p *provided) begin(a access.Anonymous, start signin.ConnectionStart) (cook
 	return begun.Cookie, p.provider.Authorize(p, begun.URL).Query()
 }
 
-// complete completes an attempt in a browser with the cookie.
-func (p *provided) complete(a access.Anonymous, cookie string, query url.Values) (signin.Completed, error) {
+// complete completes an attempt in a browser with the cookie, and returns the code.
+func (p *provided) complete(a access.Anonymous, cookie string, query url.Values) (secret.Token, error) {
 	p.Helper()
 	attempt, err := p.SignIn.OpenAttempt(cookie, query.Get("state"), p.connection.ID)
 	if err != nil {
-		return signin.Completed{}, err
+		return "", err
 	}
 	return p.SignIn.CompleteAttempt(p.Context(), a, attempt, origin, query, noOp, nothingFailed)
 }
 
 // signInWith signs the person in for a session in a cookie.
-func (p *provided) signInWith(start signin.ConnectionStart) (signin.Completed, error) {
+func (p *provided) signInWith(start signin.ConnectionStart) (signin.SignIn, error) {
 	p.Helper()
 	cookie, query := p.begin(p.attempt(), start)
-	return p.complete(p.attempt(), cookie, query)
+	code, err := p.complete(p.attempt(), cookie, query)
+	if err != nil {
+		return signin.SignIn{}, err
+	}
+	return p.SignIn.ExchangeCode(p.Context(), p.attempt(), code, verifier)
 }
 
 // forHeader returns the attempt for a session in the Authorization header.
@@ -122,13 +126,13 @@ func forHeader(a access.Anonymous) access.Anonymous {
 	return a
 }
 
-// codeFor returns the code of an attempt for a session in the Authorization header.
+// codeFor returns the code of a sign-in.
 func (p *provided) codeFor() secret.Token {
 	p.Helper()
-	cookie, query := p.begin(forHeader(p.attempt()), signin.ConnectionStart{})
-	done, err := p.complete(p.attempt(), cookie, query)
+	cookie, query := p.begin(p.attempt(), signin.ConnectionStart{})
+	code, err := p.complete(p.attempt(), cookie, query)
 	p.ok(err)
-	return done.Code
+	return code
 }
 
 func challengeOf(verifier string) string {
@@ -440,25 +444,28 @@ func TestACodeIsExchangedOnceWithItsVerifier(t *testing.T) {
 	})
 }
 
-// The console exchanges a code for a session in its own cookie, with a verifier in the browser.
-func TestACodeForACookieIsExchangedForACookieOnly(t *testing.T) {
+// The URL of an attempt can come from another person. So the browser that completes the attempt gets no session, keeps
+// the one that it has, and cannot use the code.
+func TestACodeStartsASessionOnlyWhereTheSignInBegan(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		p := provide(f, nil)
 		ada := f.member("ada")
+		f.member("bob")
+		bob := f.signIn("bob")
 		p.identity(ada.ID, "ada-1")
 		p.person("ada-1", nil)
-		done, err := p.signInWith(signin.ConnectionStart{CodeChallenge: challengeOf(verifier)})
-		f.ok(err)
-		if done.Principal != nil || done.Code == "" {
-			t.Fatalf("%+v", done)
+		for name, a := range map[string]access.Anonymous{"cookie": f.attempt(), "header": forHeader(f.attempt())} {
+			cookie, query := p.begin(a, signin.ConnectionStart{})
+			code, err := p.complete(f.attempt(bob.Token), cookie, query)
+			f.ok(err)
+			in, err := f.SignIn.ExchangeCode(t.Context(), a, code, verifier)
+			f.ok(err)
+			if in.Token.IsForHeader() != a.ForHeader || in.Principal.User.ID != ada.ID {
+				t.Errorf("%s: %+v", name, in)
+			}
 		}
-		f.is(errorOf(f.SignIn.ExchangeCode(t.Context(), forHeader(f.attempt()), done.Code, verifier)), rolecall.ErrCodeInvalid)
-		f.is(errorOf(f.SignIn.ExchangeCode(t.Context(), f.attempt(), p.codeFor(), verifier)), rolecall.ErrCodeInvalid)
-		in, err := f.SignIn.ExchangeCode(t.Context(), f.attempt(), done.Code, verifier)
-		f.ok(err)
-		if in.Token.IsForHeader() || in.Principal.User.ID != ada.ID {
-			t.Errorf("%+v", in)
-		}
+		f.is(errorOf(f.SignIn.ExchangeCode(t.Context(), f.attempt(bob.Token), p.codeFor(), string(secret.NewToken()))), rolecall.ErrCodeInvalid)
+		f.ok(errorOf(f.authenticate(f.Node, bob.Token)))
 	})
 }
 

@@ -254,34 +254,62 @@ func TestEventsAreKeptForTheConfiguredTime(t *testing.T) {
 	})
 }
 
-func TestNoTenantKeepsItsEventsShorterThanTheMinimum(t *testing.T) {
+// A tenant that had set less than the minimum keeps its value until it changes it.
+func TestNoTenantShortensTheRetentionBelowTheMinimum(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.settings(rolecall.TenantSettings{EventsKept: new(int64(86400))})
+		f.settings(rolecall.TenantSettings{EventsKept: new(int64(2 * 86400))})
 		options := f.options()
-		options.KeepEvents = 48 * time.Hour
+		options.KeepEvents = 72 * time.Hour
 		peer := node.New(f.db, options)
 		role := f.role("Kept", "shop/a:b")
 		principal, err := f.authenticate(peer, f.signIn("owner").Token)
 		f.ok(err)
 		owner := access.Caller{Principal: principal}
-		less := setting("eventsKeptSeconds", new(int64(86400)))
-		if _, err := peer.Directory.UpdateTenant(f.Context(), owner, less, nil); !errors.Is(err, rolecall.ErrValidation) {
-			t.Errorf("a value below the minimum: %v", err)
+		for _, seconds := range []int64{86400, 2 * 86400} {
+			if _, err := peer.Directory.UpdateTenant(f.Context(), owner, setting("eventsKeptSeconds", &seconds), nil); !errors.Is(err, rolecall.ErrValidation) {
+				t.Errorf("%d seconds, below the minimum: %v", seconds, err)
+			}
 		}
-		tenant, err := peer.Directory.CurrentTenant(f.Context(), owner)
-		f.ok(err)
-		if kept := tenant.Settings.EventLifetime(); kept != 48*time.Hour {
-			t.Errorf("the tenant keeps its events for %v", kept)
-		}
-		f.clock.until(start.Add(40 * time.Hour))
-		f.ok(peer.Purge(f.Context()))
-		if left := f.events(f.owner, directory.EventListing{Subject: rolecall.AnyID(role.ID)}); len(left) != 1 {
-			t.Errorf("before the minimum: %d events are left", len(left))
+		f.ok(errorOf(peer.Directory.UpdateTenant(f.Context(), owner, setting("passwordResetSeconds", new(int64(600))), nil)))
+		if n, err := peer.Directory.CountShorterRetention(f.Context()); err != nil || n != 1 {
+			t.Errorf("%d tenants keep events for a shorter time (error %v), want 1", n, err)
 		}
 		f.clock.until(start.Add(50 * time.Hour))
 		f.ok(peer.Purge(f.Context()))
 		if left := f.events(f.owner, directory.EventListing{Subject: rolecall.AnyID(role.ID)}); len(left) != 0 {
-			t.Errorf("after the minimum: %d events are left", len(left))
+			t.Errorf("after the time that the tenant has set: %d events are left", len(left))
+		}
+		f.ok(errorOf(peer.Directory.UpdateTenant(f.Context(), owner, setting("eventsKeptSeconds", new(int64(3*86400))), nil)))
+		if n, err := peer.Directory.CountShorterRetention(f.Context()); err != nil || n != 0 {
+			t.Errorf("after the change: %d tenants (error %v), want 0", n, err)
+		}
+	})
+}
+
+// A shorter retention deletes evidence, so all owners learn of it, also those who did not change it.
+func TestOwnersAreMailedAboutAShorterRetention(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		second, member := f.member("second"), f.member("member")
+		f.assign(second.ID, f.ownerRole(), rolecall.AssignmentDraft{})
+		mailed := func() (to []string) {
+			for _, m := range f.mails() {
+				if m.Kind == rolecall.MailEventsKept {
+					to = append(to, m.To+": "+m.What)
+				}
+			}
+			slices.Sort(to)
+			return to
+		}
+		f.patchTenant(setting("eventsKeptSeconds", new(int64(500*86400))))
+		f.patchTenant(setting("passwordResetSeconds", new(int64(600))))
+		if got := mailed(); len(got) > 0 {
+			t.Errorf("without a shorter retention: %q", got)
+		}
+		f.patchTenant(setting("eventsKeptSeconds", new(int64(100*86400))))
+		want := []string{f.owner.User.Email + ": 100 days", second.Email + ": 100 days"}
+		slices.Sort(want)
+		if got := mailed(); !slices.Equal(got, want) {
+			t.Errorf("mailed %q, want %q and not %s", got, want, member.Email)
 		}
 	})
 }

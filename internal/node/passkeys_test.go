@@ -2,7 +2,10 @@ package node_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // passkey registers a passkey of the authenticator for the caller.
@@ -247,5 +251,53 @@ func TestPasskeysNeedADomain(t *testing.T) {
 			t.Errorf("asked for %q", asked.Methods)
 		}
 		f.is(errorOf(f.answer(secret.Token(asked.Token), signin.Proof{Passkey: signed})), rolecall.ErrWrongCode)
+	})
+}
+
+// A passkey that is refused for good says so, in each way in which it can be used, and the event has the reason.
+func TestAPasskeyThatIsRefusedForGoodSaysWhy(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for _, test := range []struct {
+			reason, detail string
+			change         func(*passkeytest.Authenticator)
+		}{
+			{"passkey-counter", "there may be a copy of it", func(a *passkeytest.Authenticator) { a.Keys[0].Counter = 1 }},
+			{"passkey-backup", "can now be synced", func(a *passkeytest.Authenticator) { a.Synced = true }},
+		} {
+			user, phone := f.withPasskey(test.reason)
+			in, err := f.byPasskey(phone.Get(t, f.signInOptions()))
+			f.ok(err)
+			f.ok(errorOf(f.byPasskey(phone.Get(t, f.signInOptions()))))
+			refused := func(what string, err error, code string) {
+				t.Helper()
+				known, ok := errors.AsType[*rolecall.Error](err)
+				if !ok || known.Code != code || !strings.Contains(known.Detail+fmt.Sprint(known.FieldErrors), test.detail) {
+					t.Errorf("%s, %s: %v", test.reason, what, err)
+				}
+			}
+			test.change(phone)
+			refused("alone", errorOf(f.byPasskey(phone.Get(t, f.signInOptions()))), rolecall.ErrPasskeyRefused.Code)
+			test.change(phone)
+			asked := f.challenge(f.attempt(), test.reason, rolecall.ErrSecondFactorRequired)
+			refused("as a second factor", errorOf(f.answer(secret.Token(asked.Token), signin.Proof{Passkey: phone.Get(t, asked.PublicKey)})), rolecall.ErrWrongCode.Code)
+			test.change(phone)
+			own, err := f.SignIn.FactorChallenge(t.Context(), f.call(in))
+			f.ok(err)
+			refused("to re-authenticate", f.reconfirm(in, password, signin.Proof{Passkey: phone.Get(t, own.PublicKey)}), rolecall.ErrValidation.Code)
+
+			f.ok(f.Access.Refusals.Flush(t.Context()))
+			f.ok(f.store.View(t.Context(), f.tenant.ID, func(tx *store.Tx) error {
+				events, err := tx.Events(rolecall.EventQuery{Type: rolecall.EventSignInFailed, Subject: rolecall.AnyID(user.ID), Limit: 10})
+				for _, e := range events.Items {
+					if !strings.HasPrefix(e.Reason, test.reason) {
+						t.Errorf("the event has the reason %q, not %q", e.Reason, test.reason)
+					}
+				}
+				if len(events.Items) == 0 {
+					t.Errorf("%s: no event", test.reason)
+				}
+				return err
+			}))
+		}
 	})
 }

@@ -59,7 +59,7 @@ func (h held) draft() rolecall.AssignmentDraft {
 // role returns a role with the permissions and the grants, and with a unique name.
 func (h held) role(t testing.TB) rolecall.Role {
 	draft := rolecall.RoleDraft{Name: fmt.Sprintf("Role %d", serial.Add(1)), Permissions: h.permissions, Grants: h.grants}
-	role, faults := draft.Role(start)
+	role, faults := draft.Role(start, rolecall.DefaultNameMin)
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}

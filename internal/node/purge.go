@@ -29,7 +29,9 @@ const (
 // roles, and purges expired data in batches of limited size.
 func (n *Node) Run(ctx context.Context) error {
 	var background sync.WaitGroup
-	background.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
+	background.Go(func() {
+		n.Access.Invalidation.Watch(ctx, n.watch, func(err error) { n.Access.Outages.Report(ctx, lostNotifications, err) })
+	})
 	background.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
 	background.Go(func() { n.Directory.RunJobs(ctx) })
 	background.Go(func() { n.Access.Feed.Run(ctx) })
@@ -46,8 +48,8 @@ func (n *Node) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return n.recordRefusals(ctx)
 		case <-flush.C:
-			if err := n.recordRefusals(ctx); err != nil && ctx.Err() == nil {
-				n.Access.Log.WarnContext(ctx, "cannot record refused requests; will retry", "error", err)
+			if err := n.recordRefusals(ctx); ctx.Err() == nil {
+				n.Access.Outages.Report(ctx, "cannot record refused requests; will retry", err)
 			}
 		}
 	}
@@ -58,7 +60,7 @@ func (n *Node) Run(ctx context.Context) error {
 // purge does it.
 func (n *Node) numberRest(ctx context.Context) {
 	if err := n.Access.Feed.Number(ctx, rolecall.OperatorsTenant); err != nil && ctx.Err() == nil {
-		n.Access.Log.WarnContext(ctx, "cannot number events of other processes for the operators' log; the next purge does it", "error", err)
+		n.Access.Outages.Warn(ctx, "cannot number events of other processes for the operators' log; the next purge does it", err)
 	}
 	for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} {
 		for after := ""; ctx.Err() == nil; {
@@ -68,7 +70,7 @@ func (n *Node) numberRest(ctx context.Context) {
 				after = tenant.Name
 			}
 			if err != nil && ctx.Err() == nil {
-				n.Access.Log.WarnContext(ctx, "cannot number events of other processes for the change feed; the next purge does it", "error", err)
+				n.Access.Outages.Warn(ctx, "cannot number events of other processes for the change feed; the next purge does it", err)
 			}
 			if err != nil || len(tenants) < purgePage {
 				break
@@ -86,16 +88,26 @@ func (n *Node) recordRefusals(ctx context.Context) error {
 	return n.Access.Refusals.Flush(ctx)
 }
 
+// lostNotifications is the warning of a watch that failed.
+const lostNotifications = "lost notifications of changes by other processes; reading the database more often until they return"
+
 // watch passes changes by other processes to the table of invalidations and to the feed, until
 // ctx ends or the watch fails.
 func (n *Node) watch(ctx context.Context) error {
-	return n.Access.Store.Watch(ctx, watcher{n.Access.Invalidation, n.Access.Feed})
+	return n.Access.Store.Watch(ctx, watcher{n.Access.Invalidation, n.Access.Feed, func() { n.Access.Outages.Report(ctx, lostNotifications, nil) }})
 }
 
 // watcher passes invalidations to the table, and changes to the feed.
 type watcher struct {
 	*invalidation.Table
-	feed *feed.Feed
+	feed  *feed.Feed
+	works func() // is called while notifications arrive
+}
+
+// CaughtUp records that notifications arrive (store.Watcher).
+func (w watcher) CaughtUp(behind time.Duration) {
+	w.works()
+	w.Table.CaughtUp(behind)
 }
 
 // Changed wakes the readers that wait for changes of the tenant (store.Watcher).
@@ -110,7 +122,7 @@ func (n *Node) finishDeletions(ctx context.Context) {
 			return
 		}
 		if err := n.purgeAll(ctx, tenant, n.Directory.ContinueRoleDeletion); err != nil && ctx.Err() == nil {
-			n.Access.Log.WarnContext(ctx, "cannot remove a deleted role from all users; will retry", "tenant", tenant, "error", err)
+			n.Access.Outages.Warn(ctx, "cannot remove a deleted role from all users; will retry", err, "tenant", tenant)
 		}
 	}
 }
@@ -123,7 +135,7 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 		case <-time.After(pause):
 		}
 		if err := n.Purge(ctx); err != nil && ctx.Err() == nil {
-			n.Access.Log.WarnContext(ctx, "cannot delete expired data; will retry", "error", err)
+			n.Access.Outages.Warn(ctx, "cannot delete expired data; will retry", err)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 		f.clock.advance(aDay + time.Minute) // after this, no node can restore it
 		f.ok(f.Node.Purge(f.Context()))
 		f.ok(f.store.View(f.Context(), other.ID, func(tx *store.Tx) error {
-			if _, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner"))); !errors.Is(err, rolecall.ErrNotFound) {
+			if _, _, err := tx.UserByEmail(address("owner")); !errors.Is(err, rolecall.ErrNotFound) {
 				t.Errorf("a user of a deleted tenant is there: %v", err)
 			}
 			return nil
@@ -197,7 +197,7 @@ func TestADeletedTenantIsKeptForADayAndThenPurged(t *testing.T) {
 		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, "other", nil))
 		owner := func() error {
 			return f.store.View(f.Context(), other.ID, func(tx *store.Tx) error {
-				_, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner")))
+				_, _, err := tx.UserByEmail(address("owner"))
 				return err
 			})
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,7 +215,11 @@ func TestAnAppWorksAfterAKeyRotation(t *testing.T) {
 			t.Errorf("asked for %q of somebody whose app nobody can check", asked.Methods)
 		}
 		challenge := secret.Token(asked.Token)
-		f.is(errorOf(f.answer(challenge, signin.Proof{Code: waits.next()})), rolecall.ErrWrongCode)
+		_, err := f.answer(challenge, signin.Proof{Code: waits.next()})
+		f.is(err, rolecall.ErrWrongCode)
+		if e, _ := errors.AsType[*rolecall.Error](err); e == nil || !strings.Contains(e.Detail, "a recovery code or a passkey") {
+			t.Errorf("a code that nobody can verify: %+v", err)
+		}
 		in, err := f.answer(challenge, signin.Proof{RecoveryCode: string(codes[0])})
 		f.ok(err)
 		again, _ := f.enrol(f.call(in))

@@ -57,7 +57,7 @@ func TestASignOutHasTheIDTokenOfTheSession(t *testing.T) {
 				p.person("ada", nil)
 				done, err := p.signInWith(signin.ConnectionStart{})
 				f.ok(err)
-				return done.SignIn
+				return done
 			},
 			"second factor": func() signin.SignIn {
 				p.person("bob", nil)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/ratelimit"
@@ -44,6 +47,48 @@ func TestTenFailuresPerAccountAndSourceAreAllowed(t *testing.T) {
 		f.ok(f.guess("192.0.2.8", "owner", password))
 		f.clock.advance(10 * time.Minute)
 		f.ok(f.guess("192.0.2.7", "owner", password))
+	})
+}
+
+// A throttled sign-in leaves an event, so that an attack that goes on is visible. A flood leaves no more than
+// one per account, source and minute.
+func TestThrottledSignInsLeaveAnEvent(t *testing.T) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1, Source: 3}, func(f *fixture) {
+		throttled := func() (sources []string) {
+			f.ok(f.Access.Refusals.Flush(f.Context()))
+			for _, e := range f.events(f.owner, directory.EventListing{Type: string(rolecall.EventSignInFailed)}) {
+				if strings.HasPrefix(e.Reason, rolecall.ErrTooManyAttempts.Code) {
+					sources = append(sources, e.Source+" "+e.Reason+" "+e.Subject.ID.String())
+				}
+			}
+			slices.Sort(sources)
+			return sources
+		}
+		ada := f.user("ada")
+		const first, second = "192.0.2.7", "192.0.2.8"
+		for _, source := range []string{first, second} {
+			f.is(f.guess(source, "ada", "wrong"), rolecall.ErrWrongCredentials)
+			for range 20 {
+				f.is(f.guess(source, "ada", password), rolecall.ErrTooManyAttempts)
+			}
+		}
+		event := func(source string, subject rolecall.AnyID) string {
+			return source + " " + rolecall.ErrTooManyAttempts.Code + " " + subject.String()
+		}
+		ofAda := []string{event(first, rolecall.AnyID(ada.ID)), event(second, rolecall.AnyID(ada.ID))}
+		if got := throttled(); !slices.Equal(got, ofAda) {
+			t.Errorf("in the first minute: %q, want %q", got, ofAda)
+		}
+		f.clock.advance(time.Minute)
+		f.is(f.guess(first, "ada", password), rolecall.ErrTooManyAttempts)
+		if got := throttled(); len(got) != 3 {
+			t.Errorf("in the second minute: %q", got)
+		}
+		f.is(f.guess(second, "unknown", "wrong"), rolecall.ErrWrongCredentials)
+		f.is(f.guess(second, "unknown", "wrong"), rolecall.ErrTooManyAttempts)
+		if got := throttled(); !slices.Contains(got, event(second, rolecall.AnyID(f.tenant.ID))) {
+			t.Errorf("with an unknown address: %q", got)
+		}
 	})
 }
 

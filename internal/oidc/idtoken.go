@@ -36,7 +36,6 @@ type idToken struct {
 	IssuedAt  *float64       `json:"iat"`
 	NotBefore *float64       `json:"nbf"`
 	Nonce     string         `json:"nonce"`
-	AuthTime  *float64       `json:"auth_time"`
 	Hash      *string        `json:"at_hash"`
 
 	// Claims that do not decide whether the token is valid. With another type, they count as absent.
@@ -45,17 +44,19 @@ type idToken struct {
 	Name          jsontext.Value `json:"name"`
 	ACR           jsontext.Value `json:"acr"`
 	AMR           jsontext.Value `json:"amr"`
+	AuthTime      jsontext.Value `json:"auth_time"` // decides if the provider was to authenticate the user again
 }
 
-// verify verifies the signature of an ID token and parses it.
-func (c *Client) verify(ctx context.Context, d *document, raw string) (*idToken, error) {
-	signed, err := parse(raw, d.accepted())
+// verify verifies the signature of an ID token, or of a response of the userinfo endpoint, with one of the accepted
+// algorithms, and parses it.
+func (c *Client) verify(ctx context.Context, d *document, raw string, accepted []string) (*idToken, error) {
+	signed, err := parse(raw, accepted)
 	if err != nil {
 		return nil, err
 	}
 	keys := &signature{client: c, document: d, signed: signed}
 	token, err := oidc.NewVerifier(d.Issuer, keys, &oidc.Config{
-		SupportedSigningAlgs: d.accepted(),
+		SupportedSigningAlgs: accepted,
 		SkipIssuerCheck:      true, SkipClientIDCheck: true, SkipExpiryCheck: true, // check does it, and returns the reason
 	}).Verify(ctx, raw)
 	if keys.err != nil {
@@ -182,7 +183,8 @@ func isSubject(subject string) bool {
 
 // authenticatedAgain reports whether the provider has just authenticated the user.
 func (t *idToken) authenticatedAgain(now time.Time) bool {
-	return t.AuthTime != nil && *t.AuthTime >= seconds(now.Add(-freshFor)) && *t.AuthTime <= seconds(now.Add(skew))
+	at, ok := number(t.AuthTime)
+	return ok && at >= seconds(now.Add(-freshFor)) && at <= seconds(now.Add(skew))
 }
 
 func (t *idToken) claims() Claims {
@@ -190,8 +192,8 @@ func (t *idToken) claims() Claims {
 	c.Email, _ = text(t.Email)
 	c.Name, _ = text(t.Name)
 	c.ACR, _ = text(t.ACR)
-	if t.AuthTime != nil && *t.AuthTime > 0 && *t.AuthTime < seconds(latest) {
-		c.AuthTime = time.Unix(int64(*t.AuthTime), 0).UTC()
+	if at, ok := number(t.AuthTime); ok && at > 0 && at < seconds(latest) {
+		c.AuthTime = time.Unix(int64(at), 0).UTC()
 	}
 	var methods []string
 	if t.AMR != nil && json.Unmarshal(t.AMR, &methods) == nil {
@@ -207,6 +209,12 @@ var latest = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 func text(value jsontext.Value) (s string, ok bool) {
 	ok = value.Kind() == '"' && json.Unmarshal(value, &s) == nil
 	return s, ok
+}
+
+// number returns the number in a JSON value, and false if the value is another one.
+func number(value jsontext.Value) (n float64, ok bool) {
+	ok = value.Kind() == '0' && json.Unmarshal(value, &n) == nil
+	return n, ok
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

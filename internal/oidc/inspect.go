@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/rolecall/rolecall/internal/outbound"
@@ -18,8 +19,8 @@ type Metadata struct {
 	Algorithms            []string // of ID tokens, that Rolecall accepts
 	Keys                  int      // the number of keys that Rolecall can use
 
-	// Problems are sentences, one for each reason why users cannot sign in. It is empty if the provider
-	// can be used.
+	// Problems are sentences, one for each reason why some or all users cannot sign in. It is empty if the
+	// provider can be used.
 	Problems []string
 }
 
@@ -54,7 +55,24 @@ func (c *Client) Inspect(ctx context.Context, issuer string) (Metadata, error) {
 	if m.Keys = len(keys.keys); m.Keys == 0 {
 		m.Problems = append(m.Problems, "The provider publishes no key that Rolecall can use. It needs a public RSA key of at least 2048 bits, an elliptic curve key, or an Ed25519 key.")
 	}
-	return m, nil
+	if problem := c.userInfoProblem(ctx, d); problem != "" {
+		m.Problems = append(m.Problems, problem)
+	}
+	return m, caller.Err()
+}
+
+// userInfoProblem returns why the userinfo endpoint cannot be used, or "". The request has no access token, so a
+// working endpoint refuses it.
+func (c *Client) userInfoProblem(ctx context.Context, d *document) string {
+	if d.UserInfo == "" || outbound.CheckURLWithin(d.UserInfo, c.networks) != nil {
+		return ""
+	}
+	_, _, err := fetchAs(ctx, c.tokens, d.UserInfo, userInfoTypes)
+	var status statusError
+	if err == nil || errors.As(err, &status) && slices.Contains([]statusError{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}, status) {
+		return ""
+	}
+	return "The userinfo endpoint " + sentence(err) + " New users whose ID token has no address cannot sign in."
 }
 
 // problems returns the problems of the metadata, as sentences.

@@ -35,6 +35,7 @@ type document struct {
 	UserInfo      string   `json:"userinfo_endpoint"`
 	EndSession    string   `json:"end_session_endpoint"`
 	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
+	InfoAlgs      []string `json:"userinfo_signing_alg_values_supported"`
 	ResponseTypes []string `json:"response_types_supported"`
 	Challenges    []string `json:"code_challenge_methods_supported"`
 	TokenAuth     []string `json:"token_endpoint_auth_methods_supported"`
@@ -43,6 +44,15 @@ type document struct {
 
 // multiTenant are the first parts of the path of issuers that stand for all tenants of Microsoft Entra.
 var multiTenant = []string{"common", "organizations", "consumers"}
+
+// microsoft are the domains of issuers of Microsoft Entra, also of national clouds.
+var microsoft = []string{"microsoftonline.com", "microsoftonline.us", "microsoftonline.cn", "microsoftonline.de", "microsoft.com", "windows.net", "chinacloudapi.cn"}
+
+// isMicrosoft reports whether the host is in a domain of Microsoft.
+func isMicrosoft(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return slices.ContainsFunc(microsoft, func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) })
+}
 
 // CheckIssuer checks an issuer before it is stored. The text of the error continues a sentence about the
 // issuer, such as "must be a URL that begins with https:// and a host".
@@ -55,7 +65,7 @@ func (c *Client) CheckIssuer(issuer string) error {
 		return errors.New("must not have a query")
 	}
 	first, _, _ := strings.Cut(strings.TrimLeft(u.Path, "/"), "/")
-	if strings.ContainsAny(u.Path, "{}") || slices.Contains(multiTenant, strings.ToLower(first)) {
+	if strings.ContainsAny(u.Path, "{}") || isMicrosoft(u.Hostname()) && slices.Contains(multiTenant, strings.ToLower(first)) {
 		return errors.New("must be the issuer of one tenant, with its ID, and not the one of all tenants")
 	}
 	return nil
@@ -71,6 +81,11 @@ func (c *Client) document(ctx context.Context, issuer string, age time.Duration)
 		d, err := c.fetchDocument(ctx, issuer)
 		if err != nil {
 			return nil, err
+		}
+		for _, endpoint := range []*string{&d.UserInfo, &d.EndSession} { // not required for a sign-in
+			if outbound.CheckURLWithin(*endpoint, c.networks) != nil {
+				*endpoint = ""
+			}
 		}
 		if problems := c.problems(issuer, d); len(problems) > 0 {
 			return nil, unavailableBecause("the metadata", strings.Join(problems, " "))
@@ -105,24 +120,30 @@ func (e codeError) Error() string { return string(e) }
 
 // fetch returns the body of the URL.
 func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	body, _, err := fetchAs(ctx, client, url, "application/json")
+	return body, err
+}
+
+// fetchAs is fetch with an Accept header. It also returns the media type.
+func fetchAs(ctx context.Context, client *http.Client, url, accept string) (body []byte, mediaType string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, codeError(outbound.CodeAddress)
+		return nil, "", codeError(outbound.CodeAddress)
 	}
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", accept)
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, codeError(outbound.CodeOf(err))
+		return nil, "", codeError(outbound.CodeOf(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, statusError(response.StatusCode)
+		return nil, "", statusError(response.StatusCode)
 	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, codeError(outbound.CodeOf(err))
+	if body, err = io.ReadAll(response.Body); err != nil {
+		return nil, "", codeError(outbound.CodeOf(err))
 	}
-	return body, nil
+	mediaType, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
+	return body, strings.ToLower(strings.TrimSpace(mediaType)), nil
 }
 
 // authStyle returns how the client authenticates at the token endpoint. Without a list, the default is
@@ -136,9 +157,12 @@ func (d *document) authStyle() oauth2.AuthStyle {
 
 // accepted returns the algorithms that the provider lists and that are accepted. Every provider must
 // support RS256, which is the only one without a list.
-func (d *document) accepted() []string {
-	if d.Algorithms == nil {
+func (d *document) accepted() []string { return acceptedOf(d.Algorithms) }
+
+// acceptedOf is accepted for another list of the metadata.
+func acceptedOf(listed []string) []string {
+	if listed == nil {
 		return []string{oidc.RS256}
 	}
-	return slices.DeleteFunc(slices.Clone(algorithms), func(a string) bool { return !slices.Contains(d.Algorithms, a) })
+	return slices.DeleteFunc(slices.Clone(algorithms), func(a string) bool { return !slices.Contains(listed, a) })
 }

@@ -116,7 +116,12 @@ const (
 	ReasonSubject     = "subject"              // the subject is missing, too long, or has other characters than visible ASCII
 	ReasonAccessToken = "access-token"         // the access token is not the one of the ID token
 	ReasonUserInfo    = "user-info"            // the response of the userinfo endpoint is about another user
-	ReasonAuthTime    = "authentication-time"  // the user was not authenticated again
+
+	// ReasonUserInfoResponse means that the userinfo endpoint refuses the access token, or that its response is
+	// neither a JSON object nor a token that the provider has signed for this client.
+	ReasonUserInfoResponse = "user-info-response"
+
+	ReasonAuthTime = "authentication-time" // the user was not authenticated again
 )
 
 func refused(reason string) error { return &RefusedError{Reason: reason} }
@@ -156,6 +161,8 @@ type Claims struct {
 
 	IDToken      string // the ID token as the provider sent it
 	EndsSessions bool   // the provider has a URL for signing out
+
+	userInfo *userInfo // nil: AddUserInfo has nothing to add
 }
 
 // AuthorizationURL returns the URL of the provider to which the browser is redirected. It returns

@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"errors"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"testing"
@@ -53,10 +54,19 @@ func (f *flow) callback(t *testing.T, a oidc.Attempt) url.Values {
 	return f.Authorize(t, address).Query()
 }
 
-// signIn signs in with one attempt.
+// signIn signs in with one attempt, and gets the address from the userinfo endpoint if the ID token has none.
 func (f *flow) signIn(t *testing.T, a oidc.Attempt) (oidc.Claims, error) {
 	t.Helper()
-	return f.client.Redeem(t.Context(), f.provider, a, f.callback(t, a))
+	return f.redeem(t, f.client, a, f.callback(t, a))
+}
+
+func (f *flow) redeem(t *testing.T, client *oidc.Client, a oidc.Attempt, callback url.Values) (oidc.Claims, error) {
+	t.Helper()
+	claims, err := client.Redeem(t.Context(), f.provider, a, callback)
+	if err == nil && claims.HasMore() {
+		err = client.AddUserInfo(t.Context(), f.provider, &claims)
+	}
+	return claims, err
 }
 
 // reason returns the reason of a refusal, and otherwise the text of the error.
@@ -146,5 +156,72 @@ func TestUserInfo(t *testing.T) {
 	before := f.Requests(oidctest.PathUserInfo)
 	if claims, err := f.signIn(t, attempt()); err != nil || claims.Email != "" || f.Requests(oidctest.PathUserInfo) != before {
 		t.Errorf("without the endpoint: %+v, %v", claims, err)
+	}
+}
+
+func TestSignedUserInfo(t *testing.T) {
+	f := newFlow(t)
+	f.Set(func(s *oidctest.Settings) {
+		s.Person.Claims, s.Person.UserInfo = nil, map[string]any{"email": "grace@acme.example", "email_verified": true}
+	})
+	without := func(claim string) func(*oidctest.Token) {
+		return func(token *oidctest.Token) { delete(token.Claims, claim) }
+	}
+	with := func(claim string, value any) func(*oidctest.Token) {
+		return func(token *oidctest.Token) { token.Claims[claim] = value }
+	}
+	for name, test := range map[string]struct {
+		change func(*oidctest.Token)
+		want   string
+	}{
+		"as it should be":         {func(*oidctest.Token) {}, "accepted"},
+		"another algorithm":       {func(token *oidctest.Token) { token.Use("ES256") }, "accepted"},
+		"without an issuer":       {without("iss"), "accepted"},
+		"without an audience":     {without("aud"), "accepted"},
+		"one of two audiences":    {with("aud", []string{"another", oidctest.ClientID}), "accepted"},
+		"of another issuer":       {with("iss", "https://login.elsewhere.example"), oidc.ReasonUserInfoResponse},
+		"for another client":      {with("aud", "another"), oidc.ReasonUserInfoResponse},
+		"for a number":            {with("aud", 1), oidc.ReasonUserInfoResponse},
+		"expired":                 {with("exp", f.now.Add(-2*time.Minute).Unix()), oidc.ReasonUserInfoResponse},
+		"of another user":         {with("sub", "mallory"), oidc.ReasonUserInfo},
+		"without a subject":       {without("sub"), oidc.ReasonUserInfo},
+		"not signed":              {func(token *oidctest.Token) { token.Change = func(string) string { return "eyJhbGciOiJub25lIn0.e30." } }, oidc.ReasonUserInfoResponse},
+		"of an unknown key":       {func(token *oidctest.Token) { token.KeyID = "unknown" }, oidc.ReasonUserInfoResponse},
+		"with another signature":  {func(token *oidctest.Token) { token.Change = func(c string) string { return c[:len(c)-8] + "AAAAAAAA" } }, oidc.ReasonUserInfoResponse},
+		"with another media type": {func(token *oidctest.Token) { token.Change = func(string) string { return "<html></html>" } }, oidc.ReasonUserInfoResponse},
+	} {
+		f.Set(func(s *oidctest.Settings) { s.UserInfo = test.change })
+		claims, err := f.signIn(t, attempt())
+		if reason(err) != test.want || (err == nil) != (claims.Email == "grace@acme.example" && claims.EmailVerified) {
+			t.Errorf("%s: %+v, %v", name, claims, err)
+		}
+	}
+	f.Set(func(s *oidctest.Settings) {
+		s.UserInfo = func(token *oidctest.Token) { token.Use("ES256") }
+		s.Metadata = func(m map[string]any) { m["userinfo_signing_alg_values_supported"] = []string{"RS256"} }
+	})
+	f.client = f.newClient()
+	if claims, err := f.signIn(t, attempt()); reason(err) != oidc.ReasonUserInfoResponse || claims.Email != "" {
+		t.Errorf("an algorithm that is not listed: %+v, %v", claims, err)
+	}
+}
+
+// The userinfo endpoint is not requested if the ID token has the address, and never by Redeem.
+func TestUserInfoIsRequestedOnDemand(t *testing.T) {
+	f := newFlow(t)
+	f.Set(func(s *oidctest.Settings) {
+		s.Handlers = map[string]http.HandlerFunc{oidctest.PathUserInfo: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }}
+	})
+	if claims, err := f.signIn(t, attempt()); err != nil || claims.HasMore() {
+		t.Errorf("%+v, %v", claims, err)
+	}
+	f.Set(func(s *oidctest.Settings) { s.Person.Claims = nil })
+	a := attempt()
+	claims, err := f.client.Redeem(t.Context(), f.provider, a, f.callback(t, a))
+	if n := f.Requests(oidctest.PathUserInfo); err != nil || !claims.HasMore() || n != 0 {
+		t.Errorf("%d requests, %+v, %v", n, claims, err)
+	}
+	if err := f.client.AddUserInfo(t.Context(), f.provider, &claims); reason(err) != oidc.ReasonUserInfoResponse {
+		t.Errorf("status 403: %v", err)
 	}
 }

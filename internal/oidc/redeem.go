@@ -7,7 +7,6 @@ import (
 	"net/url"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/go-json-experiment/json"
 	"golang.org/x/oauth2"
 
 	"github.com/rolecall/rolecall/internal/outbound"
@@ -35,42 +34,19 @@ func (c *Client) Redeem(ctx context.Context, p Provider, a Attempt, callback url
 	if !ok || raw == "" {
 		return Claims{}, refused(ReasonResponse)
 	}
-	verified, err := c.verify(ctx, d, raw)
+	verified, err := c.verify(ctx, d, raw, d.accepted())
 	if err != nil {
 		return Claims{}, err
 	}
 	claims, err := verified.check(p, a, token.AccessToken, c.now())
-	if err == nil && claims.Email == "" && d.UserInfo != "" {
-		err = c.addUserInfo(ctx, d, token, &claims)
-	}
 	if err != nil {
 		return Claims{}, err
 	}
 	claims.IDToken, claims.EndsSessions = raw, d.EndSession != ""
+	if claims.Email == "" && d.UserInfo != "" {
+		claims.userInfo = &userInfo{document: d, token: token}
+	}
 	return claims, nil
-}
-
-// addUserInfo adds the address and the name from the userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
-// Many providers state them only there.
-func (c *Client) addUserInfo(ctx context.Context, d *document, token *oauth2.Token, claims *Claims) error {
-	body, err := fetch(ctx, oauth2.NewClient(oidc.ClientContext(ctx, c.tokens), oauth2.StaticTokenSource(token)), d.UserInfo)
-	if err != nil {
-		return unavailable("the userinfo endpoint", err)
-	}
-	t := &idToken{}
-	if err := json.Unmarshal(body, t); err != nil {
-		return unavailable("the userinfo endpoint", errDocument)
-	}
-	if t.Subject != claims.Subject {
-		return refused(ReasonUserInfo)
-	}
-	stated := t.claims()
-	claims.Email, claims.EmailVerified = stated.Email, stated.EmailVerified
-	claims.VerificationStated = claims.VerificationStated || stated.VerificationStated
-	if claims.Name == "" {
-		claims.Name = stated.Name
-	}
-	return nil
 }
 
 // codeOf returns the code of a callback.

@@ -10,8 +10,8 @@ import (
 )
 
 // bearerOf returns the token in the lines of the Authorization header. It returns false unless
-// there is exactly one line and its scheme is Bearer (RFC 6750). The name of the scheme is
-// case-insensitive (RFC 9110, 11.1).
+// there is exactly one line, its scheme is Bearer (RFC 6750), and the token has a prefix of Rolecall.
+// The name of the scheme is case-insensitive (RFC 9110, 11.1).
 func bearerOf(lines []string) (token string, ok bool) {
 	if len(lines) != 1 {
 		return "", false
@@ -20,12 +20,13 @@ func bearerOf(lines []string) (token string, ok bool) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", false
 	}
-	return strings.Trim(token, " "), true
+	token = strings.Trim(token, " ")
+	return token, secret.HasTokenPrefix(token)
 }
 
-// isFromProgram reports whether the request has a bearer token. Such a request needs no check of
+// isFromProgram reports whether the request has a token of Rolecall. Such a request needs no check of
 // its origin: before a browser sends this header for a page of another origin, it must get
-// permission with a CORS preflight request.
+// permission with a CORS preflight request. A proxy can add another token to each request of a browser.
 func isFromProgram(h http.Header) bool {
 	_, ok := bearerOf(h["Authorization"])
 	return ok
@@ -54,7 +55,7 @@ type credentials struct {
 
 // credentialsOf returns the credentials of the request. It appends the session tokens to buffer.
 // It ignores an Authorization header of a public operation unless it has a session, and one
-// with a scheme other than Bearer. If the request has several Authorization headers, or a bearer token together with a
+// without a token of Rolecall. If the request has several Authorization headers, or a bearer token together with a
 // session cookie, the caller is ambiguous and credentialsOf returns ErrMalformed. It returns
 // ErrUnauthenticated for an operator key if the listener does not serve operators.
 func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.Token) (credentials, error) {
@@ -82,10 +83,13 @@ func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.T
 	}
 	sent.bearer = token
 	if _, ok := secret.ParseOperatorKey(token); ok && !s.ServesOperators(r) {
-		return sent, rolecall.ErrUnauthenticated
+		return sent, rolecall.ErrUnauthenticated.With(ElsewhereDetail)
 	}
 	return sent, nil
 }
+
+// ElsewhereDetail is the detail of the response to an operator key at an address that accepts none.
+const ElsewhereDetail = "This address accepts no operator keys. Send them to the address of --operator-listen."
 
 const ambiguousDetail = "must not be sent together with a session cookie"
 
@@ -101,8 +105,8 @@ func unauthenticated(op *Operation) error {
 // operation accepts (RFC 9110, 11.6.1), and why a bearer token was rejected (RFC 6750, 3.1). The
 // value is empty for errors that do not concern credentials.
 func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.Error) string {
-	sent, _ := bearerOf(r.Header["Authorization"])
-	hasBearer := sent != "" && !op.Policy.Public
+	_, ours := bearerOf(r.Header["Authorization"])
+	hasBearer := ours && !op.Policy.Public
 	bearer := "Bearer"
 	switch {
 	case slices.ContainsFunc(err.FieldErrors, func(f rolecall.FieldError) bool { return f.Header == "authorization" }):

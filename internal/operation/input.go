@@ -211,6 +211,12 @@ type timedBody interface {
 	Check(now rolecall.Time) rolecall.FieldErrors
 }
 
+// namedBody is like checkedBody, for bodies with names. The argument is the setting nameMinimum
+// of the tenant.
+type namedBody interface {
+	Check(nameMinimum int) rolecall.FieldErrors
+}
+
 // tokenReturning is implemented by the requests that can choose to get the token of a session in the
 // response instead of a cookie.
 type tokenReturning interface {
@@ -248,6 +254,8 @@ func (in *Input) DecodeBody(v reflect.Value, body []byte, c access.Caller, now r
 		faults = wire.Merge(faults, body.Check())
 	case timedBody:
 		faults = wire.Merge(faults, body.Check(now))
+	case namedBody:
+		faults = wire.Merge(faults, body.Check(c.Tenant.Settings.NameMinimum()))
 	}
 	return faults.Err()
 }

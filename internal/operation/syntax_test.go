@@ -11,6 +11,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -75,7 +76,7 @@ type draftRequest struct{ Body rolecall.UserDraft }
 
 func draftOf(body string) (rolecall.UserDraft, error) {
 	var value draftRequest
-	err := inputOf(reflect.TypeFor[draftRequest]()).DecodeBody(reflect.ValueOf(&value).Elem(), []byte(body), access.Caller{}, 0)
+	err := inputOf(reflect.TypeFor[draftRequest]()).DecodeBody(reflect.ValueOf(&value).Elem(), []byte(body), access.Caller{Principal: &authz.Principal{}}, 0)
 	return value.Body, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -48,12 +49,13 @@ type Mailer interface {
 
 // Options are the dependencies and settings of an outbox.
 type Options struct {
-	Store  *store.Store
-	Keys   *secret.Keys // the keys that encrypt mail
-	Clock  func() rolecall.Time
-	Logger *slog.Logger
-	Mailer Mailer              // nil if no mail is sent: mail then stays in the outbox
-	Divert func(rolecall.Mail) // if not nil, receives each mail instead of the store
+	Store   *store.Store
+	Keys    *secret.Keys // the keys that encrypt mail
+	Clock   func() rolecall.Time
+	Logger  *slog.Logger
+	Outages *outage.Log
+	Mailer  Mailer              // nil if no mail is sent: mail then stays in the outbox
+	Divert  func(rolecall.Mail) // if not nil, receives each mail instead of the store
 }
 
 // CheckLink returns nil if the link of the mail is valid. It returns ErrUserSuspended if the link
@@ -84,8 +86,8 @@ type Outbox struct {
 func New(o Options) *Outbox {
 	box := &Outbox{store: o.Store, keys: o.Keys, now: o.Clock, log: o.Logger, mailer: o.Mailer, divert: o.Divert}
 	box.sender = queue.New(queue.Worker[rolecall.OutboxMail]{
-		AtOnce: mailsAtOnce, Batch: 1, Interval: mailInterval, Claim: box.claimMail, Do: box.sendClaimed, Failed: func(ctx context.Context, err error) {
-			box.log.WarnContext(ctx, "cannot read waiting mail; will retry", "error", err)
+		AtOnce: mailsAtOnce, Batch: 1, Interval: mailInterval, Claim: box.claimMail, Do: box.sendClaimed, Report: func(ctx context.Context, err error) {
+			o.Outages.Report(ctx, "cannot read waiting mail; will retry", err)
 		},
 	})
 	return box

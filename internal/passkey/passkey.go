@@ -21,6 +21,12 @@ import (
 // logs.
 var ErrRefused = errors.New("response of an authenticator refused")
 
+// The errors of a valid response of a passkey that is refused. They are ErrRefused too.
+var (
+	ErrCounter = fmt.Errorf("%w: its counter went back, so there may be a copy of it", ErrRefused)
+	ErrBackup  = fmt.Errorf("%w: whether it can be synced has changed since it was created", ErrRefused)
+)
+
 // shortestID is the minimum length of a credential id in bytes (WebAuthn, section 4).
 const shortestID = 16
 
@@ -149,7 +155,8 @@ func (p *RelyingParty) RequestOptions(challenge secret.Token, o *User) ([]byte, 
 // Verify verifies the response to RequestOptions. It returns the user's passkey with its
 // updated credential. If passwordless is true, the authenticator must have verified the
 // user, for example with a PIN, because the passkey replaces the password. Verify returns
-// ErrRefused if the response is not valid.
+// ErrRefused if the response is not valid, and ErrCounter or ErrBackup if only the counter or a flag of the passkey is
+// wrong.
 func (p *RelyingParty) Verify(r Response, challenge secret.Token, o *User, passwordless bool) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(r.raw)
 	if err != nil {
@@ -161,10 +168,12 @@ func (p *RelyingParty) Verify(r Response, challenge secret.Token, o *User, passw
 	}
 	credential, err := p.webauthn.ValidateLogin(o, session, parsed)
 	switch {
+	case err != nil && p.isValidWithFlag(o, session, parsed):
+		return rolecall.Passkey{}, ErrBackup
 	case err != nil:
 		return rolecall.Passkey{}, refused(err)
 	case credential.Authenticator.CloneWarning:
-		return rolecall.Passkey{}, fmt.Errorf("%w: its counter went back, so there may be a copy of it", ErrRefused)
+		return rolecall.Passkey{}, ErrCounter
 	}
 	for _, key := range o.Passkeys {
 		if string(key.ID) == string(credential.ID) {
@@ -173,6 +182,29 @@ func (p *RelyingParty) Verify(r Response, challenge secret.Token, o *User, passw
 		}
 	}
 	return rolecall.Passkey{}, refused(errors.New("not one of the owner's"))
+}
+
+// isValidWithFlag reports whether the response would be valid if the passkey had been created with the flag "backup
+// eligible" of the response. So its signature is right, and only the flag is wrong.
+func (p *RelyingParty) isValidWithFlag(o *User, session webauthn.SessionData, parsed *protocol.ParsedCredentialAssertionData) bool {
+	changed := flagged{User: o, eligible: parsed.Response.AuthenticatorData.Flags.HasBackupEligible()}
+	_, err := p.webauthn.ValidateLogin(&changed, session, parsed)
+	return err == nil
+}
+
+// flagged is a User whose passkeys have another flag "backup eligible".
+type flagged struct {
+	*User
+	eligible bool
+}
+
+// WebAuthnCredentials returns the credentials with the other flag.
+func (f *flagged) WebAuthnCredentials() []webauthn.Credential {
+	credentials := f.User.WebAuthnCredentials()
+	for i := range credentials {
+		credentials[i].Flags.BackupEligible = f.eligible
+	}
+	return credentials
 }
 
 func refused(err error) error { return fmt.Errorf("%w: %w", ErrRefused, err) }

@@ -42,8 +42,8 @@ type Worker[T any] struct {
 	Claim func(ctx context.Context, n int) ([]T, error)
 	// Do does a claimed piece of work, and stores the result.
 	Do func(ctx context.Context, work T)
-	// Failed is called with an error of Claim.
-	Failed func(ctx context.Context, err error)
+	// Report is called with the result of each Claim: its error, or nil, also if no work was due.
+	Report func(ctx context.Context, err error)
 
 	wake      chan struct{}
 	lingering chan struct{}
@@ -82,11 +82,14 @@ func (w *Worker[T]) Run(ctx context.Context) {
 		for _, work := range claimed {
 			working.Go(func() { w.do(ctx, work, slots) })
 		}
+		if errors.Is(err, rolecall.ErrNotFound) {
+			err = nil
+		}
+		if ctx.Err() == nil {
+			w.Report(ctx, err)
+		}
 		if err == nil && len(claimed) > 0 {
 			continue
-		}
-		if err != nil && !errors.Is(err, rolecall.ErrNotFound) && ctx.Err() == nil {
-			w.Failed(ctx, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -48,7 +48,11 @@ func TestAWorkerBoundsItsWork(t *testing.T) {
 		mu.Lock()
 		running--
 		mu.Unlock()
-	}, Failed: func(_ context.Context, err error) { t.Error(err) }})
+	}, Report: func(_ context.Context, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -103,7 +107,11 @@ func slowWork(t *testing.T) {
 	}, Do: func(_ context.Context, n int) {
 		begun <- n
 		<-end
-	}, Failed: func(_ context.Context, err error) { t.Error(err) }})
+	}, Report: func(_ context.Context, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -144,7 +152,11 @@ func TestAWorkerGoesOnAfterAFailedClaim(t *testing.T) {
 		case worked <- struct{}{}:
 		default:
 		}
-	}, Failed: func(_ context.Context, err error) { failed <- err }})
+	}, Report: func(_ context.Context, err error) {
+		if err != nil {
+			failed <- err
+		}
+	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

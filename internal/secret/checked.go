@@ -15,6 +15,12 @@ const (
 // checksumLength is the length of a CRC-32 in base62 digits.
 const checksumLength = 6
 
+// HasTokenPrefix reports whether s begins with the prefix of a session token for the Authorization header, of an API
+// token or of an operator key. Other tokens there are not for Rolecall, for example those that a proxy adds.
+func HasTokenPrefix(s string) bool {
+	return strings.HasPrefix(s, bearerPrefix) || strings.HasPrefix(s, apiTokenPrefix) || strings.HasPrefix(s, operatorKeyPrefix)
+}
+
 // NewAPIToken returns a new API token: rc_, a random Token, and a checksum.
 func NewAPIToken() Token { return newChecked(apiTokenPrefix) }
 

@@ -46,8 +46,8 @@ func recoveryCodeOf(raw []byte) RecoveryCode {
 	return RecoveryCode(strings.Join(groups, "-"))
 }
 
-// asCrockford returns the digit in place of a letter that looks like this digit. It
-// returns -1, which removes the character, for spaces and for dashes of every kind. It
+// asCrockford returns the digit in place of a letter that looks like this digit, and the ASCII digit in place of one
+// of another script. It returns -1, which removes the character, for spaces and for dashes of every kind. It
 // returns other characters unchanged. The argument must be in lower case.
 func asCrockford(r rune) rune {
 	switch {
@@ -58,7 +58,7 @@ func asCrockford(r rune) rune {
 	case r == 'o':
 		return '0'
 	}
-	return r
+	return asTyped(r)
 }
 
 // ParseRecoveryCode returns the code that a user has typed as s. It accepts upper case

@@ -62,6 +62,41 @@ func TestTOTPWindow(t *testing.T) {
 	}
 }
 
+func TestCodesHaveDigitsOfAnyScript(t *testing.T) {
+	secret := TOTP("12345678901234567890")
+	at := rolecall.TimeOf(time.Unix(59, 0))
+	ascii := secret.Code(1)
+	for script, zero := range map[string]rune{"Arabic-Indic": '٠', "Persian": '۰', "Devanagari": '०', "Bengali": '০', "Thai": '๐', "full-width": '０', "mathematical": '𝟬', "Adlam": '𞥐'} {
+		code := strings.Map(func(r rune) rune { return r - '0' + zero }, ascii)
+		for _, typed := range []string{code, "\u200f" + code[:len(code)/2] + "\u00a0" + code[len(code)/2:] + "\u202c\t"} {
+			if step, ok := secret.Step(typed, at, 0); !ok || step != 1 {
+				t.Errorf("%s %q: %d, %v", script, typed, step, ok)
+			}
+		}
+		if _, ok := secret.Step(strings.Map(func(r rune) rune { return (r-'0'+1)%10 + zero }, ascii), at, 0); ok {
+			t.Errorf("%s: another code is accepted", script)
+		}
+		for digit := range rune(10) {
+			if got := digitOf(zero + digit); got != '0'+digit {
+				t.Errorf("%s: %c is %c", script, zero+digit, got)
+			}
+		}
+	}
+	if _, ok := secret.Step("②"+ascii[1:], at, 0); ok {
+		t.Error("a digit in a circle is accepted")
+	}
+	recovery := NewRecoveryCodes()[0]
+	typed := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r - '0' + '٠'
+		}
+		return r
+	}, string(recovery))
+	if parsed, ok := ParseRecoveryCode(typed); !ok || parsed != recovery {
+		t.Errorf("%s is %s, %v", typed, parsed, ok)
+	}
+}
+
 func TestTOTPURI(t *testing.T) {
 	secret := NewTOTP()
 	if other := NewTOTP(); len(secret) != 20 || string(secret) == string(other) {
@@ -71,10 +106,10 @@ func TestTOTPURI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uri.Scheme != "otpauth" || uri.Host != "totp" || uri.Path != "/Acme  R&D:ada+x@example.com" {
+	if uri.Scheme != "otpauth" || uri.Host != "totp" || uri.Path != "/Acme R&D:ada+x@example.com" {
 		t.Errorf("%s", uri)
 	}
-	if q := uri.Query(); q.Get("secret") != secret.Base32() || q.Get("issuer") != "Acme: R&D" || strings.Contains(uri.RawQuery, "+") {
+	if q := uri.Query(); q.Get("secret") != secret.Base32() || q.Get("issuer") != "Acme R&D" || strings.Contains(uri.RawQuery, "+") {
 		t.Errorf("%s", uri)
 	}
 }

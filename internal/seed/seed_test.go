@@ -27,7 +27,7 @@ func TestMadeUpPeopleCouldBeReal(t *testing.T) {
 			t.Fatal(err)
 		}
 		draft := rolecall.UserDraft{Email: u.Email, Name: u.Name, Department: u.Department, ExternalID: u.ExternalID, Metadata: pairs}
-		if err := draft.Check().Err(); err != nil {
+		if err := draft.Check(rolecall.DefaultNameMin).Err(); err != nil {
 			t.Fatalf("%+v: %v", u, err)
 		}
 		if u.ID.CreatedAt() != u.CreatedAt {
@@ -58,7 +58,7 @@ func TestMadeUpPeopleCouldBeReal(t *testing.T) {
 	}
 	for i, role := range p.roles {
 		permissions := []string{role.Permissions[0].String(), role.Permissions[1].String()}
-		if _, faults := (&rolecall.RoleDraft{Key: role.Key, Name: role.Name, Permissions: permissions}).Role(rolecall.TimeOf(time.Now())); faults != nil {
+		if _, faults := (&rolecall.RoleDraft{Key: role.Key, Name: role.Name, Permissions: permissions}).Role(rolecall.TimeOf(time.Now()), rolecall.DefaultNameMin); faults != nil {
 			t.Errorf("role %d: %v", i, faults.Err())
 		}
 	}

@@ -38,13 +38,13 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 	device := s.device(&a, email)
 	counted, err := s.limiter.Count(ctx, s.buckets(&a, email, device))
 	if err != nil {
-		return SignIn{}, err
+		return SignIn{}, s.noteThrottled(ctx, &a, email, err)
 	}
 	var user rolecall.User
 	var hash string
 	var allowed bool
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, hash, err = tx.UserByEmail(rolecall.EmailKey(email))
+		user, hash, err = tx.UserByEmail(email)
 		if _, err := access.Found(err); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 	if device != nil && device.isStale(hash) {
 		device = nil
 		if counted, err = s.limiter.Count(ctx, s.buckets(&a, email, nil)); err != nil {
-			return SignIn{}, err
+			return SignIn{}, s.noteThrottled(ctx, &a, email, err)
 		}
 	}
 	ok, outdated, err := s.verify(ctx, counted, hash, password)
@@ -92,6 +92,27 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 		}
 		return user, nil
 	}})
+}
+
+// noteThrottled returns the error of a limiter. If a limit refused the sign-in, noteThrottled counts it for
+// an event: one per account, source and minute. It reads the user, if one has the address, only once in this
+// time.
+func (s *Service) noteThrottled(ctx context.Context, a *access.Anonymous, email string, refused error) error {
+	if !errors.Is(refused, rolecall.ErrTooManyAttempts) || !s.refusals.IsFirstThrottled(a.Tenant.ID, rolecall.EmailKey(email), a.Source) {
+		return refused
+	}
+	var user rolecall.User
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+		user, _, err = tx.UserByEmail(email)
+		_, err = access.Found(err)
+		return err
+	})
+	if err != nil {
+		s.log.WarnContext(ctx, "cannot record a sign-in that a limit refused", "error", err)
+		return refused
+	}
+	s.refusals.CountThrottled(a.Tenant.ID, user.ID, a.Source)
+	return refused
 }
 
 // allowsPassword reports whether the user can begin a session without a connection to an

@@ -28,7 +28,6 @@ const (
 type codeContent struct {
 	Purpose       Purpose            `json:"purpose"`
 	CodeChallenge string             `json:"codeChallenge,omitempty"` // of PKCE; can be empty for PurposeConfirm and PurposeLink
-	ForCookie     bool               `json:"forCookie,omitempty"`     // the token of the session is for a cookie, and not for the header
 	Trusted       bool               `json:"trusted,omitempty"`       // the provider has proved a second factor
 	Identity      *rolecall.Identity `json:"identity"`
 	IDToken       string             `json:"idToken,omitempty"` // encrypted; only for PurposeSignIn
@@ -36,19 +35,19 @@ type codeContent struct {
 
 // issueCode stores a code for the user. For PurposeConfirm and PurposeLink, it works only in the session in
 // which the attempt began.
-func (s *Service) issueCode(ctx context.Context, a *access.Anonymous, p *authenticated, user rolecall.UserID, identity rolecall.Identity) (Completed, error) {
+func (s *Service) issueCode(ctx context.Context, a *access.Anonymous, p *authenticated, user rolecall.UserID, identity rolecall.Identity) (secret.Token, error) {
 	now := s.now()
 	if p.Purpose == PurposeLink {
 		identity = p.newIdentity(now, user)
 	}
-	content := codeContent{Purpose: p.Purpose, CodeChallenge: p.CodeChallenge, ForCookie: !p.ForHeader, Trusted: p.trusted(), Identity: &identity}
+	content := codeContent{Purpose: p.Purpose, CodeChallenge: p.CodeChallenge, Trusted: p.trusted(), Identity: &identity}
 	lifetime := ownCodeLifetime
 	if p.Purpose == PurposeSignIn {
 		lifetime, content.IDToken = codeLifetime, p.idToken
 	}
 	data, err := json.Marshal(content)
 	if err != nil {
-		return Completed{}, err
+		return "", err
 	}
 	code := secret.NewToken()
 	err = s.store.Update(ctx, a.Tenant.ID, func(tx *store.Tx) error {
@@ -58,7 +57,7 @@ func (s *Service) issueCode(ctx context.Context, a *access.Anonymous, p *authent
 		}, code.Hash())
 		return nil
 	})
-	return Completed{Code: code}, err
+	return code, err
 }
 
 // loadCode returns the stored code. It returns ErrCodeInvalid if the code is unknown, expired or used, if it
@@ -77,7 +76,7 @@ func (s *Service) loadCode(ctx context.Context, tenant *rolecall.Tenant, code se
 	} else if !ok || !token.Live(s.now()) || content.Purpose != purpose {
 		return token, content, rolecall.ErrCodeInvalid
 	}
-	if content.CodeChallenge == "" || CodeChallenge(secret.Token(verifier)) == content.CodeChallenge {
+	if content.CodeChallenge == "" && purpose != PurposeSignIn || CodeChallenge(secret.Token(verifier)) == content.CodeChallenge {
 		return token, content, nil
 	}
 	err = s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error { return useCode(tx, code) })
@@ -98,9 +97,10 @@ func useCode(tx *store.Tx, code secret.Token) error {
 	return err
 }
 
-// ExchangeCode exchanges the code of a sign-in for a session. The code must be of an attempt with the
-// same value of a.ForHeader. If the user needs a second factor, it returns a challenge. It returns
-// ErrCodeInvalid, ErrUserSuspended, ErrTenantSuspended and ErrTooManyAttempts.
+// ExchangeCode exchanges the code of a sign-in for a session. Only the application that began the sign-in has
+// the verifier, so a code that another browser brings starts no session. If the user needs a second factor,
+// ExchangeCode returns a challenge. It returns ErrCodeInvalid, ErrUserSuspended, ErrTenantSuspended and
+// ErrTooManyAttempts.
 func (s *Service) ExchangeCode(ctx context.Context, a access.Anonymous, code secret.Token, verifier string) (in SignIn, err error) {
 	err = s.limited(ctx, &a, func() error {
 		in, err = s.exchangeCode(ctx, a, code, verifier)
@@ -111,9 +111,6 @@ func (s *Service) ExchangeCode(ctx context.Context, a access.Anonymous, code sec
 
 func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code secret.Token, verifier string) (SignIn, error) {
 	token, content, err := s.loadCode(ctx, &a.Tenant, code, verifier, PurposeSignIn)
-	if err == nil && content.ForCookie == a.ForHeader {
-		err = rolecall.ErrCodeInvalid
-	}
 	if err != nil {
 		if errors.Is(err, rolecall.ErrCodeInvalid) {
 			s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, token.UserID, rolecall.ErrCodeInvalid.Code, a.Source)

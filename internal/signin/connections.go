@@ -37,7 +37,7 @@ type ConnectionStart struct {
 	Connection    rolecall.ConnectionID
 	ReturnTo      string // the caller has checked it: a registered address, or a page of the console
 	Purpose       Purpose
-	CodeChallenge string       // of PKCE; empty for a session in a cookie
+	CodeChallenge string       // of PKCE; can be empty for PurposeConfirm and PurposeLink
 	LoginHint     string       // the address that the user has typed, for the page of the provider; can be empty
 	Invitation    secret.Token // of the link that the user has opened; can be empty
 }
@@ -48,7 +48,6 @@ type ticket struct {
 	Connection    rolecall.ConnectionID `json:"connection"`
 	ReturnTo      string                `json:"returnTo"`
 	Purpose       Purpose               `json:"purpose"`
-	ForHeader     bool                  `json:"forHeader,omitempty"`
 	CodeChallenge string                `json:"codeChallenge,omitempty"`
 	LoginHint     string                `json:"loginHint,omitempty"`
 	Invitation    secret.Token          `json:"invitation,omitempty"`
@@ -75,7 +74,7 @@ const attemptPurpose = "connection attempt"
 // cannot be reached. StartConnection calls leave before it waits for the provider.
 func (s *Service) StartConnection(ctx context.Context, a access.Anonymous, start ConnectionStart, leave func()) (string, error) {
 	t := ticket{
-		Tenant: a.TenantName, Connection: start.Connection, ReturnTo: start.ReturnTo, Purpose: start.Purpose, ForHeader: a.ForHeader,
+		Tenant: a.TenantName, Connection: start.Connection, ReturnTo: start.ReturnTo, Purpose: start.Purpose,
 		CodeChallenge: start.CodeChallenge, LoginHint: start.LoginHint, Invitation: start.Invitation, ExpiresAt: s.now().Add(ticketLifetime),
 	}
 	if start.Purpose != PurposeSignIn {
@@ -144,12 +143,12 @@ func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id ro
 
 // authorizationURL is Client.AuthorizationURL with the errors of this package.
 func (s *Service) authorizationURL(ctx context.Context, tenant rolecall.TenantID, p oidc.Provider, a oidc.Attempt) (string, error) {
-	end, err := s.access.BeginProviderCall(tenant)
+	call, end, err := s.access.BeginProviderCall(ctx, tenant)
 	if err != nil {
 		return "", err
 	}
 	defer end()
-	address, err := s.access.OIDC.AuthorizationURL(ctx, p, a)
+	address, err := s.access.OIDC.AuthorizationURL(call, p, a)
 	if err != nil {
 		return "", s.unreachable(p.Issuer, err)
 	}
@@ -169,16 +168,19 @@ type BegunAttempt struct {
 	URL    string         // the page of the provider
 }
 
-// TicketTenant returns the name of the tenant of a ticket. It returns ErrAttemptInvalid if the ticket is
-// not valid or has expired.
-func (s *Service) TicketTenant(sealed string) (string, error) {
+// Ticket returns the name of the tenant of a ticket, and where its browser returns. It returns ErrAttemptInvalid if
+// the ticket is not valid or has expired. Where the browser returns is also known if it has expired.
+func (s *Service) Ticket(sealed string) (tenant, returnTo string, err error) {
 	t, err := s.openTicket(sealed)
-	return t.Tenant, err
+	return t.Tenant, t.ReturnTo, err
 }
 
 func (s *Service) openTicket(sealed string) (t ticket, err error) {
 	content, err := s.keys.Open(ticketPurpose, sealed, nil)
-	if err != nil || json.Unmarshal(content, &t) != nil || s.now() >= t.ExpiresAt {
+	if err != nil || json.Unmarshal(content, &t) != nil {
+		return ticket{}, rolecall.ErrAttemptInvalid
+	}
+	if s.now() >= t.ExpiresAt {
 		return t, rolecall.ErrAttemptInvalid
 	}
 	return t, nil
@@ -246,16 +248,18 @@ func AttemptID(state string) (rolecall.AnyID, bool) {
 }
 
 // OpenAttempt returns the attempt of the cookie. It returns ErrAttemptInvalid unless the cookie belongs
-// to the state and is unexpired, and the browser has come to the redirect URI of the attempt's connection.
+// to the state and is unexpired, and the browser has come to the redirect URI of the attempt's connection. If the
+// cookie can be read, it returns the attempt also with the error, because the attempt knows where the browser
+// returns.
 func (s *Service) OpenAttempt(cookie, state string, connection rolecall.ConnectionID) (*Attempt, error) {
 	id, ok := AttemptID(state)
 	a := &Attempt{state: state}
 	content, err := s.keys.Open(attemptPurpose, cookie, id[:])
-	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil || s.now() >= a.ExpiresAt {
+	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil {
 		return nil, rolecall.ErrAttemptInvalid
 	}
-	if !bytes.Equal(a.State, secret.Digest([]byte(state))) || a.Connection != connection {
-		return nil, rolecall.ErrAttemptInvalid
+	if s.now() >= a.ExpiresAt || !bytes.Equal(a.State, secret.Digest([]byte(state))) || a.Connection != connection {
+		return a, rolecall.ErrAttemptInvalid
 	}
 	return a, nil
 }

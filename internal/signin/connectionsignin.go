@@ -46,6 +46,7 @@ func unknownIdentity(reason string) error {
 type authenticated struct {
 	*Attempt
 	connection rolecall.Connection
+	provider   oidc.Provider
 	claims     oidc.Claims
 	idToken    string // encrypted, for the sign-out at the provider; can be empty
 }
@@ -53,50 +54,45 @@ type authenticated struct {
 // trusted reports whether the provider has proved a second factor.
 func (p *authenticated) trusted() bool { return p.connection.Proves(p.claims.ACR, p.claims.AMR) }
 
-// Completed is the result of an attempt. It has either a sign-in for a cookie, or a code that the
-// application exchanges.
-type Completed struct {
-	SignIn
-	Code secret.Token
-}
-
 // CompleteAttempt gets the claims of the person from the provider, with the query of the callback, and
-// completes the attempt. It uses the attempt up. If the attempt is for a session in a cookie, the result
-// has the session or the challenge for a second factor. Otherwise, it has a code for ExchangeCode,
-// ReauthenticateByCode or LinkIdentity, which depends on the purpose. CompleteAttempt returns
+// completes the attempt. It uses the attempt up. It returns a code for ExchangeCode, ReauthenticateByCode or
+// LinkIdentity, which depends on the purpose. It starts no session, because the URL of the attempt can come
+// from another person, whose account the browser would then use. CompleteAttempt returns
 // ErrAttemptInvalid if the attempt was used before, ErrConnectionUnavailable, ErrTooManyAttempts, or a
 // Refusal. While it waits for the provider, the request holds no slot: leave frees it, and enter takes a
 // new one.
-func (s *Service) CompleteAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, address string, callback url.Values, leave func(), enter func() error) (done Completed, err error) {
+func (s *Service) CompleteAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, address string, callback url.Values, leave func(), enter func() error) (code secret.Token, err error) {
 	if a.Tenant.ID.IsZero() {
-		return done, rolecall.ErrAttemptInvalid
+		return "", rolecall.ErrAttemptInvalid
 	}
 	err = s.limited(ctx, &a, func() error {
-		done, err = s.completeAttempt(ctx, a, attempt, address, callback, leave, enter)
+		code, err = s.completeAttempt(ctx, a, attempt, address, callback, leave, enter)
 		return err
 	})
-	return done, err
+	return code, err
 }
 
-func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, address string, callback url.Values, leave func(), enter func() error) (Completed, error) {
+func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attempt *Attempt, address string, callback url.Values, leave func(), enter func() error) (secret.Token, error) {
 	if err := s.consumeAttempt(ctx, a.Tenant.ID, attempt); err != nil {
-		return Completed{}, err
+		return "", err
 	}
-	a.ForHeader = attempt.ForHeader
 	p := &authenticated{Attempt: attempt}
 	err := s.redeem(ctx, &a, p, address, callback, leave)
 	if err == nil {
 		err = enter()
 	}
-	var done Completed
 	if err == nil {
-		done, err = s.complete(ctx, &a, p)
+		err = s.addUserInfo(ctx, &a, p, leave, enter)
+	}
+	var code secret.Token
+	if err == nil {
+		code, err = s.complete(ctx, &a, p)
 	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		reason := "connection " + attempt.Connection.String() + ": " + refusal.reason
 		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, refusal.user, reason, a.Source)
 	}
-	return done, err
+	return code, err
 }
 
 // redeem gets the claims from the provider.
@@ -108,26 +104,63 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 		return refuse("the connection was deleted")
 	}
 	p.connection = connection
+	p.provider = provider
 	leave()
-	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil {
 		return err
 	}
 	defer end()
-	p.claims, err = s.access.OIDC.Redeem(ctx, provider, p.attempt(&connection, p.state, address), callback)
-	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
-		return refuse(refused.Reason)
-	} else if err != nil {
-		return s.unreachable(provider.Issuer, err)
+	p.claims, err = s.access.OIDC.Redeem(call, provider, p.attempt(&connection, p.state, address), callback)
+	if err != nil {
+		return s.providerError(provider.Issuer, err)
 	}
 	p.idToken = s.sealIDToken(a.Tenant.ID, &connection, &p.claims)
 	return nil
 }
 
+// providerError returns the error of this package for one of a call of package oidc.
+func (s *Service) providerError(issuer string, err error) error {
+	if refused, ok := errors.AsType[*oidc.RefusedError](err); ok {
+		return refuse(refused.Reason)
+	}
+	return s.unreachable(issuer, err)
+}
+
+// addUserInfo gets the address of the person from the userinfo endpoint of the provider, if the attempt needs it: the
+// identity is not linked yet, and the ID token has no address.
+func (s *Service) addUserInfo(ctx context.Context, a *access.Anonymous, p *authenticated, leave func(), enter func() error) error {
+	if !p.claims.HasMore() || p.Purpose == PurposeConfirm {
+		return nil
+	}
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
+		_, err := tx.Identity(p.connection.Issuer, p.claims.Subject)
+		return err
+	})
+	if known, err := access.Found(err); known || err != nil {
+		return err
+	}
+	leave()
+	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
+	if err != nil {
+		return err
+	}
+	err = s.access.OIDC.AddUserInfo(call, p.provider, &p.claims)
+	end()
+	if err != nil {
+		err = s.providerError(p.provider.Issuer, err)
+		if p.Purpose != PurposeLink {
+			return err
+		}
+		s.log.WarnContext(ctx, "an identity is linked without its address", "connection", p.Connection, "error", err)
+	}
+	return enter()
+}
+
 // complete completes the attempt after the provider has authenticated the person.
-func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenticated) (Completed, error) {
+func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenticated) (secret.Token, error) {
 	if a.Tenant.Status == rolecall.TenantSuspended {
-		return Completed{}, refuse("the tenant is suspended")
+		return "", refuse("the tenant is suspended")
 	}
 	switch p.Purpose {
 	case PurposeConfirm:
@@ -138,17 +171,11 @@ func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenti
 	user, identity, err := s.identify(ctx, a, p)
 	switch {
 	case err != nil:
-		return Completed{}, err
+		return "", err
 	case user.Status != rolecall.UserActive:
-		return Completed{}, refuseUser(user.ID, "the user is suspended")
-	case p.CodeChallenge != "":
-		return s.issueCode(ctx, a, p, user.ID, identity)
+		return "", refuseUser(user.ID, "the user is suspended")
 	}
-	in, err := s.signInByIdentity(ctx, a, &user, signInIdentity{identity.ID, identity.ConnectionID, p.idToken}, p.trusted(), func(*store.Tx) error { return nil })
-	if errors.Is(err, rolecall.ErrWrongCredentials) || errors.Is(err, rolecall.ErrUserSuspended) {
-		err = refuseUser(user.ID, "the user was suspended or deleted during the sign-in")
-	}
-	return Completed{SignIn: in}, err
+	return s.issueCode(ctx, a, p, user.ID, identity)
 }
 
 // signInByIdentity creates a session for the user of the identity, or a challenge for the second factor.
@@ -208,7 +235,7 @@ const clockSkew = time.Minute
 
 // completeConfirm issues the code with which the user of the session re-authenticates. The person must be the
 // user of the session, and must have signed in at the provider after the attempt began.
-func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *authenticated) (Completed, error) {
+func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *authenticated) (secret.Token, error) {
 	var identity rolecall.Identity
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		identity, err = tx.Identity(p.connection.Issuer, p.claims.Subject)
@@ -217,13 +244,13 @@ func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *a
 	begun := p.ExpiresAt.Add(-AttemptLifetime)
 	switch ok, err := access.Found(err); {
 	case err != nil:
-		return Completed{}, err
+		return "", err
 	case !ok:
-		return Completed{}, &Refusal{Code: CodeIdentityUnknown, reason: "the identity is not linked", user: p.User}
+		return "", &Refusal{Code: CodeIdentityUnknown, reason: "the identity is not linked", user: p.User}
 	case identity.UserID != p.User:
-		return Completed{}, refuseUser(p.User, "the identity is of another user")
+		return "", refuseUser(p.User, "the identity is of another user")
 	case p.claims.AuthTime.IsZero() || rolecall.TimeOf(p.claims.AuthTime) < begun.Add(-clockSkew):
-		return Completed{}, refuseUser(p.User, oidc.ReasonAuthTime)
+		return "", refuseUser(p.User, oidc.ReasonAuthTime)
 	}
 	return s.issueCode(ctx, a, p, identity.UserID, identity)
 }
@@ -285,14 +312,14 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 		return "", nil
 	}
 	leave()
-	end, err := s.access.BeginProviderCall(a.Tenant.ID)
+	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil { // too many calls run
 		return "", nil
 	}
 	defer end()
 	// The client secret is not needed, so a secret that cannot be decrypted has no effect.
 	provider := oidc.Provider{Issuer: connection.Issuer, ClientID: connection.ClientID}
-	address, err := s.access.OIDC.SignOutURL(ctx, provider, s.openIDToken(a.Tenant.ID, &connection, sealed), returnTo)
+	address, err := s.access.OIDC.SignOutURL(call, provider, s.openIDToken(a.Tenant.ID, &connection, sealed), returnTo)
 	if err != nil {
 		s.log.WarnContext(ctx, "OpenID provider unavailable", "issuer", connection.Issuer, "error", err)
 		return "", nil

@@ -105,7 +105,7 @@ func (s *Service) requestOwnChange(tx *store.Tx, c access.Caller) error {
 // of the user, because the address can belong to another person. If another user has the
 // address, mailEmailChange writes the same number of rows, but sends no mail.
 func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
-	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+	holder, _, err := tx.UserByEmail(email)
 	taken, err := access.Found(err)
 	if err != nil {
 		return err

@@ -57,8 +57,12 @@ func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated
 	} else if !ok { // deleted at the same time
 		return user, identity, rolecall.ErrUnavailable
 	}
-	// The address that the provider states does not change the user's address. The identity shows it.
-	if ok, err := tx.TouchIdentity(identity.ID, p.address(), s.now()); err != nil {
+	// The address that the provider states does not change the user's address. The identity shows the last one.
+	address := p.address()
+	if address == "" {
+		address = identity.Email
+	}
+	if ok, err := tx.TouchIdentity(identity.ID, address, s.now()); err != nil {
 		return user, identity, err
 	} else if !ok {
 		return user, identity, rolecall.ErrUnavailable
@@ -187,7 +191,7 @@ func (s *Service) addressed(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	if ours, err := s.hasDomain(tx, p); err != nil || !ours {
 		return user, errors.Join(err, rolecall.ErrNotFound)
 	}
-	user, _, err = tx.UserByEmail(rolecall.EmailKey(p.claims.Email))
+	user, _, err = tx.UserByEmail(p.claims.Email)
 	if err != nil {
 		return user, err
 	}
@@ -230,10 +234,10 @@ func (s *Service) useInvitationOf(tx *store.Tx, a *access.Anonymous, user *rolec
 func (s *Service) hasDomain(tx *store.Tx, p *authenticated) (bool, error) {
 	domain := rolecall.EmailDomain(p.claims.Email)
 	if len(p.connection.Domains) > 0 {
-		return slices.Contains(p.connection.Domains, domain), nil
+		return p.connection.HasDomain(domain), nil
 	}
 	all, err := tx.Connections()
-	return !slices.ContainsFunc(all, func(c rolecall.Connection) bool { return slices.Contains(c.Domains, domain) }), err
+	return !slices.ContainsFunc(all, func(c rolecall.Connection) bool { return c.HasDomain(domain) }), err
 }
 
 // provision creates an active user for the person, with the roles of the connection. The person who set
@@ -249,10 +253,10 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	}
 	now := s.now()
 	draft := rolecall.UserDraft{Email: p.claims.Email, Name: p.claims.Name, Department: rules.Department}
-	if draft.Check() != nil {
+	if draft.Check(a.Tenant.Settings.NameMinimum()) != nil {
 		draft.Name = draft.Email // for example because the provider states no name
 	}
-	if draft.Check() != nil {
+	if draft.Check(rolecall.NameLeast) != nil { // the setting can have changed since the department was set
 		return user, refuse("the provider states no valid address")
 	}
 	user = draft.User(now)

@@ -166,7 +166,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	}
 	var user rolecall.User
 	err = s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
-		user, _, err = tx.UserByEmail(rolecall.EmailKey(email))
+		user, _, err = tx.UserByEmail(email)
 		return err
 	})
 	if ok, err := access.Found(err); err != nil {

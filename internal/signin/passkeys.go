@@ -221,11 +221,11 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	}
 	owner := &passkey.User{User: &user, Passkeys: []rolecall.Passkey{key}}
-	old, used, err := s.assertedPasskey(owner, response, response.Challenge, true)
+	old, used, err := s.assertedPasskey(owner, response, response.Challenge, rolecall.ErrPasskeyRefused, true)
 	switch {
-	case errors.Is(err, rolecall.ErrWrongCode):
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
-		return SignIn{}, rolecall.ErrPasskeyRefused
+	case errors.Is(err, rolecall.ErrPasskeyRefused):
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, reasonOf(err, rolecall.ErrPasskeyRefused), a.Source)
+		return SignIn{}, err
 	case err != nil:
 		return SignIn{}, err
 	case !allowed:

@@ -41,7 +41,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, 
 		if err != nil {
 			return err
 		}
-		user, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+		user, _, err := tx.UserByEmail(email)
 		if _, err := access.Found(err); err != nil {
 			return err
 		}

@@ -45,14 +45,19 @@ func (s *Service) verifyProof(c access.Caller, q *pendingSignIn, p Proof, challe
 	}, err
 }
 
-// step returns the time step to which the code belongs. It returns ErrWrongCode if the
-// encrypted secret gives another code, or if the time step is not later than last.
+// errCodeUnverifiable is the error for a code of an authenticator app whose instance key is missing. Its code is
+// that of a wrong one, so that clients show the other methods.
+var errCodeUnverifiable = rolecall.ErrWrongCode.With("Codes of this app cannot be verified now. Use a recovery code or a passkey.")
+
+// step returns the time step to which the code belongs. It returns errCodeUnverifiable if the
+// secret cannot be decrypted, and ErrWrongCode if the secret gives another code, or if the time step is
+// not later than last.
 func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) (step int64, err error) {
 	app, ok := s.openTOTP(c.Tenant.ID, c.User.ID, sealed)
-	if ok {
-		step, ok = app.Step(code, s.now(), last)
-	}
 	if !ok {
+		return 0, errCodeUnverifiable
+	}
+	if step, ok = app.Step(code, s.now(), last); !ok {
 		err = rolecall.ErrWrongCode
 	}
 	return step, err
@@ -87,7 +92,7 @@ func (s *Service) verifyPasskey(c access.Caller, q *pendingSignIn, document []by
 	if !ok {
 		return nil, rolecall.ErrWrongCode
 	}
-	old, used, err := s.assertedPasskey(q.webauthnUser(&c.Tenant), response, challenge, false)
+	old, used, err := s.assertedPasskey(q.webauthnUser(&c.Tenant), response, challenge, rolecall.ErrWrongCode, false)
 	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		return nil, orWrong(tx.UsePasskey(old, used))
 	}, err
@@ -96,15 +101,22 @@ func (s *Service) verifyPasskey(c access.Caller, q *pendingSignIn, document []by
 // assertedPasskey returns the passkey of the user that signed the challenge. The result
 // old is the stored passkey, and used is the passkey with the updated signature counter
 // and time of last use. If passwordless is true, the authenticator must have verified the
-// user. assertedPasskey returns ErrWrongCode if the response is not valid.
-func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response, challenge secret.Token, passwordless bool) (old, used rolecall.Passkey, err error) {
+// user. assertedPasskey returns the error invalid if the response is not valid. If the response is valid, but a passkey
+// of the user must no longer be accepted, the error is a proofRefusal of it.
+func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response, challenge secret.Token, invalid *rolecall.Error, passwordless bool) (old, used rolecall.Passkey, err error) {
 	if s.passkeys == nil {
-		return old, used, rolecall.ErrWrongCode
+		return old, used, invalid
 	}
 	used, err = s.passkeys.Verify(response, challenge, user, passwordless)
 	if errors.Is(err, passkey.ErrRefused) {
 		s.log.Info("passkey refused", "user", user.User.ID, "why", err)
-		return old, used, rolecall.ErrWrongCode
+		switch {
+		case errors.Is(err, passkey.ErrCounter):
+			return old, used, &proofRefusal{invalid.With("The counter of this passkey went back, so there may be a copy of it. " + anotherFactor), "passkey-counter"}
+		case errors.Is(err, passkey.ErrBackup):
+			return old, used, &proofRefusal{invalid.With("This passkey can now be synced to other devices, or no longer can, unlike when it was added. " + anotherFactor), "passkey-backup"}
+		}
+		return old, used, invalid
 	}
 	used.LastUsedAt = s.now()
 	for _, old = range user.Passkeys {
@@ -113,6 +125,30 @@ func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response,
 		}
 	}
 	return old, used, err
+}
+
+// anotherFactor is what users can do whose passkey is refused for good.
+const anotherFactor = "Sign in in another way. Then delete the passkey, and add it again."
+
+// proofRefusal is an error with the reason for the event.
+type proofRefusal struct {
+	problem *rolecall.Error
+	reason  string
+}
+
+// Error returns the text of the problem.
+func (r *proofRefusal) Error() string { return r.problem.Error() }
+
+// Unwrap returns the problem.
+func (r *proofRefusal) Unwrap() error { return r.problem }
+
+// reasonOf returns the reason for the event of a refused proof. It returns the code of the problem if the error has no
+// reason.
+func reasonOf(err error, problem *rolecall.Error) string {
+	if refusal, ok := errors.AsType[*proofRefusal](err); ok {
+		return refusal.reason
+	}
+	return problem.Code
 }
 
 // errWrongNewCode is ErrWrongCode for an authenticator app that the user is enrolling.

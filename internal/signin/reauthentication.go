@@ -94,8 +94,12 @@ func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 	if !errors.Is(err, rolecall.ErrWrongCode) {
 		return err
 	}
-	s.refusals.Count(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
-	return rolecall.FieldErrors{{Pointer: p.pointer(), Code: "wrong", Detail: "does not match any of your second factors, or was used before"}}.Err()
+	s.refusals.Count(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, reasonOf(err, rolecall.ErrWrongCode), c.Source)
+	detail := "does not match any of your second factors, or was used before"
+	if refusal, ok := errors.AsType[*proofRefusal](err); ok {
+		detail = "was not accepted. " + refusal.problem.Detail
+	}
+	return rolecall.FieldErrors{{Pointer: p.pointer(), Code: "wrong", Detail: detail}}.Err()
 }
 
 // pointer returns the JSON Pointer of the proof in the request body. It returns "" if the

@@ -176,7 +176,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 	device := s.currentDevice(&a, q.user.Email, q.hash)
 	counted, err := s.limiter.Count(ctx, s.challengeBuckets(&q.user, device, challenge))
 	if err != nil {
-		return SignIn{}, err
+		return SignIn{}, s.noteThrottled(ctx, &a, q.user.Email, err)
 	}
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: q.user})
 	judge := s.verifyProof
@@ -199,7 +199,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 		err = rolecall.ErrChallengeInvalid
 	}
 	if errors.Is(err, rolecall.ErrWrongCode) {
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, reasonOf(err, rolecall.ErrWrongCode), a.Source)
 	}
 	in.RecoveryCodes = codes
 	return in, err

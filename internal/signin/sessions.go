@@ -82,7 +82,12 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 
 // isReused reports whether the use of the token at the time now is after its grace period.
 func isReused(token *rolecall.SessionToken, tenant *rolecall.Tenant, now rolecall.Time) bool {
-	return token.RetiredAt != rolecall.Never && now >= token.RetiredAt.Add(tenant.Settings.Grace())
+	return token.RetiredAt != rolecall.Never && now >= expiryOf(token, tenant)
+}
+
+// expiryOf returns when the grace period of a retired token ends.
+func expiryOf(token *rolecall.SessionToken, tenant *rolecall.Tenant) rolecall.Time {
+	return token.RetiredAt.Add(tenant.Settings.Grace())
 }
 
 // lookUp returns the entry of the token. It uses the cached entry if that is fresh and
@@ -115,6 +120,9 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 		}
 		e.principal = authz.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.stamp.At)
 		e.token, e.generation = state.Token, state.Generation
+		if e.token.RetiredAt != rolecall.Never {
+			e.principal.SessionTokenExpiresAt = expiryOf(&e.token, &tenant)
+		}
 		return e, nil
 	})
 }

@@ -25,6 +25,8 @@ const (
 		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.user_id = $2 and a.role_id = $3`
 
+	countAssignments = `select count(*) from (select 1 from assignments where tenant_id = $1 and user_id = $2 limit $3) a`
+
 	insertAssignments = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
 		values `
 
@@ -117,6 +119,13 @@ func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Ass
 	err = t.row(statementFor(h, selectAssignment, selectServiceAccountRole), []any{t.tenant, h.ID, role}, assignmentDest(&a)...)
 	a.Holder = h
 	return a, err
+}
+
+// CountAssignments returns the number of assignments of the holder, with the expired ones. It counts at
+// most AssignmentsMax.
+func (t *Tx) CountAssignments(h rolecall.Holder) (n int, err error) {
+	err = t.row(statementFor(h, countAssignments, countServiceAccountRoles), []any{t.tenant, h.ID, rolecall.AssignmentsMax}, &n)
+	return n, err
 }
 
 // UpsertAssignment inserts the assignment, or replaces the holder's existing assignment of

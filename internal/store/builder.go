@@ -100,13 +100,13 @@ const rowsAtOnce = 250
 func (t *Tx) InsertUsers(users []rolecall.User) {
 	var found []foundBy
 	insertRows(t, insertUsers, users, func(b *builder, u rolecall.User) {
-		words := userWords(&u)
-		rows := words.rows()
+		words := WordsOf(&u)
+		rows := words.Rows()
 		for _, word := range rows {
-			found = append(found, foundBy{word, u.ID, rows.beginnings()})
+			found = append(found, foundBy{word, u.ID, rows.Beginnings()})
 		}
 		b.write("($1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)", u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(),
-			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.text(),
+			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.Text(),
 			u.CreatedAt, u.UpdatedAt, u.Version)
 	})
 	// If the words are inserted in the order of the index, each page of the index is

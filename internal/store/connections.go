@@ -14,9 +14,12 @@ const (
 			provisioned_by, second_factor, acr_values, amr_values, created_at, updated_at, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 
-	updateConnection = `update connections set name = $1, name_key = $2, client_id = $3, secret = $4, domains = $5, linking = $6, provisioning = $7,
+	updateConnection = `update connections set name = $1, name_key = case when name = $1 then name_key else $2 end, client_id = $3, secret = $4, domains = $5, linking = $6, provisioning = $7,
 			provisioned_by = $8, second_factor = $9, acr_values = $10, amr_values = $11, updated_at = $12, version = $13
 		where tenant_id = $14 and id = $15 and version = $16 returning version`
+
+	releaseConnectionName = `update connections set name_key = $1 where tenant_id = $2 and name_key = (
+		select min(name_key) from connections where tenant_id = $2 and name_key > $3 and name_key < $4)`
 
 	renewSecret = `update connections set secret = $1 where tenant_id = $2 and id = $3 and secret = $4`
 
@@ -77,9 +80,13 @@ func (t *Tx) InsertConnection(c rolecall.Connection) {
 // false if the stored version is not old.Version, or if the connection does not exist. Update returns
 // ErrConnectionNameTaken if another connection has the new name.
 func (t *Tx) UpdateConnection(old, changed rolecall.Connection) (bool, error) {
-	return t.updateVersioned(updateConnection, old.ID, old.Version, changed.Name, changed.NameKey(), changed.ClientID, changed.Secret, asJSON(&changed.Domains),
+	ok, err := t.updateVersioned(updateConnection, old.ID, old.Version, changed.Name, changed.NameKey(), changed.ClientID, changed.Secret, asJSON(&changed.Domains),
 		string(changed.Linking), asJSON(&changed.Provisioning), changed.ProvisionedBy, string(changed.SecondFactor), asJSON(&changed.ACRValues),
 		asJSON(&changed.AMRValues), changed.UpdatedAt, changed.Version)
+	if ok && old.NameKey() != changed.NameKey() {
+		t.releaseName(releaseConnectionName, old.NameKey())
+	}
+	return ok, err
 }
 
 // RenewConnectionSecret stores renewed in place of old, which is the same client secret encrypted with another

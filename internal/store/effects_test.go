@@ -82,7 +82,7 @@ func ignore(any, error) {}
 // uncached are the methods of Tx that change no cached data. They only read, insert rows
 // that no cache can contain, or change data that is never cached.
 var uncached = []string{
-	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
+	"AccessAssignments", "AccountAccessAssignments", "APIToken", "APITokenByHash", "APITokens", "Assignment", "AssignmentHistoryBegin", "Assignments", "AssignmentsAt", "Attempts", "CountAssignments", "CountInvitations", "CountJobs", "CountKeys", "CountMail", "DeletedTenant", "Deletions", "Departments",
 	"EventByID", "Events", "EventsOfDays", "ExpiredMail", "ExpiringRoles", "ExpiringTokens", "FactorCoverage", "Factors", "FailedSignIns", "Feed", "FeedOfTenants", "FeedPlaces", "HasNews", "IsPublished", "HadHolders", "Hashes", "HiddenRole", "IDToken", "InstanceKeys", "IsJobDue", "Job", "JobResults", "Jobs", "KeyFingerprints", "LeafHash", "Invitations", "InvitationByToken", "InvitationOf", "Key", "LastLogin", "LogoFile", "OneTimeToken", "OperatorKeyByID", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "RoleNames", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "ServiceAccountsWithAccess", "SessionByID", "SessionByToken", "Sessions", "SignInDetails", "SignInSummary",
@@ -93,7 +93,7 @@ var uncached = []string{
 
 	"BeginPurge", "BuildLog", "ChangeHeads", "Changes", "ClaimJob", "ClaimMail", "ClaimWebhooks", "CountDisabledWebhooks", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "DeleteQueuedJob", "DeleteWebhook", "DropWebhook", "EraseTraces", "ForgiveAttempt", "GivePlaces", "LockAPIToken", "LockActiveUser", "LockIdentity", "LockJob", "Log", "LoggedEvent", "LoggedEvents",
-	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "RenewConnectionSecret", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
+	"LockOwners", "LockSession", "NumberEvents", "PostponeMail", "ProbeWrites", "PromoteWebhook", "PurgeAttempts", "PurgeExpired", "PurgePlaces", "PurgeRequests", "PurgeTenant", "ReleaseJob", "RenewConnectionSecret", "ReplayWebhook", "RetryWebhook", "SettleWebhook", "SkipAll", "SkipBlocked", "TestWebhook", "UpdateJob", "UpdateWebhook", "UpsertDelivery", "UpsertPendingTOTP", "RenamePasskey",
 	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SetSigningKey", "StartAssignments", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UnloggedEvents", "Unnumbered", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP", "Webhook", "WebhookCursors", "WebhookDeliveries", "Webhooks",
 

@@ -20,6 +20,8 @@ const (
 
 	deleteAttempts = `delete from attempts where bucket = $1 and ends_at = $2`
 
+	probeWrites = `insert into attempts (bucket, n, ends_at) values ($1, 1, 0) on conflict (bucket) do update set n = 1 - attempts.n`
+
 	clearAttempts = `delete from attempts where bucket = $1`
 
 	forgiveAttempt = `update attempts set n = n - 1 where bucket = $1 and ends_at = $2 and n > 0`
@@ -142,6 +144,12 @@ func (t *Tx) attemptStates(b *builder, buckets []rolecall.Bucket) ([]rolecall.At
 	})
 	return states, err
 }
+
+// writeProbe is the bucket of ProbeWrites. Other buckets are hashes, which are longer.
+var writeProbe = []byte("write probe")
+
+// ProbeWrites writes a row, to find out whether the database accepts writes. PurgeAttempts deletes it.
+func (t *Tx) ProbeWrites() { t.q.Exec(probeWrites, writeProbe) }
 
 // PurgeAttempts deletes up to limit buckets whose window has ended, and returns the
 // number of deleted buckets.

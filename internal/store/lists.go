@@ -122,7 +122,7 @@ func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
 	scan = source{table: "users", id: "id"}
 	switch {
 	case q.EmailKey != "":
-		return scan, []source{{table: "users", id: "id", conditions: []condition{where("email_key = ?", q.EmailKey)}}}
+		return scan, []source{{table: "users", id: "id", conditions: []condition{emailIs("email_key", q.EmailKey)}}}
 	case q.ExternalID != "":
 		return scan, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
@@ -196,9 +196,9 @@ func startingWith(text string) condition {
 // wordSource returns the source with the users who have a word that meets the condition.
 // The source checks the bits in the column beginnings, which exclude most users who do not
 // have the other words.
-func wordSource(word condition, others words) source {
+func wordSource(word condition, others Words) source {
 	s := source{table: "user_words", id: "user_id", conditions: []condition{word}}
-	if bits := others.beginnings(); bits != 0 {
+	if bits := others.Beginnings(); bits != 0 {
 		s.also = []condition{where("(beginnings & ?) = ?", bits, bits)}
 	}
 	return s
@@ -235,7 +235,7 @@ func userConditions(q *rolecall.UserQuery) []condition {
 		all = append(all, inReach(q.Within))
 	}
 	if q.EmailKey != "" {
-		all = append(all, where("r.email_key = ?", q.EmailKey))
+		all = append(all, emailIs("r.email_key", q.EmailKey))
 	}
 	if q.ExternalID != "" {
 		all = append(all, where("r.external_id = ?", q.ExternalID))
@@ -364,21 +364,27 @@ func (l *listing[T]) scansTable() bool {
 
 // read runs the statement of a page. If isScan is true, the last row of the result can be
 // the last one that the index scan has read. This row is not part of the page. If the page
-// is not full, the next page starts after this row.
+// is not full, the next page starts after this row. The page is also full before the item with which it
+// would have more than MaxPageBytes bytes.
 func (l *listing[T]) read(b *builder, isScan bool) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
-	var last rolecall.Position
+	var last, previous rolecall.Position
 	var reached bool
+	var size int
 	dest := append(l.dest(&item), &last.Key)
 	if isScan {
 		dest = append(dest, &reached)
 	}
 	_, err := b.query(l.tx.q, func(scan func(dest ...any) error) error {
+		if page.Next != nil {
+			return nil
+		}
 		if len(page.Items) == l.limit {
 			page.Next = &last
 			return nil
 		}
+		previous = last
 		item = *new(T) // the fields must not share memory with the previous row
 		if err := scan(dest...); err != nil {
 			return err
@@ -386,6 +392,10 @@ func (l *listing[T]) read(b *builder, isScan bool) (rolecall.Page[T], error) {
 		last.ID = l.id(&item)
 		if reached {
 			page.Next = &last
+			return nil
+		}
+		if size += sizeOf(&item); size > rolecall.MaxPageBytes && len(page.Items) > 0 {
+			page.Next = &previous
 			return nil
 		}
 		page.Items = append(page.Items, item)

@@ -147,11 +147,16 @@ const (
 	insertServiceAccount = `insert into service_accounts (tenant_id, id, name, name_key, words, description, status, created_at, updated_at, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-	updateServiceAccount = `update service_accounts set name = $1, name_key = $2, words = $3, description = $4, status = $5,
+	updateServiceAccount = `update service_accounts set name = $1, name_key = case when name = $1 then name_key else $2 end, words = $3, description = $4, status = $5,
 			updated_at = $6, version = $7
 		where tenant_id = $8 and id = $9 and version = $10 returning version`
 
 	deleteServiceAccount = `delete from service_accounts where tenant_id = $1 and id = $2 and version = $3 returning version`
+
+	releaseAccountName = `update service_accounts set name_key = $1 where tenant_id = $2 and name_key = (
+		select min(name_key) from service_accounts where tenant_id = $2 and name_key > $3 and name_key < $4)`
+
+	countServiceAccountRoles = `select count(*) from (select 1 from service_account_roles where tenant_id = $1 and service_account_id = $2 limit $3) a`
 
 	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `
 		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
@@ -214,7 +219,7 @@ func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[role
 // InsertServiceAccount inserts a service account. Update returns ErrAccountNameTaken if
 // another service account of the tenant has the name.
 func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
-	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), nameWords(a.Name), a.Description, string(a.Status),
+	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), NameWords(a.Name), a.Description, string(a.Status),
 		a.CreatedAt, a.UpdatedAt, a.Version)
 }
 
@@ -222,8 +227,11 @@ func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
 // version is not old.Version, or if the service account does not exist. Update returns
 // ErrAccountNameTaken if another service account has the new name.
 func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
-	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), NameWords(changed.Name), changed.Description,
 		string(changed.Status), changed.UpdatedAt, changed.Version)
+	if ok && old.NameKey() != changed.NameKey() {
+		t.releaseName(releaseAccountName, old.NameKey())
+	}
 	return t.invalidateIf(ok, err, old.ID)
 }
 
@@ -232,6 +240,9 @@ func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, e
 // exist.
 func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(deleteServiceAccount, a.ID, a.Version)
+	if ok {
+		t.releaseName(releaseAccountName, a.NameKey())
+	}
 	return t.invalidateIf(ok, err, a.ID)
 }
 

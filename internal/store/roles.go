@@ -19,7 +19,7 @@ const (
 			system, created_at, updated_at, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
-	updateRole = `update roles set name = $1, name_key = $2, words = $3, description = $4, permissions = $5, grants = $6,
+	updateRole = `update roles set name = $1, name_key = case when name = $1 then name_key else $2 end, words = $3, description = $4, permissions = $5, grants = $6,
 			updated_at = $7, version = $8
 		where tenant_id = $9 and id = $10 and version = $11 and deletion is null returning version`
 
@@ -35,6 +35,9 @@ const (
 			coalesce(e.request_id, ''), e.session_id, coalesce(e.source, '')
 		from roles r left join events e on e.tenant_id = r.tenant_id and e.id = r.deletion
 		where r.tenant_id = $1 and r.deletion is not null order by r.id limit 1`
+
+	releaseRoleName = `update roles set name_key = $1 where tenant_id = $2 and name_key = (
+		select min(name_key) from roles where tenant_id = $2 and name_key > $3 and name_key < $4)`
 
 	deleteHiddenRole = `delete from roles where tenant_id = $1 and id = $2 and deletion is not null`
 )
@@ -101,9 +104,9 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// nameWords returns the search words of a name, in the form in which the column words of
+// NameWords returns the search words of a name, in the form in which the column words of
 // roles and service accounts contains them.
-func nameWords(name string) string { return words(rolecall.Words(name)).text() }
+func NameWords(name string) string { return Words(rolecall.WordsToFind(name)).Text() }
 
 // nameWord returns an SQL condition that is true if the name of the row r has a word that
 // begins with word.
@@ -112,7 +115,7 @@ func nameWord(word string) condition { return where("r.words like ?", "% "+word+
 // InsertRole inserts a role. Update returns ErrRoleNameTaken or ErrRoleKeyTaken if another
 // role of the tenant has the name or the key.
 func (t *Tx) InsertRole(r rolecall.Role) {
-	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), nameWords(r.Name), r.Description,
+	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), NameWords(r.Name), r.Description,
 		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
 }
 
@@ -121,9 +124,19 @@ func (t *Tx) InsertRole(r rolecall.Role) {
 // role has the new name. UpdateRole invalidates all cached data of the tenant, because any
 // user can have the role.
 func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
-	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), NameWords(changed.Name), changed.Description,
 		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version)
+	if ok && old.NameKey() != changed.NameKey() {
+		t.releaseName(releaseRoleName, old.NameKey())
+	}
 	return t.invalidateIf(ok, err, t.tenant)
+}
+
+// releaseName runs a statement that gives the key, which a row of the table had, to the oldest row with a Duplicate of
+// it. So a new name is compared with those rows, too. Only a migration makes such rows.
+func (t *Tx) releaseName(statement, key string) {
+	after, before := rolecall.Duplicates(key)
+	t.q.Exec(statement, key, t.tenant, after, before)
 }
 
 // DeleteRole deletes the role and all its assignments in one statement, and invalidates
@@ -131,6 +144,9 @@ func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
 // or if the role does not exist. For a role with many assignments, use HideRole.
 func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 	ok, err := t.updateVersioned(deleteRole, r.ID, r.Version)
+	if ok {
+		t.releaseName(releaseRoleName, r.NameKey())
+	}
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
@@ -141,6 +157,9 @@ func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 // assignments. The argument deletion is the id of the event that records the deletion.
 func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) {
 	ok, err := t.updateVersioned(hideRole, r.ID, r.Version, " "+r.ID.String(), deletion)
+	if ok {
+		t.releaseName(releaseRoleName, r.NameKey())
+	}
 	return t.invalidateIf(ok, err, t.tenant)
 }
 

@@ -165,3 +165,39 @@ func (f *flag) Scan(src any) error {
 	*f = n != 0
 	return nil
 }
+
+// sizeOf returns about how many bytes the item has in a response. It is 0 for items that are always so
+// small that a page of them has fewer than MaxPageBytes bytes.
+func sizeOf(item any) int {
+	const others = 600 // the other members together
+	switch item := item.(type) {
+	case *rolecall.User:
+		size := others + len(item.Name) + len(item.Email) + len(item.Metadata.String())
+		if item.Department != nil {
+			size += len(*item.Department)
+		}
+		if item.ExternalID != nil {
+			size += len(*item.ExternalID)
+		}
+		return size
+	case *tombstoneRow:
+		user, _ := item.stored.restorable()
+		return sizeOf(&user)
+	case *rolecall.Role:
+		return others + len(item.Name) + len(item.Description) + sizeOfPermissions(item.Permissions) + sizeOfPermissions(item.Grants)
+	case *rolecall.APIToken:
+		return others + len(item.Name) + sizeOfPermissions(item.Permissions)
+	case *eventRow:
+		return others + len(item.values.Before) + len(item.values.After)
+	}
+	return 0
+}
+
+// sizeOfPermissions returns at least the number of bytes of the permissions in JSON.
+func sizeOfPermissions(permissions []rolecall.Permission) (size int) {
+	for i := range permissions {
+		p := &permissions[i]
+		size += len(p.Application) + len(p.Resource) + len(p.Field) + len(p.Action) + len(`"/.:",`)
+	}
+	return size
+}

@@ -20,13 +20,21 @@ const (
 		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
 		where r.tenant_id = $1 and r.email_key = $2`
 
+	// A DuplicateEmailKey is greater than the EmailKey.
+	selectUserBySpelling = `select ` + userColumns + `, coalesce(p.hash, '')
+		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
+		where r.tenant_id = $1 and r.email_key in ($2, $3) order by r.email_key desc limit 1`
+
+	releaseEmail = `update users set email_key = $1 where tenant_id = $2 and email_key = (
+		select min(email_key) from users where tenant_id = $2 and email_key > $3 and email_key < $4)`
+
 	insertUsers = `insert into users (tenant_id, id, email, email_key, name, name_key, department, department_key,
 			external_id, metadata, status, words, last_login_at, created_at, updated_at, version)
 		values `
 
 	insertUser = insertUsers + `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15)`
 
-	updateUser = `update users set email = $1, email_key = $2, name = $3, name_key = $4, department = $5,
+	updateUser = `update users set email = $1, email_key = case when email = $1 then email_key else $2 end, name = $3, name_key = $4, department = $5,
 			department_key = $6, external_id = $7, metadata = $8, status = $9, words = $10, updated_at = $11, version = $12
 		where tenant_id = $13 and id = $14 and version = $15 returning version`
 
@@ -73,10 +81,31 @@ func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
 
 // UserByEmail returns the user with this address and the hash of the user's password. The
 // hash is empty if the user has no password. UserByEmail returns ErrNotFound if no user
-// has the address.
-func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string, err error) {
-	err = t.row(selectUserByEmail, []any{t.tenant, emailKey}, append(userDest(&u), &passwordHash)...)
+// has the address. Of users with different spellings of the domain, it returns the one with
+// the same spelling.
+func (t *Tx) UserByEmail(email string) (u rolecall.User, passwordHash string, err error) {
+	key := rolecall.EmailKey(email)
+	statement, args := selectUserByEmail, []any{t.tenant, key}
+	if rolecall.CanHaveDuplicates(key) {
+		statement, args = selectUserBySpelling, append(args, rolecall.DuplicateEmailKey(email))
+	}
+	err = t.row(statement, args, append(userDest(&u), &passwordHash)...)
 	return u, passwordHash, err
+}
+
+// emailIs returns an SQL condition that is true if the address in the column has the key.
+func emailIs(column, key string) condition {
+	if rolecall.CanHaveDuplicates(key) {
+		return where(column+" >= ? and "+column+" < ?", key, key+"!") // the character after the space
+	}
+	return where(column+" = ?", key)
+}
+
+// releaseEmail gives the address of a user, who no longer has it, to a user with another spelling of it.
+func (t *Tx) releaseEmail(key string) {
+	if rolecall.CanHaveDuplicates(key) {
+		t.q.Exec(releaseEmail, key, t.tenant, key+" ", key+"!")
+	}
 }
 
 // UsersWithAddress returns up to limit users with the address in the tenants that are not deleted and have
@@ -104,22 +133,25 @@ func (t *Tx) UsersWithAddress(emailKey string, names []string, after rolecall.Te
 // returns ErrEmailTaken or ErrExternalIDTaken if another user of the tenant has the
 // address or the external id.
 func (t *Tx) InsertUser(u rolecall.User) {
-	words := userWords(&u)
+	words := WordsOf(&u)
 	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
-		u.ExternalID, u.Metadata, string(u.Status), words.text(), u.CreatedAt, u.UpdatedAt, u.Version)
-	t.insertWords(u.ID, words.rows())
+		u.ExternalID, u.Metadata, string(u.Status), words.Text(), u.CreatedAt, u.UpdatedAt, u.Version)
+	t.insertWords(u.ID, words.Rows())
 }
 
 // UpdateUser stores changed in place of old. It returns false if the stored version is not
 // old.Version, or if the user does not exist. Update returns the same errors as for
 // InsertUser.
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
-	before, after := userWords(&old), userWords(&changed)
+	before, after := WordsOf(&old), WordsOf(&changed)
 	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
-		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.text(),
+		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.Text(),
 		changed.UpdatedAt, changed.Version)
+	if ok && old.EmailKey() != changed.EmailKey() {
+		t.releaseEmail(old.EmailKey())
+	}
 	if ok {
-		gone, come := before.rows(), after.rows()
+		gone, come := before.Rows(), after.Rows()
 		if !slices.Equal(gone, come) { // each row contains the beginnings of all words
 			t.deleteWords(old.ID, gone)
 			t.insertWords(old.ID, come)
@@ -141,8 +173,9 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
+	t.releaseEmail(u.EmailKey())
 	t.insertTombstone(u, assignments, at)
-	t.deleteWords(u.ID, userWords(&u).rows())
+	t.deleteWords(u.ID, WordsOf(&u).Rows())
 	t.DeleteAllOneTimeTokens(u.ID)
 	t.q.Exec(deleteMailsOfUser, t.tenant, u.ID)
 	t.invalidate(u.ID)
@@ -260,35 +293,38 @@ const (
 
 const insertWords = `insert into user_words (tenant_id, word, user_id, beginnings) values `
 
-// words are the search words of a user. Before each word is the letter of the member that
-// contains it.
-type words []string
+// Words are search words. Before each word of a user is the letter of the member that contains it.
+type Words []string
 
-func userWords(u *rolecall.User) words {
-	var all words
-	for _, word := range rolecall.Words(u.Name) {
+// WordsOf returns the search words of the user.
+func WordsOf(u *rolecall.User) Words {
+	var all Words
+	for _, word := range rolecall.WordsToFind(u.Name) {
 		all = append(all, memberOfName+word)
 	}
-	for _, word := range rolecall.Words(u.Email) {
+	for _, word := range rolecall.WordsToFind(u.Email) {
 		all = append(all, memberOfEmail+word)
 	}
 	return all
 }
 
-// text returns the words as the column words of the table users contains them. A search
+// WordsIn returns the words of a text that Text returned.
+func WordsIn(text string) Words { return strings.Fields(text) }
+
+// Text returns the words as the column words of the table users contains them. A search
 // checks this column in addition to the index of words.
-func (w words) text() string {
+func (w Words) Text() string {
 	if len(w) == 0 {
 		return ""
 	}
 	return " " + strings.Join(w, " ")
 }
 
-// rows returns the words as the table user_words contains them: each word once, without
+// Rows returns the words as the table user_words contains them: each word once, without
 // the letter of its member. A separate condition on the user checks whether the caller may
 // search the member with the word.
-func (w words) rows() words {
-	var rows words
+func (w Words) Rows() Words {
+	var rows Words
 	for _, word := range w {
 		rows = append(rows, word[1:])
 	}
@@ -296,10 +332,10 @@ func (w words) rows() words {
 	return slices.Compact(rows)
 }
 
-// beginnings returns a set of bits for the first letters of the words, similar to a Bloom
+// Beginnings returns a set of bits for the first letters of the words, similar to a Bloom
 // filter. If each search word is the beginning of a word of a user, the user has all bits
 // of the search words. Other users rarely have all of these bits.
-func (w words) beginnings() (bits int64) {
+func (w Words) Beginnings() (bits int64) {
 	const letters = 4 // per word; more letters would set too many bits
 	for _, word := range w {
 		hash := uint64(0)
@@ -317,19 +353,19 @@ func (w words) beginnings() (bits int64) {
 
 // insertWords inserts all words of the user with one statement. The statement has the
 // user's id as an argument only once.
-func (t *Tx) insertWords(id rolecall.UserID, rows words) {
+func (t *Tx) insertWords(id rolecall.UserID, rows Words) {
 	if len(rows) == 0 {
 		return
 	}
 	b := newBuilder(t.tenant)
-	b.write(insertWords+"($1, ?, ?, ?)", rows[0], id, rows.beginnings())
+	b.write(insertWords+"($1, ?, ?, ?)", rows[0], id, rows.Beginnings())
 	for _, word := range rows[1:] {
 		b.write(", ($1, ?, $3, $4)", word)
 	}
 	b.exec(t.q)
 }
 
-func (t *Tx) deleteWords(id rolecall.UserID, rows words) {
+func (t *Tx) deleteWords(id rolecall.UserID, rows Words) {
 	if len(rows) == 0 {
 		return
 	}

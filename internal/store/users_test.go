@@ -6,27 +6,27 @@ import (
 )
 
 func TestTheFilterOfBeginningsKeepsEveryMatch(t *testing.T) {
-	user := words{"ada", "lovelace", "übersee", "x", "42"}
+	user := Words{"ada", "lovelace", "übersee", "x", "42"}
 	for _, word := range user {
 		for i := range word {
-			if begins := (words{word[:i]}).beginnings(); user.beginnings()&begins != begins {
+			if begins := (Words{word[:i]}).Beginnings(); user.Beginnings()&begins != begins {
 				t.Errorf("%q is ruled out", word[:i])
 			}
 		}
-		if begins := (words{word}).beginnings(); user.beginnings()&begins != begins {
+		if begins := (Words{word}).Beginnings(); user.Beginnings()&begins != begins {
 			t.Errorf("%q is ruled out", word)
 		}
 	}
 }
 
 func TestTheFilterOfBeginningsExcludesMostOthers(t *testing.T) {
-	user := words{"grace", "hopper", "ghopper", "example", "com"}
+	user := Words{"grace", "hopper", "ghopper", "example", "com"}
 	in, all := 0, 0
 	for a := 'a'; a <= 'z'; a++ {
 		for _, rest := range []string{"lan", "eter", "ina", "oris"} {
 			word := fmt.Sprintf("%c%s", a, rest)
 			all++
-			if begins := (words{word}).beginnings(); user.beginnings()&begins == begins {
+			if begins := (Words{word}).Beginnings(); user.Beginnings()&begins == begins {
 				in++
 			}
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -124,14 +125,15 @@ func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
 
 // The limits of requests that wait for changes. They hold no slot of a concurrency limiter.
 const (
-	waitsAtOnce = 1000 // of one process
+	waitsAtOnce = 1000 // of one process, with shares between tenants
 	waitsOfOne  = 8    // of one principal in one process
 )
 
 // waitSpare is the time to send the response after a wait.
 const waitSpare = 30 * time.Second
 
-// errManyWaits is the error for a request that may not wait, because the process has too many of them.
+// errManyWaits is the error for a request that may not wait, or not any longer, because the process has too
+// many of them.
 var errManyWaits = rolecall.ErrUnavailable.With("Too many requests wait for changes. Repeat the request shortly.")
 
 // quota limits how many requests of a kind are under way, in total and for each owner. It is safe
@@ -172,18 +174,42 @@ func (e *quota) end(owner string) {
 	}
 }
 
-// BeginWait prepares the request for waits of at most the given time in total. It returns
-// ErrTooManyWaits or ErrUnavailable if the principal or the process has too many requests that wait. The
-// caller must call end after the waits.
-func (q *Request) BeginWait(w http.ResponseWriter, longest time.Duration) (end func(), err error) {
-	owner := q.Principal.User.ID.String()
-	switch ok, byOwner := q.site.waits.begin(owner); {
-	case byOwner:
-		return nil, rolecall.ErrTooManyWaits
-	case !ok:
-		return nil, errManyWaits
+// waits limits how many requests wait for changes.
+type waits struct {
+	ofProcess *limiter.Shares[rolecall.TenantID]
+	ofOne     quota // by principal
+}
+
+func newWaits() waits {
+	return waits{limiter.NewShares[rolecall.TenantID](waitsAtOnce), quota{limit: math.MaxInt, limitOfOne: waitsOfOne}}
+}
+
+// begin begins a wait of the principal in the tenant. The wait must stop when the returned context ends.
+func (w *waits) begin(ctx context.Context, tenant rolecall.TenantID, principal string) (running context.Context, end func(), err error) {
+	if ok, _ := w.ofOne.begin(principal); !ok {
+		return nil, nil, rolecall.ErrTooManyWaits
 	}
-	end = sync.OnceFunc(func() { q.site.waits.end(owner) })
+	running, endShare, ok := w.ofProcess.Begin(ctx, tenant)
+	if !ok {
+		w.ofOne.end(principal)
+		return nil, nil, errManyWaits
+	}
+	return running, sync.OnceFunc(func() {
+		endShare()
+		w.ofOne.end(principal)
+	}), nil
+}
+
+// BeginWait prepares the request for waits of at most the given time in total. It returns
+// ErrTooManyWaits if the principal has too many requests that wait. If the process has too many, the tenant
+// with most of them loses its newest, and Await returns ErrUnavailable there. BeginWait returns ErrUnavailable
+// if no tenant has more than the tenant of the request would have. The caller must call end after the waits.
+func (q *Request) BeginWait(w http.ResponseWriter, longest time.Duration) (end func(), err error) {
+	waiting, end, err := q.site.waits.begin(q.Context, q.Principal.Tenant.ID, q.Principal.User.ID.String())
+	if err != nil {
+		return nil, err
+	}
+	q.waiting = waiting
 	control := http.NewResponseController(w)
 	err = errors.Join(
 		control.SetReadDeadline(time.Time{}), // an expired read deadline would end the context of the connection
@@ -195,8 +221,9 @@ func (q *Request) BeginWait(w http.ResponseWriter, longest time.Duration) (end f
 	return end, nil
 }
 
-// Await waits until the channel is closed, the time has passed or the process is about to stop. It
-// returns an error if the client has disconnected. The request holds no slot of a concurrency limiter
+// Await waits until the channel is closed, the time has passed or the process is about to stop, after
+// BeginWait. It returns an error if the client has disconnected, and ErrUnavailable if another tenant needs the
+// room. The request holds no slot of a concurrency limiter
 // during and after the wait, and gets a new deadline.
 func (q *Request) Await(changed <-chan struct{}, longest time.Duration) error {
 	q.Leave()
@@ -206,8 +233,12 @@ func (q *Request) Await(changed <-chan struct{}, longest time.Duration) error {
 	case <-changed:
 	case <-timer.C:
 	case <-q.site.drained:
-	case <-q.Context.Done():
-		return context.Cause(q.Context)
+	case <-q.waiting.Done():
+		if cause := context.Cause(q.waiting); cause != limiter.ErrLostShare {
+			return cause
+		}
+		q.renew(time.Now().Add(q.site.deadline))
+		return errManyWaits
 	}
 	q.renew(time.Now().Add(q.site.deadline))
 	return nil

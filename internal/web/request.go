@@ -32,7 +32,8 @@ type Request struct {
 	span     tracing.Request // only if the site has a tracer
 	path     string          // of the route
 	metrics  *routeMetrics
-	limiter  *workLimiter // the limiter in which the request holds a slot; nil without a slot
+	limiter  *workLimiter    // the limiter in which the request holds a slot; nil without a slot
+	waiting  context.Context // ends when the request must not wait any longer; set by BeginWait
 	response response
 }
 
@@ -71,10 +72,10 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()
 		q := &Request{deadline: deadline{Context: r.Context(), at: now.Add(s.deadline)}, site: s, Started: now}
-		q.response = response{ResponseWriter: w, request: q}
+		q.response = response{ResponseWriter: w, request: q, method: r.Method}
 		q.identify(r)
 		q.host, q.isTLS = r.Host, r.TLS != nil
-		if s.tracer != nil && !s.isProbe(r.URL.Path) {
+		if s.tracer != nil && !s.IsProbe(r) {
 			q.Context, q.span = s.tracer.Start(r.Context(), r.Header, now)
 			q.TraceID = q.span.TraceID()
 			defer func() { q.span.End(r.Method, q.path, q.response.status, q.ID) }()
@@ -85,10 +86,10 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 	})
 }
 
-// isProbe reports whether the path is that of a health check. Load balancers send health checks every
+// IsProbe reports whether the request is a health check. Load balancers send health checks every
 // second, so they have no spans.
-func (s *Site) isProbe(path string) bool {
-	path, isBelow := strings.CutPrefix(path, s.Base)
+func (s *Site) IsProbe(r *http.Request) bool {
+	path, isBelow := strings.CutPrefix(r.URL.Path, s.Base)
 	return isBelow && (path == "/livez" || path == "/readyz")
 }
 

@@ -16,6 +16,9 @@ func (p proxies) include(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
+// IsTrustedProxy reports whether the address belongs to one of the trusted proxies.
+func (s *Site) IsTrustedProxy(address netip.Addr) bool { return s.proxies.include(address) }
+
 // source returns the address of the client, and whether a trusted proxy forwarded the request. Each
 // proxy appends the address of its peer to the right end of X-Forwarded-For. So the client is the
 // right-most address that does not belong to a trusted proxy. The client may have

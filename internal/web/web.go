@@ -100,7 +100,8 @@ type Site struct {
 	proxies  proxies
 	limiters [limiterKinds]workLimiter
 	exports  quota
-	waits    quota
+	waits    waits
+	outgoing *outgoing
 	draining atomic.Bool
 	drained  chan struct{} // closed by Drain
 
@@ -120,7 +121,8 @@ func New(o Options) *Site {
 		proxies:  o.TrustedProxies,
 		limiters: newLimiters(o.Metrics),
 		exports:  quota{limit: exportsAtOnce, limitOfOne: exportsOfOne},
-		waits:    quota{limit: waitsAtOnce, limitOfOne: waitsOfOne},
+		waits:    newWaits(),
+		outgoing: newOutgoing(outgoingBytes),
 		drained:  make(chan struct{}),
 	}
 	if o.PublicURL != nil {

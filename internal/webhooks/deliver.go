@@ -2,13 +2,13 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/store"
@@ -71,8 +71,8 @@ func (s *Service) newWorker(which rolecall.WebhookQueue) *queue.Worker[group] {
 		AtOnce: atOnce[which], Batch: batch, Interval: interval, Lingering: lingering[which], LingerAfter: slow,
 		Claim: func(ctx context.Context, n int) ([]group, error) { return s.claim(ctx, which, n) },
 		Do:    s.deliver,
-		Failed: func(ctx context.Context, err error) {
-			s.log.WarnContext(ctx, "cannot read due webhooks; will retry", "error", err)
+		Report: func(ctx context.Context, err error) {
+			s.access.Outages.Report(ctx, fmt.Sprintf("cannot read due webhooks of queue %d; will retry", which), err)
 		},
 	})
 }
@@ -141,7 +141,7 @@ func (s *Service) deliver(ctx context.Context, g group) {
 		err = s.deliverGroup(ctx, sending, &g)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot deliver the items of a webhook; will retry", "webhook", g.WebhookID, "tenant", g.TenantID, "error", err)
+		s.access.Outages.Warn(ctx, "cannot deliver the items of a webhook; will retry", err, "webhook", g.WebhookID, "tenant", g.TenantID)
 	}
 }
 
@@ -372,7 +372,7 @@ func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 		if g.TenantID == rolecall.OperatorsTenant {
 			return nil
 		}
-		return s.mailOwners(tx, g.TenantID, &changed)
+		return s.access.MailOwners(tx, g.TenantID, rolecall.Mail{Kind: rolecall.MailWebhookDisabled, What: because[reason]}, ownersMailed)
 	})
 	if err == nil && disabled {
 		s.log.WarnContext(ctx, "webhook disabled", "webhook", g.WebhookID, "tenant", g.TenantID, "reason", reason)
@@ -389,42 +389,6 @@ var because = map[string]string{
 
 // ownersMailed is the maximum number of owners who get a mail about a webhook.
 const ownersMailed = 20
-
-// mailOwners mails the active owners of the tenant that a webhook was disabled.
-func (s *Service) mailOwners(tx *store.Tx, tenant rolecall.TenantID, w *rolecall.Webhook) error {
-	role, err := tx.RoleByKey(rolecall.OwnerKey)
-	if found, err := access.Found(err); !found {
-		return err
-	}
-	q := rolecall.UserQuery{Role: role.ID, Status: rolecall.UserActive, Within: rolecall.Everywhere(), Now: s.access.Now(), Limit: rolecall.MaxLimit}
-	for mailed := 0; ; {
-		owners, err := tx.Users(q)
-		if err != nil {
-			return err
-		}
-		for i := range owners.Items {
-			owner := &owners.Items[i]
-			assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
-			switch {
-			case err != nil:
-				return err
-			case !authz.CountsAsOwner(owner, assignments):
-				continue
-			case mailed == ownersMailed:
-				return nil
-			}
-			if err := s.access.Outbox.Enqueue(tx, tenant, rolecall.Mail{
-				Kind: rolecall.MailWebhookDisabled, To: owner.Email, Name: owner.Name, UserID: owner.ID, What: because[*w.DisabledReason],
-			}); err != nil {
-				return err
-			}
-			mailed++
-		}
-		if q.After = owners.Next; q.After == nil {
-			return nil
-		}
-	}
-}
 
 func (s *Service) view(ctx context.Context, g *group, fn func(*store.Tx) error) error {
 	return g.repeat(ctx, func() error { return s.access.Store.View(ctx, g.TenantID, fn) })

@@ -203,8 +203,8 @@ func (s *Service) givePlaces(ctx context.Context) {
 		if followed && err == nil {
 			_, err = s.access.Feed.GivePlaces(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "cannot give places in the feed of all tenants for webhooks; will retry", "error", err)
+		if ctx.Err() == nil {
+			s.access.Outages.Report(ctx, "cannot give places in the feed of all tenants for webhooks; will retry", err)
 		}
 		pause := placePause
 		if !followed || err != nil {

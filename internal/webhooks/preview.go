@@ -3,7 +3,6 @@ package webhooks
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -146,6 +145,7 @@ type Lag struct {
 	Oldest  rolecall.Time // when the oldest of these items occurred; zero: none waits
 	Failing []rolecall.WebhookCursor
 	Failure string // the code of the reason why items of events are not sent now; empty: none
+	State   State
 }
 
 // Lag returns the number and the age of the items that wait, and those that fail. It can fail with
@@ -160,12 +160,11 @@ func (s *Service) Lag(ctx context.Context, c access.Caller, id rolecall.WebhookI
 			return err
 		}
 		lag = Lag{}
-		if _, lag.Failure, err = s.reader(tx, c.Tenant, &w); errors.Is(err, rolecall.ErrNotFound) {
-			lag.Failure = codeOrphan
-		} else if err != nil {
+		if lag.Failure, err = s.obstacle(tx, c.Tenant, &w); err != nil {
 			return err
 		}
 		parts, err := tx.WebhookCursors(id)
+		lag.State = stateOf(&w, lag.Failure, parts)
 		if err != nil || len(parts) < rolecall.WebhookPartitions {
 			return err
 		}
@@ -175,7 +174,7 @@ func (s *Service) Lag(ctx context.Context, c access.Caller, id rolecall.WebhookI
 		}
 		first := state.Last
 		for i := range parts {
-			if first = min(first, parts[i].Number); parts[i].Blocked > parts[i].Number {
+			if first = min(first, parts[i].Number); isFailing(&parts[i]) {
 				lag.Failing = append(lag.Failing, parts[i])
 			}
 		}

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -18,7 +19,12 @@ type tenantFeed struct {
 
 func (f tenantFeed) sender() *outbound.Client { return f.access.Outbound }
 
-func (f tenantFeed) checkURL(url string) error { return outbound.CheckURL(url) }
+func (f tenantFeed) checkURL(url string) error {
+	if err := outbound.CheckURL(url); err != nil {
+		return fmt.Errorf("%w. Items are sent to hosts on the internet only. While you develop, read GET /changes", err)
+	}
+	return nil
+}
 
 func (f tenantFeed) catchUp(ctx context.Context) error { return f.access.Feed.Number(ctx, f.tenant) }
 

@@ -143,10 +143,10 @@ func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempo
 		return created, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		return s.authorizeAccount(tx, c, policiesFor(c).create, draft.ServiceAccountID)
+		return s.chooseAccount(tx, c, policiesFor(c).create, draft.ServiceAccountID)
 	})
 	if err != nil {
-		return created, unknownAccount(err)
+		return created, err
 	}
 	follows := s.sourceOf(c.Tenant.ID)
 	if err := follows.catchUp(ctx); err != nil {
@@ -201,6 +201,23 @@ func (s *Service) authorizeAccount(tx *store.Tx, c access.Caller, policy *authz.
 	return policy.AuthorizeAccount(c.Principal, assignments, s.now())
 }
 
+// chooseAccount is authorizeAccount for an account that the caller has just chosen. It returns a field error
+// if the account does not exist or is suspended, because nothing would be sent.
+func (s *Service) chooseAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) error {
+	if err := s.authorizeAccount(tx, c, policy, id); err != nil || c.Tenant.ID == rolecall.OperatorsTenant {
+		return unknownAccount(err)
+	}
+	account, err := tx.ServiceAccountByID(id)
+	if err != nil {
+		return unknownAccount(err)
+	}
+	var faults rolecall.FieldErrors
+	if account.Status != rolecall.ServiceAccountActive {
+		faults.Add("/serviceAccountId", "suspended", "must be the ID of an active service account")
+	}
+	return faults.Err()
+}
+
 // unknownAccount returns a field error in place of ErrNotFound.
 func unknownAccount(err error) error {
 	if !errors.Is(err, rolecall.ErrNotFound) {
@@ -227,8 +244,12 @@ func (s *Service) UpdateWebhook(ctx context.Context, c access.Caller, id rolecal
 	}
 	return s.change(ctx, c, id, match, func(tx *store.Tx, old rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error) {
 		changed, members := patch.Apply(old, s.now())
+		authorize := s.authorizeAccount
+		if changed.ServiceAccountID != old.ServiceAccountID {
+			authorize = s.chooseAccount
+		}
 		if changed.Enabled || changed.ServiceAccountID != old.ServiceAccountID {
-			if err := s.authorizeAccount(tx, c, policiesFor(c).update, changed.ServiceAccountID); err != nil {
+			if err := authorize(tx, c, policiesFor(c).update, changed.ServiceAccountID); err != nil {
 				return old, nil, unknownAccount(err)
 			}
 		}

@@ -47,8 +47,8 @@ var kinds = map[string]func() any{
 
 func TestChart(t *testing.T) {
 	for values, want := range map[string][]string{
-		"postgres": {"ConfigMap", "Deployment", "Job-migrate", "PodDisruptionBudget", "Service", "Service-operator"},
-		"sqlite":   {"ConfigMap", "Service", "Service-operator", "StatefulSet"},
+		"postgres": {"ConfigMap", "Deployment", "Job-migrate", "NetworkPolicy", "PodDisruptionBudget", "Service", "Service-operator"},
+		"sqlite":   {"ConfigMap", "NetworkPolicy", "Service", "Service-operator", "StatefulSet"},
 		"full":     {"ConfigMap", "Deployment", "Ingress", "Job-migrate", "NetworkPolicy", "PodDisruptionBudget", "Service", "Service-operator"},
 	} {
 		t.Run(values, func(t *testing.T) {
@@ -69,6 +69,7 @@ func TestChart(t *testing.T) {
 				checkFull(t, objects)
 			}
 			checkServices(t, objects)
+			checkPolicy(t, objects["NetworkPolicy"].(*networkingv1.NetworkPolicy))
 			checkPods(t, objects, base)
 			checkConfig(t, objects["ConfigMap"].(*corev1.ConfigMap))
 		})
@@ -110,14 +111,18 @@ func checkFull(t *testing.T, objects map[string]any) {
 	if got := environment(node.Containers[0])["ROLECALL_OPERATOR_LISTEN"]; got != ":8181" {
 		t.Errorf("a node listens for operators on %q, want :8181", got)
 	}
-	rules := objects["NetworkPolicy"].(*networkingv1.NetworkPolicy).Spec.Ingress
-	for _, rule := range rules {
+}
+
+// checkPolicy checks that the network policy allows named peers, and no peers at the port for operators.
+func checkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
+	t.Helper()
+	for _, rule := range policy.Spec.Ingress {
 		if len(rule.From) == 0 || len(rule.Ports) != 1 || rule.Ports[0].Port.StrVal == "operator" {
 			t.Errorf("the network policy allows %+v", rule)
 		}
 	}
-	if len(rules) != 2 {
-		t.Errorf("the network policy has %d rules, want those of http and metrics", len(rules))
+	if n := len(policy.Spec.Ingress); n != 2 {
+		t.Errorf("the network policy has %d rules, want those of http and metrics", n)
 	}
 }
 
@@ -193,7 +198,10 @@ func checkPods(t *testing.T, objects map[string]any, base string) {
 			continue
 		}
 		env := environment(container)
-		for name, probe := range map[string]*corev1.Probe{"livez": container.StartupProbe, "readyz": container.ReadinessProbe} {
+		if start := container.StartupProbe.Exec; start == nil || !slices.Equal(start.Command, []string{"/rolecall", "health"}) {
+			t.Errorf("%s: the probe of the start is %+v", kind, container.StartupProbe)
+		}
+		for name, probe := range map[string]*corev1.Probe{"livez": container.LivenessProbe, "readyz": container.ReadinessProbe} {
 			if want := base + "/" + name; probe.HTTPGet.Path != want {
 				t.Errorf("%s: a probe has the path %s, want %s", kind, probe.HTTPGet.Path, want)
 			}

@@ -92,7 +92,7 @@ func TestCompose(t *testing.T) {
 	}
 	port, plain := freePort(t), freePort(t)
 	config := write(t, folder, "Caddyfile", "{\n\tadmin off\n\tskip_install_trust\n\thttp_port "+plain+"\n\thttps_port "+port+"\n}\n"+
-		replaceAll(t, read(t, "deploy/compose/Caddyfile"), "{$SITE_HOST} {", "localhost {", "node1:8080", nodes["node1"], "node2:8080", nodes["node2"]))
+		replaceAll(t, caddyfile(t, caddy, "deploy/compose/Caddyfile"), "{$SITE_HOST} {", "localhost {", "node1:8080", nodes["node1"], "node2:8080", nodes["node2"]))
 	start(t, []string{"HOME=" + folder, "XDG_DATA_HOME=" + folder, "XDG_CONFIG_HOME=" + folder}, caddy, "run", "--adapter", "caddyfile", "--config", config)
 	authority := filepath.Join(folder, "caddy/pki/authorities/local/root.crt")
 	await(t, "the authority of Caddy", func(context.Context) error { _, err := os.Stat(authority); return err })

@@ -87,7 +87,9 @@ def test_django(demo: Demo, owner: Client, feed_token: str) -> None:
     id, email = demo.user(owner, "shop/invoices:*", departments=["Sales"])
     with run(demo, "django", DJANGO, feed_token) as application:
         assert application.get("/me").json() == {"id": None} and application.get("/report").status_code == 401
-        user = sign_in(application, email, data={"email": email, "password": PASSWORD})
+        firefox = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+        user = sign_in(application, email, data={"email": email, "password": PASSWORD}, headers=firefox)
+        assert owner.list_user_sessions(id)["items"][0]["client"] == "Firefox on Linux"
         assert application.get("/me", headers=user).json() == {"id": id}
         assert application.post("/invoices/1/approve", headers=user).json() == {"approved": "1"}
         assert application.post("/invoices/2/approve", headers=user).status_code == 403

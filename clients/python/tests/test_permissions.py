@@ -16,7 +16,7 @@ def whole(*permissions: str) -> dict[str, object]:
 
 
 def within(department: object, permission: object = "shop/a:b") -> dict[str, object]:
-    return {"permissions": [], "scopedPermissions": [{"permission": permission, "reach": {"departments": department}}]}
+    return {"permissions": [], "scopedPermissions": [{"reach": {"departments": department}, "permissions": ["shop/z:z", permission]}]}
 
 
 def test_the_table_is_read() -> None:

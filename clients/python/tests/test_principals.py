@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from conftest import PASSWORD, PATIENCE, Demo, later, until
 from proxies import Proxy
 
 from rolecall import AsyncPrincipals, Client, Credential, Invalid, Principals, RolecallError, Unauthenticated
+from rolecall.principals import POLL
 
 REVOCATIONS = int(os.environ.get("ROLECALL_TEST_REVOCATIONS", "50"))
 # The seconds from the response to a revocation until it has an effect. This is not the speed of the machine: the memory
@@ -210,6 +212,61 @@ class Feed:
         if isinstance(following, int):
             return httpx.Response(following, json={"code": "unauthenticated", "detail": "The token is not valid."}, headers={"content-type": "application/problem+json"})
         return httpx.Response(200, json=following)
+
+
+class Tenants(Feed):
+    """A Feed of all tenants, which records the path and the tenant of each request. The key is not for initech."""
+
+    def __init__(self) -> None:
+        super().__init__(PAGE)
+        self.sent: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        tenant = request.headers.get("x-tenant-schema", "")
+        self.sent.append(f"{request.url.host}{request.url.path} {tenant}")
+        if request.url.path == "/changes" and tenant == "initech":
+            return httpx.Response(403, json={"code": "permission-denied", "detail": "No."}, headers={"content-type": "application/problem+json"})
+        return httpx.Response(200, json=PAGE) if request.url.path == "/operator/changes" else super().__call__(request)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_one_feed_of_all_tenants(is_async: bool) -> None:
+    feed, credential, end = Tenants(), Credential("Bearer rs_x", ""), time.monotonic() + PATIENCE
+    options: Any = {"feed_token": "rco_x", "feed_url": "http://operators.example", "transport": httpx.MockTransport(feed)}
+
+    async def use() -> None:
+        async with AsyncPrincipals("http://rolecall.example", **options) as principals:
+            acme, globex, initech = (principals.for_tenant(name) for name in ("acme", "globex", "initech"))
+            while await acme.get(credential) is not await acme.get(credential) or await globex.get(credential) is not await globex.get(credential):
+                assert time.monotonic() < end
+                await asyncio.sleep(0.02)
+            assert await acme.get(credential) is not await globex.get(credential)
+            for _ in range(10):
+                assert await initech.get(credential) is not await initech.get(credential)
+
+    if is_async:
+        asyncio.run(use())
+    else:
+        with Principals("http://rolecall.example", **options) as principals:
+            acme, globex, initech = (principals.for_tenant(name) for name in ("acme", "globex", "initech"))
+            until(lambda: acme.get(credential) is acme.get(credential) and globex.get(credential) is globex.get(credential))
+            assert acme.get(credential) is not globex.get(credential)
+            for _ in range(10):
+                assert initech.get(credential) is not initech.get(credential)
+    for tenant in ("acme", "globex", "initech"):
+        assert feed.sent.count(f"operators.example/changes {tenant}") == 1
+    assert "operators.example/operator/changes " in feed.sent and "operators.example/changes " not in feed.sent
+    with Principals("http://rolecall.example", "acme", feed_token="rc_x") as one, pytest.raises(ValueError):
+        one.for_tenant("globex")
+
+
+def test_nothing_is_sent_without_calls() -> None:
+    feed = Feed(PAGE)
+    with Principals("http://rolecall.example", "acme", feed_token="rc_x", transport=httpx.MockTransport(feed)) as principals:
+        until(lambda: principals.get(Credential("Bearer rs_x", "")) is principals.get(Credential("Bearer rs_x", "")))
+        sent = feed.requests
+        threading.Event().wait(10 * POLL)
+        assert feed.requests <= sent + 2  # the last calls can cause a request that runs, and one more
 
 
 PAGE = {"items": [], "nextCursor": "c", "upToDate": True}

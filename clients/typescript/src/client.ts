@@ -26,7 +26,7 @@ export interface RolecallOptions {
    */
   headers?: Record<string, string>;
   /** Whether a browser sends its cookies to another origin. Ignored with a token. Default: same-origin. */
-  credentials?: RequestCredentials;
+  credentials?: "omit" | "same-origin" | "include";
   /** When a request is repeated. False: never. */
   retry?: RetryOptions | false;
   /**
@@ -207,7 +207,7 @@ export class Rolecall {
   #keepCookies(request: Request, response: Response): void {
     if (request.headers.has("authorization")) return;
     const sent = (request.headers.get("cookie") ?? "").split("; ");
-    for (const line of response.headers.getSetCookie()) {
+    for (const line of setCookiesOf(response.headers)) {
       const [pair = "", ...attributes] = line.split(/;\s*/);
       const name = nameOf(pair);
       if (!isOurs(name)) continue;
@@ -226,6 +226,12 @@ export class Rolecall {
     await this.#options.onToken?.(token);
     this.#token = token;
   }
+}
+
+/** Returns the headers Set-Cookie. Platforms without getSetCookie join them with commas, which dates have too. */
+function setCookiesOf(headers: Headers): string[] {
+  if ("getSetCookie" in headers) return headers.getSetCookie();
+  return ((headers as Headers).get("set-cookie") ?? "").split(/,\s*(?=[^;,\s=]+=)/);
 }
 
 function nameOf(pair: string): string {

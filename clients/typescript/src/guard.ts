@@ -2,7 +2,7 @@ import { Rolecall, type RolecallOptions, type Schemas } from "./client.js";
 import { isTemporary } from "./changes.js";
 import { PrincipalMemory } from "./memory.js";
 import { type In, type Matcher, matcher } from "./permissions.js";
-import { ProblemError } from "./problem.js";
+import { isProgramError, ProblemError } from "./problem.js";
 import { type HeaderSource, headerOf } from "./webhooks.js";
 
 /** RequestLike is a request of Node.js, Express, Fastify or the web, or a context of Hono. */
@@ -17,13 +17,19 @@ interface RequestHead {
 /** MemoryOptions let a Guard keep principals in memory. */
 export interface MemoryOptions {
   /**
-   * The API token of a service account that has changes:read in the whole tenant. For several tenants: a function
-   * that returns the token of a tenant, or undefined to keep nothing of the tenant.
+   * The API token of a service account that has changes:read in the whole tenant. For several tenants: an operator
+   * key (rco_…) with the scope changes, whose tenants are kept and followed by one feed, or a function that returns
+   * the token of a tenant, or undefined to keep nothing of the tenant.
    */
   token: string | ((tenant: string) => string | undefined);
+  /** The address that answers requests for changes, such as that of --operator-listen. Default: baseUrl. */
+  feedUrl?: string;
   /** The maximum number of principals. Default: 10,000. */
   entries?: number;
-  /** Is called when the change feed cannot be read. Requests then read their principals from Rolecall. */
+  /**
+   * Is called when the change feed cannot be read. Requests then read their principals from Rolecall. The tenant is
+   * empty for the feed of all tenants.
+   */
   onError?: (error: unknown, tenant: string) => void;
 }
 
@@ -67,7 +73,7 @@ export class Refusal extends Error {
 export class Principal {
   /** The response of GET /auths/session. */
   readonly session: Schemas["CurrentSession"];
-  /** When the session, the API token or an assignment expires, in milliseconds. Infinity: never. */
+  /** When the session, its token, the API token or an assignment expires, in milliseconds. Infinity: never. */
   readonly validUntil: number;
   /** Reports whether the principal has a permission, as the function can does. */
   readonly can: Matcher;
@@ -75,7 +81,7 @@ export class Principal {
   constructor(session: Schemas["CurrentSession"]) {
     this.session = session;
     this.can = matcher(session);
-    const ends = [session.permissionsExpireAt, session.session?.expiresAt, session.session?.idleExpiresAt];
+    const ends = [session.permissionsExpireAt, session.session?.expiresAt, session.session?.idleExpiresAt, session.session?.tokenExpiresAt];
     this.validUntil = Math.min(...ends.map((end) => (typeof end === "string" ? Date.parse(end) : Infinity)));
   }
 
@@ -107,6 +113,9 @@ export class Guard<R extends RequestLike = RequestHead> {
   readonly #timeout: number;
   readonly #memory: PrincipalMemory | undefined;
   readonly #tokenOf: (tenant: string) => string | undefined;
+  /** With an operator key: whether it is for the tenant. */
+  readonly #covered = new Map<string, Promise<boolean>>();
+  readonly #covers: ((tenant: string) => Promise<boolean>) | undefined;
 
   constructor(options: GuardOptions<R>) {
     const { baseUrl, timeout = 1000, fetch, memory } = options;
@@ -117,13 +126,33 @@ export class Guard<R extends RequestLike = RequestHead> {
     const token = memory?.token;
     this.#tokenOf = typeof token === "function" ? token : () => token;
     if (memory === undefined) return;
-    const feed = new Rolecall({ ...sending, retry: false, timeout: 800 });
-    const readChanges = async (tenant: string, after: string | undefined) => {
+    const feed = new Rolecall({ ...sending, baseUrl: memory.feedUrl ?? baseUrl, retry: false, timeout: 800 });
+    const read = async (path: "/changes" | "/operator/changes", tenant: string, after?: string) => {
       const query = after === undefined ? { at: "now" as const } : { after, limit: 200 };
-      const headers = { "x-tenant-schema": tenant, authorization: `Bearer ${this.#tokenOf(tenant)}` };
-      return (await feed.GET("/changes", { params: { query }, headers })).data;
+      const headers = { ...(tenant === "" ? {} : { "x-tenant-schema": tenant }), authorization: `Bearer ${this.#tokenOf(tenant)}` };
+      return (await feed.GET(path, { params: { query }, headers })).data as Schemas["Changes"];
     };
-    this.#memory = new PrincipalMemory(readChanges, memory.entries ?? 10_000, memory.onError ?? (() => undefined));
+    const isOfAll = typeof token === "string" && token.startsWith("rco_");
+    const readChanges = (tenant: string, after: string | undefined) => read(isOfAll ? "/operator/changes" : "/changes", tenant, after);
+    const onError = memory.onError ?? (() => undefined);
+    this.#memory = new PrincipalMemory(readChanges, memory.entries ?? 10_000, onError, isOfAll);
+    if (!isOfAll) return;
+    // The feed of a key that is limited to other tenants has no changes of this one, and looks the same.
+    this.#covers = (tenant) => read("/changes", tenant).then(() => true, (error: unknown) => {
+      if (!(error instanceof ProblemError) || isTemporary(error)) this.#covered.delete(tenant);
+      onError(error, tenant);
+      return false;
+    });
+  }
+
+  /** Reports whether the feed has the changes of the tenant. */
+  #follows(tenant: string): Promise<boolean> | boolean {
+    if (this.#covers === undefined) return Boolean(this.#tokenOf(tenant));
+    const known = this.#covered.get(tenant);
+    if (known !== undefined) return known;
+    const found = this.#covers(tenant);
+    this.#covered.set(tenant, found);
+    return found;
   }
 
   /**
@@ -161,10 +190,11 @@ export class Guard<R extends RequestLike = RequestHead> {
       const { data } = await this.#rolecall.GET("/auths/session", { headers: { "x-tenant-schema": tenant, [name]: value }, signal: AbortSignal.timeout(this.#timeout) });
       const principal = new Principal(data);
       // Operators are in no feed of a tenant.
-      if (this.#memory && principal.type !== "operator" && this.#tokenOf(tenant)) this.#memory.put(tenant, value, principal, readAt);
+      if (this.#memory && principal.type !== "operator" && (await this.#follows(tenant))) this.#memory.put(tenant, value, principal, readAt);
       return principal;
     } catch (error) {
       this.#memory?.remove(tenant, value);
+      if (isProgramError(error)) throw error;
       if (error instanceof ProblemError && error.status === 401) return null;
       if (isTemporary(error) || !(error instanceof ProblemError) || error.status >= 500) {
         throw new Refusal(503, "unavailable", "Please try again in a minute.", { cause: error });
@@ -197,7 +227,7 @@ const sessionCookie = /(?:^|;\s*)((?:__Host-)?session=[^;]*)/g;
 /** Returns the session cookies or the token of a request, and nothing else of it, or null. */
 function credentialsOf(headers: HeaderSource): Credentials | null {
   const authorization = headerOf(headers, "authorization");
-  if (/^bearer r[sc]_/i.test(authorization)) return { name: "authorization", value: authorization };
+  if (/^[Bb]earer +r(?:s|co?)_/.test(authorization)) return { name: "authorization", value: authorization };
   const cookies = Array.from(headerOf(headers, "cookie").matchAll(sessionCookie), ([, cookie]) => cookie);
   return cookies.length > 0 ? { name: "cookie", value: cookies.join("; ") } : null;
 }

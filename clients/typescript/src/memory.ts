@@ -6,12 +6,19 @@ import type { Principal } from "./guard.js";
 
 /** How long after the last proof entries are used. */
 const trustedFor = 800; // the rest of the second is for reading the principal again
+/** The same with the feed of all tenants, into which a node of Rolecall puts events some milliseconds after their commit. */
+const trustedForOfAll = 500;
+/** The key of the feed of all tenants. */
+const ofAll = "";
 /** How old the last proof is when the feed is read again. */
 const provenFor = 250;
 /** A node can answer with data that is this old. So what is read this soon after a change can be older than the change. */
 const nodeLag = 1000;
-/** How old an entry can be. Reading it again extends the idle timeout of the session. */
-const rereadAfter = 60_000;
+/**
+ * How old an entry can be. Reading it again extends the idle timeout of the session. It is the default time for
+ * which a replaced session token works, so that Rolecall sees a later use of the token.
+ */
+const rereadAfter = 10_000;
 /** How long a poll can read one page after the other. */
 const longestPoll = 500;
 const shortestPause = 250;
@@ -19,19 +26,21 @@ const longestPause = 5000;
 /** Tenants whose feeds are followed at the same time. */
 const maxFeeds = 1000;
 
-/** Reads the changes of a tenant after the cursor. Without a cursor, it returns no changes and the cursor of now. */
+/** Reads the changes of a tenant, or of all tenants, after the cursor. Without a cursor, it returns no changes and the cursor of now. */
 export type ReadChanges = (tenant: string, cursor: string | undefined) => Promise<Schemas["Changes"]>;
 
 interface Entry {
   principal: Principal;
   /** When the request was sent that read the principal. */
   readAt: number;
+  /** The slots of the changes that affect the principal: of its id, and of its tenant. */
+  slots: readonly [number, number];
 }
 
 /**
- * Feed is what is known of the changes of one tenant. The times are those of the clock of the memory.
- * Changes are kept in a constant number of slots, by the id of the principal. Several ids share a slot, which
- * can cause unnecessary reads, and no other effect.
+ * Feed is what is known of the changes of one tenant, or of all. The times are those of the clock of the memory.
+ * Changes are kept in a constant number of slots, by the id of the principal or the name of the tenant. Several
+ * of them share a slot, which can cause unnecessary reads, and no other effect.
  */
 class Feed {
   cursor: string | undefined;
@@ -39,14 +48,24 @@ class Feed {
   provenAt = -Infinity;
   /** When the last change of all principals was received. */
   all = Infinity;
-  readonly slots = new Float64Array(1024).fill(-Infinity);
+  readonly slots = new Float64Array(slots).fill(-Infinity);
   polling: Promise<void> | undefined;
   failures = 0;
   pausedUntil = -Infinity;
 
-  slot(id: string): number {
-    return Number.parseInt(id.slice(-4), 16) % this.slots.length || 0; // the last digits of an id are random
+  /** When the last change of the slots was received. */
+  changedAt([id, tenant]: readonly [number, number]): number {
+    return Math.max(this.all, this.slots[id] ?? Infinity, this.slots[tenant] ?? Infinity);
   }
+}
+
+const slots = 1024;
+
+/** Returns the slot of an id or a name (FNV-1a). */
+function slotOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % slots;
 }
 
 /**
@@ -61,8 +80,14 @@ export class PrincipalMemory {
     private readonly readChanges: ReadChanges,
     private readonly maxEntries: number,
     private readonly onError: (error: unknown, tenant: string) => void,
+    /** Whether one feed has the changes of all tenants. */
+    private readonly isOfAll: boolean = false,
     private readonly now: () => number = () => performance.now(),
   ) {}
+
+  #feedName(tenant: string): string {
+    return this.isOfAll ? ofAll : tenant;
+  }
 
   /** The number of entries. */
   get size(): number {
@@ -73,30 +98,33 @@ export class PrincipalMemory {
   get(tenant: string, credentials: string): Principal | undefined | Promise<Principal | undefined> {
     const key = `${tenant} ${credentials}`;
     const entry = this.#entries.get(key);
-    const feed = this.#feeds.get(tenant);
+    const name = this.#feedName(tenant);
+    const feed = this.#feeds.get(name);
     if (entry === undefined || feed === undefined) return undefined;
     const now = this.now();
-    if (now - feed.provenAt >= provenFor) this.#poll(tenant, feed, now);
+    if (now - feed.provenAt >= provenFor) this.#poll(name, feed, now);
     if (this.#isStale(entry, feed, now)) {
       this.#entries.delete(key);
       return undefined;
     }
-    if (now - feed.provenAt < trustedFor) return entry.principal;
+    const trusted = this.isOfAll ? trustedForOfAll : trustedFor;
+    if (now - feed.provenAt < trusted) return entry.principal;
     return feed.polling?.then(() => {
       const now = this.now();
-      return now - feed.provenAt < trustedFor && !this.#isStale(entry, feed, now) ? entry.principal : undefined;
+      return now - feed.provenAt < trusted && !this.#isStale(entry, feed, now) ? entry.principal : undefined;
     });
   }
 
   /** Keeps a principal that was read by a request that was sent at the time readAt. */
   put(tenant: string, credentials: string, principal: Principal, readAt: number): void {
-    if (!this.#feeds.has(tenant)) {
-      this.#feeds.set(tenant, new Feed());
+    const name = this.#feedName(tenant);
+    if (!this.#feeds.has(name)) {
+      this.#feeds.set(name, new Feed());
       removeFirst(this.#feeds, maxFeeds);
     }
     const key = `${tenant} ${credentials}`;
     this.#entries.delete(key); // so that the entry becomes the last one
-    this.#entries.set(key, { principal, readAt });
+    this.#entries.set(key, { principal, readAt, slots: [slotOf(principal.id), slotOf(tenant)] });
     removeFirst(this.#entries, this.maxEntries);
   }
 
@@ -106,9 +134,8 @@ export class PrincipalMemory {
   }
 
   /** Reports whether an entry must be read again, even if the feed has no further change. */
-  #isStale({ principal, readAt }: Entry, feed: Feed, now: number): boolean {
-    const changedAt = Math.max(feed.all, feed.slots[feed.slot(principal.id)] ?? Infinity);
-    return now - readAt >= rereadAfter || readAt < changedAt + nodeLag || Date.now() >= principal.validUntil;
+  #isStale({ principal, readAt, slots }: Entry, feed: Feed, now: number): boolean {
+    return now - readAt >= rereadAfter || readAt < feed.changedAt(slots) + nodeLag || Date.now() >= principal.validUntil;
   }
 
   /** Starts to read the feed, unless it is being read, or has failed a moment ago. */
@@ -141,7 +168,7 @@ export class PrincipalMemory {
       for (const change of items) {
         const affected = affectedBy(change);
         if (affected === "all") feed.all = received;
-        else if (affected !== "none") feed.slots[feed.slot(affected.id)] = received;
+        else if (affected !== "none") feed.slots[slotOf(affected.name)] = received;
       }
       feed.cursor = nextCursor;
       if (upToDate) {
@@ -160,11 +187,12 @@ const harmless = new Set([
   "users.exported", "role.users_exported", "events.exported", "job.started", "job.canceled", "job.ended",
 ]);
 
-/** Returns whose permissions or sessions a change can affect. An unknown change affects all. */
-function affectedBy({ type, data: { subject } }: Schemas["Change"]): "none" | "all" | { id: string } {
+/** Returns whose permissions or sessions a change can affect: a principal or a tenant. An unknown change affects its tenant. */
+function affectedBy({ type, data: { subject, tenant } }: Schemas["Change"]): "none" | "all" | { name: string } {
   if (harmless.has(type) || subject.type === "webhook") return "none";
   const isPrincipal = subject.type === "user" || subject.type === "service_account";
-  return isPrincipal && typeof subject.id === "string" ? { id: subject.id } : "all";
+  if (isPrincipal && typeof subject.id === "string") return { name: subject.id };
+  return tenant ? { name: tenant } : "all";
 }
 
 /** Removes the entries that were added first, until the map has the maximum size. */

@@ -3,7 +3,7 @@ export interface Permissions {
   /** The permissions in the whole tenant. */
   readonly permissions: readonly string[];
   /** The permissions that are limited to some departments. */
-  readonly scopedPermissions: readonly { readonly permission: string; readonly reach: { readonly departments: readonly string[] } }[];
+  readonly scopedPermissions: readonly { readonly reach: { readonly departments: readonly string[] }; readonly permissions: readonly string[] }[];
 }
 
 /** In says where a permission is needed. */
@@ -53,15 +53,20 @@ export type Matcher = (permission: string, where?: In) => boolean;
 
 /** matcher parses the permissions of a caller once, for many checks. */
 export function matcher(caller: Permissions): Matcher {
-  const everywhere = listOf(caller?.permissions).map(parse).filter((held) => held !== null);
-  const scoped = listOf(caller?.scopedPermissions).map((s) => ({ held: parse(s?.permission), departments: listOf(s?.reach?.departments) }));
+  const everywhere = parsed(caller?.permissions);
+  const scoped = listOf(caller?.scopedPermissions).map((s) => ({ held: parsed(s?.permissions), departments: listOf(s?.reach?.departments) }));
   return (permission, { department } = {}) => {
     const required = parse(permission);
     if (required === null) return false;
     if (everywhere.some((held) => includes(held, required))) return true;
     if (!department || required[0] === undefined) return false;
-    return scoped.some(({ held, departments }) => held !== null && departments.includes(department) && includes(held, required));
+    return scoped.some(({ held, departments }) => departments.includes(department) && held.some((h) => includes(h, required)));
   };
+}
+
+/** parsed returns the well-formed ones of the permissions. */
+function parsed(permissions: readonly string[] | undefined): Parts[] {
+  return listOf(permissions).map(parse).filter((held) => held !== null);
 }
 
 /** A malformed list must not turn a check into an exception. */

@@ -55,6 +55,15 @@ export class LostConnectionError extends Error {
   override readonly name = "LostConnectionError";
 }
 
+/**
+ * Reports whether an error of a fetch function is a mistake in a program. A lost connection is a TypeError too, with
+ * another text on each platform, so that only the texts of mistakes are known.
+ */
+export function isProgramError(error: unknown): boolean {
+  if (error instanceof ReferenceError || error instanceof RangeError) return true;
+  return error instanceof TypeError && /is not (a function|a constructor|iterable|an object)|cannot (read|set|destructure|convert)|(is|of) (undefined|null)\b|(invalid|parse) URL/i.test(error.message);
+}
+
 /** Returns the error of a response with the status 400 or higher. */
 export async function problemOf(response: Response): Promise<ProblemError> {
   const isProblem = response.headers.get("content-type")?.split(";")[0]?.trim() === "application/problem+json";

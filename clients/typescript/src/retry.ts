@@ -1,4 +1,4 @@
-import { LostConnectionError, retryAfter } from "./problem.js";
+import { isProgramError, LostConnectionError, retryAfter } from "./problem.js";
 
 /** RetryOptions limit the repetitions of a request. */
 export interface RetryOptions {
@@ -11,6 +11,9 @@ export interface RetryOptions {
 }
 
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Caches of frameworks, such as that of Next.js, must not answer for Rolecall. Old versions of workerd refuse the option. */
+const uncached = ("cache" in Request.prototype ? { cache: "no-store" } : {}) as RequestInit; // types of Node.js lack it
 
 /**
  * retrying returns a fetch that repeats a request after the status 429 or 503, or a lost connection, and
@@ -41,8 +44,12 @@ export function retrying(fetch: (request: Request) => Promise<Response>, options
  */
 async function once(fetch: (request: Request) => Promise<Response>, request: Request, timeout: number): Promise<Response | LostConnectionError> {
   const silence = new AbortController();
+  // AbortSignal.any would do this, but browsers of 2023 do not have it.
+  if (request.signal.aborted) silence.abort(request.signal.reason);
+  else request.signal.addEventListener("abort", () => silence.abort(request.signal.reason), { once: true });
   const lost = (cause: unknown) => {
     request.signal.throwIfAborted();
+    if (isProgramError(cause)) throw cause;
     return new LostConnectionError(`${request.method} ${new URL(request.url).pathname} got no complete response`, { cause });
   };
   const inTime = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -55,7 +62,7 @@ async function once(fetch: (request: Request) => Promise<Response>, request: Req
   };
   try {
     return await inTime(async () => {
-      const response = await fetch(new Request(request.clone(), { signal: AbortSignal.any([request.signal, silence.signal]) }));
+      const response = await fetch(new Request(request.clone(), { signal: silence.signal, ...uncached }));
       if (response.body === null) return response;
       if (/^application\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "")) return new Response(await response.arrayBuffer(), response);
       return new Response(streamed(response.body, (read) => inTime(read).catch((cause: unknown) => Promise.reject(lost(cause)))), response);

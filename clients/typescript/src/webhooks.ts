@@ -11,6 +11,9 @@ export class DeliveryError extends Error {
   override readonly name = "DeliveryError";
 }
 
+/** CryptoKey, which only the types of browsers name. */
+type Key = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
 /** The maximum difference between the time of a delivery and the clock, in milliseconds. */
 const tolerance = 5 * 60_000;
 
@@ -22,7 +25,7 @@ export function headerOf(headers: HeaderSource, name: string): string {
 
 /** WebhookVerifier verifies the deliveries of a webhook by its secret (Standard Webhooks 1.0). */
 export class WebhookVerifier {
-  readonly #keys: Promise<CryptoKey[]>;
+  readonly #keys: Promise<Key[]>;
   readonly #now: () => number;
 
   /**

@@ -7,6 +7,8 @@ import { ownerEmail, password, Proxy, stores, World } from "./program.js";
 
 const fast = { pause: 5 };
 
+declare const undefinedName: () => void;
+
 for (const store of stores) {
   describe(`client on ${store}`, () => {
     let world: World;
@@ -246,6 +248,54 @@ describe("retries by status", () => {
     assert.equal(requests.length, 3);
     play(broken);
     await assert.rejects(client.PATCH("/users/{id}", { params: { path: { id: "1" } }, body: {} }), LostConnectionError);
+  });
+
+  test("an error of the program is not a lost connection", async () => {
+    for (const mistake of [() => undefinedName(), () => (undefined as unknown as { x: number }).x, () => new URL("x"), () => (1 as unknown as () => void)()]) {
+      let attempts = 0;
+      const mistaken = new Rolecall({ baseUrl: "http://rolecall.example", retry: fast, fetch: async () => {
+        attempts++;
+        mistake();
+        return new Response();
+      } });
+      await assert.rejects(mistaken.GET("/tenant"), (error: unknown) => !(error instanceof LostConnectionError) && (error instanceof TypeError || error instanceof ReferenceError));
+      assert.equal(attempts, 1);
+    }
+    const lost = new Rolecall({ baseUrl: "http://127.0.0.1:1", retry: false });
+    await assert.rejects(lost.GET("/tenant"), LostConnectionError);
+  });
+
+  test("no cache answers", async () => {
+    const modes: string[] = [];
+    const watched = new Rolecall({ baseUrl: "http://rolecall.example", retry: fast, fetch: async (request) => {
+      modes.push(request.cache);
+      return Response.json({ items: [], nextCursor: null });
+    } });
+    await watched.GET("/users");
+    await watched.POST("/auths/refresh");
+    assert.deepEqual(modes, ["no-store", "no-store"]);
+  });
+
+  test("a platform without AbortSignal.any and Headers.getSetCookie", async () => {
+    const { any } = AbortSignal;
+    const { getSetCookie } = Headers.prototype;
+    Object.assign(AbortSignal, { any: undefined });
+    delete (Headers.prototype as { getSetCookie?: unknown }).getSetCookie;
+    try {
+      play(setting(["rolecall_device=d; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Path=/", "session=s; Path=/"]));
+      const old = new Rolecall({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tenant: "acme", retry: fast });
+      await old.signIn({ email: "a@example.com", password: "x" });
+      await old.GET("/auths/session");
+      assert.equal(sent.at(-1)!.cookie, "rolecall_device=d; session=s");
+      play(() => undefined); // no response
+      const stop = new AbortController();
+      const asked = old.GET("/tenant", { signal: stop.signal });
+      stop.abort(new Error("stopped"));
+      await assert.rejects(asked, /stopped/);
+    } finally {
+      Object.assign(AbortSignal, { any });
+      Headers.prototype.getSetCookie = getSetCookie;
+    }
   });
 
   /** Answers with the headers set-cookie, and with a body. */

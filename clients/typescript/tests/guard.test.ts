@@ -60,6 +60,11 @@ describe("guard", () => {
 
   const unavailable = (error: unknown) => error instanceof Refusal && error.status === 503;
 
+  test("an error of the program is not an unreachable service", async () => {
+    const guard = new Guard({ baseUrl: base, tenant: "acme", fetch: () => (undefined as unknown as () => Promise<Response>)() });
+    await assert.rejects(guard.principal({ headers: cookie }), TypeError);
+  });
+
   test("a request is repeated once", async () => {
     const guard = new Guard({ baseUrl: base, tenant: "acme", timeout: patience });
     statuses = [503];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -29,20 +29,38 @@ describe("the packed client in an empty project", hanging, () => {
     assert.equal(blocks.length, 3);
     await mkdir(join(project, "app"));
     for (const [i, file] of ["server.ts", "app/route.ts", "app/memory.ts"].entries()) await writeFile(join(project, file), blocks[i]!);
-    await run(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "server.ts", "app/route.ts", "app/memory.ts"], { cwd: project });
+    await run(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--strict", "--target", "es2022", "--lib", "es2022", "--types", "node", "--module", "nodenext", "server.ts", "app/route.ts", "app/memory.ts"], { cwd: project });
   });
   after(() => rm(project, { recursive: true, force: true }));
 
   test("the package has no other dependency at run time, and runs outside of Node.js", async () => {
     const installed = join(project, "node_modules/@rolecall/client");
-    const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as { dependencies: object };
+    const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as { dependencies: object; repository: { url: string } };
     assert.deepEqual(Object.keys(manifest.dependencies), ["openapi-fetch"]);
+    assert.equal(manifest.repository.url, "git+https://github.com/rolecall/rolecall.git");
+    const links = Array.from((await readFile(join(installed, "README.md"), "utf8")).matchAll(/\]\(([^)]+)\)/g), ([, link = ""]) => link);
+    for (const link of links) {
+      assert.match(link, /^https:/); // other links do not work on a package registry
+      const [, path] = /^https:\/\/github\.com\/rolecall\/rolecall\/blob\/main\/([^#]+)/.exec(link) ?? [];
+      if (path !== undefined) await access(new URL(path, repository));
+    }
     assert.deepEqual((await readdir(installed)).sort(), ["LICENSE", "README.md", "dist", "package.json"]);
     for (const file of await readdir(join(installed, "dist"))) {
       const code = await readFile(join(installed, "dist", file), "utf8");
+      if (file.startsWith("testing.")) continue; // it needs Node.js
       for (const [, name = ""] of code.matchAll(/^(?:import|export) .*"([^"]+)";$/gm)) assert.match(name, /^(\.\/\w+\.js|openapi-fetch|openapi-typescript-helpers)$/, file);
       if (file.endsWith(".js")) assert.doesNotMatch(code, /\b(process|Buffer|require)\b[.(]/, file);
     }
+  });
+
+  test("the guide about tests", async () => {
+    const guide = await readFile(new URL("docs/guides/testing.md", repository), "utf8");
+    const blocks = Array.from(guide.matchAll(/^```ts\n(.*?)^```$/gms), ([, code = ""]) => code);
+    assert.equal(blocks.length, 2);
+    for (const [i, file] of ["app.ts", "app.test.ts"].entries()) await writeFile(join(project, file), blocks[i]!);
+    await run(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "app.ts", "app.test.ts"], { cwd: project });
+    const words = ["-u", "NODE_TEST_CONTEXT", process.execPath, "--test", "--test-reporter=tap", "app.test.js"]; // as if no test ran it
+    assert.match(await run("env", words, { cwd: project }), /^# pass 2$/m);
   });
 
   for (const store of stores) {
@@ -115,6 +133,7 @@ describe("the packed client in an empty project", hanging, () => {
           assert.equal(invited.status, 200, await invited.text());
           await accept("globex", email);
           const colleague = await signIn("globex", email);
+          assert.equal((await (await get("/globex/home", colleague)).text()).includes("/invoices/7/approve"), status === 200);
           const approved = await post("/globex/invoices/7/approve", {}, colleague);
           assert.equal(approved.status, status);
           assert.equal((await approved.text()).includes(`${name} approved the invoice 7`), status === 200);

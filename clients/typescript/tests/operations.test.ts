@@ -165,7 +165,7 @@ for (const store of stores) {
       "POST /auths/invitations/accept": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/oidc/start": async () => ({ as: world.anonymous(), status: 422 }), // needs --oidc-return-urls
       "POST /auths/oidc/sign-out": async () => ({ as: world.anonymous(), status: 422 }),
-      "POST /auths/oidc/exchange": async () => ({ as: world.anonymous(), status: 401 }),
+      "POST /auths/codes/exchange": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/oidc/link": async () => ({ as: await session(), status: 422 }),
       "POST /auths/login/enrolment": async () => ({ as: world.anonymous(), status: 401 }),
       "POST /auths/login/second-factor": async () => ({ as: world.anonymous(), status: 401 }),

@@ -32,6 +32,7 @@ type Options struct {
 	Implicit bool        // TLS from the start of a connection
 	User     string      // must authenticate with AUTH PLAIN to send; empty: no authentication
 	Password string
+	ASCII    bool // without SMTPUTF8
 	Strict   bool // refuse an EHLO with a name that is not fully qualified, as Postfix can
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/textproto"
 	"strings"
+	"unicode"
 )
 
 // session is one connection of a mail client (RFC 5321).
@@ -103,6 +104,9 @@ func (c *session) do(command, argument string) error {
 		return c.answer(command, "250 2.1.0 OK")
 	case "RCPT":
 		c.to = path(argument)
+		if c.server.options.ASCII && strings.ContainsFunc(c.to, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return c.text.PrintfLine("553 5.6.7 SMTPUTF8 is required")
+		}
 		if alone := command + " " + c.to; c.server.fails(alone) {
 			return c.answer(alone, "")
 		}
@@ -118,7 +122,10 @@ func (c *session) do(command, argument string) error {
 }
 
 func (c *session) greeting() string {
-	extensions := []string{"250-mailtest", "250-8BITMIME", "250-SMTPUTF8", "250-ENHANCEDSTATUSCODES"}
+	extensions := []string{"250-mailtest", "250-8BITMIME", "250-ENHANCEDSTATUSCODES"}
+	if !c.server.options.ASCII {
+		extensions = append(extensions, "250-SMTPUTF8")
+	}
 	if c.server.options.TLS != nil && !c.secure {
 		extensions = append(extensions, "250-STARTTLS")
 	}

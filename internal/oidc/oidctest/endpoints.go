@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -152,7 +153,20 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 	}
 	info := map[string]any{"sub": p.settings.Person.Subject}
 	maps.Copy(info, p.settings.Person.UserInfo)
-	send(w, http.StatusOK, info)
+	if p.settings.UserInfo == nil {
+		send(w, http.StatusOK, info)
+		return
+	}
+	t := p.unsigned(map[string]any{"iss": p.Issuer, "aud": ClientID})
+	maps.Copy(t.Claims, info)
+	p.settings.UserInfo(t)
+	signed, err := t.compact()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/jwt")
+	_, _ = io.WriteString(w, signed)
 }
 
 // endSession is the endpoint that signs out, and returns the browser. Like Okta, it requires the last ID token.

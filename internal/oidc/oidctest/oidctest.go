@@ -59,6 +59,7 @@ type Settings struct {
 	Callback func(query url.Values)
 	Token    func(t *Token)
 	Response func(response map[string]any) // of the token endpoint
+	UserInfo func(t *Token)                // the userinfo endpoint responds with a signed token
 	Handlers map[string]http.HandlerFunc   // replace endpoints, by path
 }
 

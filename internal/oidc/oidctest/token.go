@@ -108,17 +108,24 @@ type Token struct {
 // newToken returns a valid token of the authorization, with the changes of the test.
 func (p *Provider) newToken(a *authorization, accessToken string) *Token {
 	now := p.now()
-	t := &Token{Algorithm: "RS256", AccessToken: accessToken, keys: p.keys[len(p.keys)-1], Header: map[string]any{}, Claims: map[string]any{
+	t := p.unsigned(map[string]any{
 		"iss": p.Issuer, "sub": p.settings.Person.Subject, "aud": ClientID, "nonce": a.nonce, "iat": now.Unix(), "exp": now.Unix() + 300,
-	}}
+	})
+	t.AccessToken = accessToken
 	if a.reauthorize {
 		t.Claims["auth_time"] = now.Unix()
 	}
-	_, t.KeyID = t.keys.forAlgorithm(t.Algorithm)
 	maps.Copy(t.Claims, p.settings.Person.Claims)
 	if p.settings.Token != nil {
 		p.settings.Token(t)
 	}
+	return t
+}
+
+// unsigned returns a token with the claims, which the last key signs with RS256.
+func (p *Provider) unsigned(claims map[string]any) *Token {
+	t := &Token{Algorithm: "RS256", keys: p.keys[len(p.keys)-1], Header: map[string]any{}, Claims: claims}
+	_, t.KeyID = t.keys.forAlgorithm(t.Algorithm)
 	return t
 }
 

@@ -11,29 +11,40 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/rekey"
 )
 
 // oldestServer is the oldest major release of PostgreSQL that has all features which the
 // schema and the checks use.
 const oldestServer = 15
 
-// checkServer returns an error if the server is too old, or if the role of the connection
+// requiredEncoding is the server_encoding of the database. With another one, the database cannot store all
+// names, and a restored copy has other names.
+const requiredEncoding = "UTF8"
+
+func wrongEncoding(encoding string) error {
+	return fmt.Errorf("postgres: the encoding of the database is %s, but Rolecall requires %s: create it with `create database rolecall owner rolecall encoding 'UTF8' template template0`, and restore a backup into it if it has data", encoding, requiredEncoding)
+}
+
+// checkServer returns an error if the server is too old, if the database has another encoding than UTF8, or if the role of the connection
 // bypasses row-level security and allowSuperuser is false. It reports whether the database
 // has the Citus extension.
 func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (citus bool, err error) {
 	var version int
-	var role, exempt string
+	var role, exempt, encoding string
 	err = pool.QueryRow(ctx, `
 		select current_setting('server_version_num')::int / 10000, current_user, coalesce((
 			select rolname from pg_roles
 			where (rolsuper or rolbypassrls) and pg_has_role(current_user, oid, 'member')
 			order by rolname = current_user desc limit 1), ''),
-			exists (select from pg_extension where extname = 'citus')`).Scan(&version, &role, &exempt, &citus)
+			exists (select from pg_extension where extname = 'citus'), current_setting('server_encoding')`).Scan(&version, &role, &exempt, &citus, &encoding)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("postgres: cannot use the database: %w", err)
+		return false, fmt.Errorf("postgres: cannot use the database: %w", explain(err))
 	case version < oldestServer:
 		return false, fmt.Errorf("postgres: the server is PostgreSQL %d, but Rolecall requires %d or newer", version, oldestServer)
+	case encoding != requiredEncoding:
+		return false, wrongEncoding(encoding)
 	case exempt == "" || allowSuperuser:
 		return citus, nil
 	case exempt == role:
@@ -58,11 +69,11 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 					case c.relname when 'users' then array['address_search r', 'tenant_isolation *'] else array['tenant_isolation *'] end)
 		order by 1`)
 	if err != nil {
-		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
+		return fmt.Errorf("postgres: cannot read the catalogue: %w", explain(err))
 	}
 	open, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
+		return fmt.Errorf("postgres: cannot read the catalogue: %w", explain(err))
 	}
 	if len(open) > 0 {
 		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it with `alter table … enable row level security, force row level security`, drop policies that Rolecall has not created, and restore those of its migrations", strings.Join(open, ", "))
@@ -105,9 +116,22 @@ func (v versions) check() error {
 	case v.stored == 0:
 		return fmt.Errorf("postgres: %w", store.ErrNoSchema)
 	case v.stored < newestMigration:
-		return fmt.Errorf("postgres: the schema has version %d, but this program requires %d: %w", v.stored, newestMigration, store.ErrOldSchema)
+		return v.old()
 	case v.oldest > newestMigration:
 		return fmt.Errorf("postgres: the schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, newestMigration)
 	}
 	return nil
+}
+
+// old returns the error for a schema that is older than this program.
+func (v versions) old() error {
+	files, err := Migrations()
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	pending, err := store.MigrationsAfter(files, v.stored, rekey.Migration)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	return fmt.Errorf("postgres: %w", &store.OldSchemaError{Stored: v.stored, Required: newestMigration, Pending: pending})
 }

@@ -79,7 +79,7 @@ func distribute(ctx context.Context, url string, must bool) (locked time.Duratio
 	}
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
-		return 0, fmt.Errorf("postgres: %w", err)
+		return 0, fmt.Errorf("postgres: %w", explain(err))
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	release, err := citusRelease(ctx, conn)

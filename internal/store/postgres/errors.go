@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +30,9 @@ const (
 	codeSerializationFailure = "40001"
 	codeDeadlock             = "40P01"
 	codeUndefinedTable       = "42P01"
+	codeDuplicateStatement   = "42P05"
+	codeUnknownStatement     = "26000"
+	codeInvalidPassword      = "28P01"
 	codeLockNotAvailable     = "55P03"
 	codeAdminShutdown        = "57P01"
 
@@ -80,7 +86,7 @@ func translatePgError(e *pgconn.PgError) error {
 		e.SeverityUnlocalized == severityFatal, lostWorker.MatchString(e.Message):
 		return unavailable(e)
 	}
-	return e
+	return explain(e)
 }
 
 // violation returns the error of package rolecall for a violated constraint, or nil if the
@@ -108,7 +114,49 @@ var constraintOfShard = regexp.MustCompile(`(\w+)_\d+`)
 // unavailable returns an error that wraps rolecall.ErrUnavailable and has the text of the
 // cause.
 func unavailable(cause any) error {
+	if err, ok := cause.(error); ok {
+		cause = explain(err)
+	}
 	return rolecall.ErrUnavailable.Because(fmt.Errorf("postgres: %v", cause))
+}
+
+// explain returns an error with a plainer text for err, if the server refused a connection or if a pooler
+// has lost a prepared statement. Otherwise, it returns err.
+func explain(err error) error {
+	refusal, refused := errors.AsType[*pgconn.PgError](err)
+	if !refused {
+		return err
+	}
+	if refusal.Code == codeDuplicateStatement || refusal.Code == codeUnknownStatement {
+		return fmt.Errorf("%w: if a connection pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL of --database", err)
+	}
+	connecting, ok := errors.AsType[*pgconn.ConnectError](err)
+	if !ok {
+		return err
+	}
+	all := hosts(connecting.Config)
+	server := "PostgreSQL at " + strings.Join(all, " or ")
+	switch {
+	case refusal.Code == codeInvalidPassword && connecting.Config.Password == "":
+		return fmt.Errorf("%s requires a password of role %s: add it to the URL, or put it into a password file", server, connecting.Config.User)
+	case refusal.Code == codeInvalidPassword:
+		return fmt.Errorf("%s refused the password of role %s", server, connecting.Config.User)
+	case len(all) > 1:
+		return err
+	}
+	return fmt.Errorf("%s refused the connection of role %s to database %s: %w", server, connecting.Config.User, connecting.Config.Database, refusal)
+}
+
+// hosts returns the addresses of the servers, without repetitions: an address is in the configuration
+// twice if it is tried with and without TLS.
+func hosts(config *pgconn.Config) []string {
+	all := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
+	for _, f := range config.Fallbacks {
+		if host := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); !slices.Contains(all, host) {
+			all = append(all, host)
+		}
+	}
+	return all
 }
 
 // isConflict reports whether err is a deadlock or a serialization failure. A concurrent

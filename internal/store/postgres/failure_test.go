@@ -30,6 +30,37 @@ func failing(t *testing.T, url, code string, times int) {
 		end $$`, times, code), "create trigger fail before insert on users for each row execute function fail()")
 }
 
+// A database that refuses writes still answers reads, and accepts writes again without a restart.
+func TestWritesAreProbed(t *testing.T) {
+	url := pgtest.Migrated(t)
+	conn := connect(t, url)
+	database := pgx.Identifier{conn.Config().Database}.Sanitize()
+	s := open(t, url, postgres.Options{})
+	probe := func() error {
+		return tryWrite(t, s, rolecall.TenantID{}, func(tx *store.Tx) { tx.ProbeWrites() })
+	}
+	reset := func(value string) {
+		t.Helper()
+		run(t, conn, "alter database "+database+" set default_transaction_read_only = "+value,
+			"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+	}
+	for range 2 {
+		patience.Poll(func() bool { return probe() == nil })
+		if err := errors.Join(probe(), s.Ready(t.Context())); err != nil {
+			t.Fatalf("a database that works: %v", err)
+		}
+		reset("on")
+		patience.Poll(func() bool { return errors.Is(probe(), rolecall.ErrUnavailable) })
+		if err := probe(); !errors.Is(err, rolecall.ErrUnavailable) || !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("a database that is read-only: %v", err)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Errorf("reads: %v", err)
+		}
+		reset("off")
+	}
+}
+
 func TestConflictsOfSerializationAreRetried(t *testing.T) {
 	for _, code := range []string{"40001", "40P01"} {
 		t.Run(code, func(t *testing.T) {

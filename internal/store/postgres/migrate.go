@@ -11,6 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/rekey"
 )
 
 //go:embed migrations/*.sql
@@ -20,7 +24,7 @@ var migrations embed.FS
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in the folder migrations.
-const newestMigration = 19
+const newestMigration = rekey.Version
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300
@@ -29,14 +33,20 @@ const lockTries = 300
 // which they are applied.
 func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
-// Migrate applies all missing migrations to the schema in the database at url. A lock
+// Migrate is MigrateAndReport without a report.
+func Migrate(ctx context.Context, url string) error {
+	return MigrateAndReport(ctx, url, func([]store.Migration) {})
+}
+
+// MigrateAndReport applies all missing migrations to the schema in the database at url. A lock
 // ensures that only one process migrates at a time. The connection must not go through a
 // pooler. Its role must own the tables, or will own them after the first migration.
-// Migrate returns an error if the schema is newer and this program cannot serve it.
+// It returns an error if the schema is newer and this program cannot serve it. It passes the applied
+// migrations to report.
 //
-// If the database has the Citus extension, Migrate also distributes the tables, except if
+// If the database has the Citus extension, MigrateAndReport also distributes the tables, except if
 // the database has tenants and was not distributed before.
-func Migrate(ctx context.Context, url string) (err error) {
+func MigrateAndReport(ctx context.Context, url string, report func([]store.Migration)) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
 		return err
@@ -46,6 +56,13 @@ func Migrate(ctx context.Context, url string) (err error) {
 			err = closeErr
 		}
 	}()
+	var encoding string
+	if err := db.QueryRowContext(ctx, "select current_setting('server_encoding')").Scan(&encoding); err != nil {
+		return fmt.Errorf("postgres: cannot migrate: %w", explain(err))
+	}
+	if encoding != requiredEncoding {
+		return wrongEncoding(encoding)
+	}
 	files, err := Migrations()
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
@@ -54,13 +71,19 @@ func Migrate(ctx context.Context, url string) (err error) {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(migrationsTable), goose.WithSessionLocker(locker))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(migrationsTable), goose.WithSessionLocker(locker), goose.WithGoMigrations(keysOfNames))
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("postgres: cannot migrate: %w", err)
+	results, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("postgres: cannot migrate: %w", explain(err))
 	}
+	applied, err := store.MigrationsAfter(files, 0, rekey.Migration)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	report(withDurations(applied, results))
 	if _, err := distribute(ctx, url, false); err != nil {
 		return err
 	}
@@ -69,6 +92,19 @@ func Migrate(ctx context.Context, url string) (err error) {
 		return fmt.Errorf("postgres: cannot read the version of the schema: %w", err)
 	}
 	return v.check()
+}
+
+// withDurations returns those of the migrations that were applied, with the time that each took.
+func withDurations(known []store.Migration, results []*goose.MigrationResult) (applied []store.Migration) {
+	for _, r := range results {
+		for _, m := range known {
+			if m.Number == r.Source.Version {
+				m.Took = r.Duration
+				applied = append(applied, m)
+			}
+		}
+	}
+	return applied
 }
 
 // Grant connects to url and gives the role the privileges that the program needs to serve
@@ -86,7 +122,7 @@ func Grant(ctx context.Context, url, role string) (err error) {
 	}()
 	var schema string
 	if err := db.QueryRowContext(ctx, "select current_schema()").Scan(&schema); err != nil {
-		return fmt.Errorf("postgres: cannot find the schema: %w", err)
+		return fmt.Errorf("postgres: cannot find the schema: %w", explain(err))
 	}
 	schema, role = pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
 	_, err = db.ExecContext(ctx, fmt.Sprintf(`
@@ -106,5 +142,18 @@ func openDirect(url string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stdlib.OpenDB(*config.ConnConfig), nil
+	return stdlib.OpenDB(*config.ConnConfig, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set session characteristics as transaction isolation level read committed")
+		return err
+	})), nil
 }
+
+// keysOfNames is the migration that SQL cannot express.
+var keysOfNames = goose.NewGoMigration(rekey.Version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+	return rekey.Keys(ctx, tx, rekey.Dialect{
+		Enter: func(tenant rolecall.TenantID) []string {
+			return []string{"set local citus.propagate_set_commands = 'local'", fmt.Sprintf("set local rolecall.tenant = '%s'", tenant)}
+		},
+		ID: func(id rolecall.AnyID) any { return id.String() },
+	})
+}}, nil)

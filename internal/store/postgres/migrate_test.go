@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -27,17 +26,10 @@ import (
 // The constant with the number of the newest migration must be right, because this program
 // does not serve a schema without that migration.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
-	files, err := postgres.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := fs.Glob(files, "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("%04d_", postgres.NewestMigration)
-	if last := names[len(names)-1]; !strings.HasPrefix(last, want) {
-		t.Errorf("the newest migration is %s, and the program needs %s", last, want)
+	var newest int
+	err := connect(t, pgtest.Migrated(t)).QueryRow(t.Context(), "select max(version_id) from migrations").Scan(&newest)
+	if err != nil || newest != postgres.NewestMigration {
+		t.Errorf("the newest migration is %d (error %v), and the program needs %d", newest, err, postgres.NewestMigration)
 	}
 }
 
@@ -364,5 +356,47 @@ func TestOlderProgramsFindNoTenantInAKeyWithScopes(t *testing.T) {
 	read, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{`all tenants[]: all`, `all tenants[changes]: []`, `one tenant[]: ["acme"]`, `one tenant[changes]: []`}; err != nil || !slices.Equal(read, want) {
 		t.Errorf("an older program reads %q (error %v), want %q", read, err, want)
+	}
+}
+
+// Operators learn which migrations are missing, how long each took, and whether older programs can still run.
+func TestMigrationsAreReported(t *testing.T) {
+	url := pgtest.URL(t)
+	files, err := postgres.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	older, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName("migrations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := older.UpTo(t.Context(), 17); err != nil {
+		t.Fatal(err)
+	}
+	_, err = postgres.Open(t.Context(), url, postgres.Options{})
+	old, ok := errors.AsType[*store.OldSchemaError](err)
+	if !ok || old.Stored != 17 || len(old.Pending) != postgres.NewestMigration-17 || !errors.Is(err, store.ErrOldSchema) {
+		t.Fatalf("an older schema: %v, %+v", err, old)
+	}
+	var applied []store.Migration
+	if err := postgres.MigrateAndReport(t.Context(), url, func(m []store.Migration) { applied = m }); err != nil {
+		t.Fatal(err)
+	}
+	if len(applied) != len(old.Pending) || applied[0].Name != "0018_id_tokens" || !applied[0].ServesOlder() {
+		t.Fatalf("applied were %+v", applied)
+	}
+	for i := range applied {
+		if applied[i].Took <= 0 || applied[i].Number != old.Pending[i].Number {
+			t.Errorf("%+v, want %+v with a duration", applied[i], old.Pending[i])
+		}
 	}
 }

@@ -119,7 +119,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, role := crowd(t, open(t, url, postgres.Options{}))
 	p := plannerOf(t, url, tenant)
-	sales, support, legal := rolecall.Fold("Sales"), rolecall.Fold("Support"), rolecall.Fold("Legal")
+	sales, support, legal := rolecall.TextKey("Sales"), rolecall.TextKey("Support"), rolecall.TextKey("Legal")
 
 	for name, query := range map[string]rolecall.UserQuery{
 		"all":                           {},

@@ -99,6 +99,9 @@ func parseURL(url string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
+	// The role or the database can have another default for both. Poolers accept them at the start of a connection.
+	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	config.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
 	return config, nil
 }
 

@@ -26,14 +26,14 @@ var plannerSettings = []setting{
 // executions. If a node disappears during a transaction, the server ends the session after
 // ten seconds. This releases the locks of the transaction.
 var sessionSettings = slices.Concat(plannerSettings, []setting{
-	{"plan_cache_mode", "force_generic_plan"}, {"idle_in_transaction_session_timeout", "10s"},
+	{"plan_cache_mode", "force_generic_plan"}, {"default_transaction_isolation", "read committed"}, {"idle_in_transaction_session_timeout", "10s"},
 })
 
 // citusSettings take the place of sessionSettings on Citus. Generic plans are not forced
 // there, because Citus must know the tenant when it plans a statement. The last setting
 // makes Citus pass the settings of a transaction on to the workers.
 var citusSettings = slices.Concat(plannerSettings, []setting{
-	{"plan_cache_mode", "auto"}, {"idle_in_transaction_session_timeout", "10s"}, {"citus.propagate_set_commands", "local"},
+	{"plan_cache_mode", "auto"}, {"default_transaction_isolation", "read committed"}, {"idle_in_transaction_session_timeout", "10s"}, {"citus.propagate_set_commands", "local"},
 })
 
 // checkClient makes the server end a statement within a second after its client has disconnected. Otherwise, the
@@ -95,6 +95,9 @@ func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 	return err
 }
 
+// isSettled reports whether the session of the connection has all settings, because no pooler shares it.
+func isSettled(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[settledKey] == true }
+
 func isCitus(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[citusKey] != nil }
 
 // queueAddress queues the statement that makes users with the address visible in all tenants until the
@@ -115,7 +118,7 @@ func queueTenant(batch *pgx.Batch, conn *pgx.Conn, tenant rolecall.TenantID) {
 	if !tenant.IsZero() {
 		name = tenant.String()
 	}
-	settled := conn.PgConn().CustomData()[settledKey] == true
+	settled := isSettled(conn)
 	switch {
 	case isCitus(conn):
 		if !settled {

@@ -26,6 +26,14 @@ type view struct {
 	err    error
 }
 
+// begin begins a transaction. It names the isolation level, because the server can have another default.
+const begin = "begin isolation level read committed"
+
+// isExplicit reports whether each transaction needs begin and commit. On Citus, only then does Citus set
+// the tenant on a worker. Behind a pooler, the isolation level of an implicit transaction would be the
+// default of the server.
+func isExplicit(conn *pgx.Conn) bool { return isCitus(conn) || !isSettled(conn) }
+
 // Exec fails, because a View only reads.
 func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
@@ -47,9 +55,9 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 	defer release(v.ctx, v.pool, conn, nil)
 	defer rollBack(v.ctx, conn.Conn())
 	batch := new(pgx.Batch)
-	explicit := isCitus(conn.Conn())
+	explicit := isExplicit(conn.Conn())
 	if explicit {
-		batch.Queue("begin")
+		batch.Queue(begin)
 	}
 	queueTenant(batch, conn.Conn(), v.tenant)
 	if v.shown != "" {
@@ -127,7 +135,7 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 		if err := u.acquire(); err != nil {
 			return 0, err
 		}
-		batch.Queue("begin")
+		batch.Queue(begin)
 		queueTenant(batch, u.conn.Conn(), u.tenant)
 	}
 	u.moveQueued(batch)
@@ -137,8 +145,7 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 
 // commit sends the queued writes and commits the transaction in one round trip. If nothing
 // was sent before, the writes are sent as an implicit transaction, which needs no rollback
-// after a violated constraint. On Citus, the transaction is always explicit, because only
-// then does Citus set the tenant on a worker.
+// after a violated constraint, except if isExplicit.
 func (u *update) commit() error {
 	batch := new(pgx.Batch)
 	switch {
@@ -154,9 +161,9 @@ func (u *update) commit() error {
 		if err := u.acquire(); err != nil {
 			return err
 		}
-		explicit := isCitus(u.conn.Conn())
+		explicit := isExplicit(u.conn.Conn())
 		if explicit {
-			batch.Queue("begin")
+			batch.Queue(begin)
 		}
 		queueTenant(batch, u.conn.Conn(), u.tenant)
 		u.moveQueued(batch)
@@ -285,7 +292,7 @@ type preparer struct{ known map[string]bool }
 // prepare prepares those statements of the batch that have parameters. On a connection
 // through a pooler, it prepares nothing.
 func (p *preparer) prepare(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
-	if conn.PgConn().CustomData()[settledKey] != true {
+	if !isSettled(conn) {
 		return nil
 	}
 	for _, q := range batch.QueuedQueries {

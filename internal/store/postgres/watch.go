@@ -39,7 +39,11 @@ var errNoPulse = errors.New("no notifications arrive: if a connection pooler is 
 // returns the error.
 func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	if err := d.listen(ctx, w); ctx.Err() == nil {
-		return fmt.Errorf("postgres: cannot listen for notifications: %w", err)
+		err = fmt.Errorf("postgres: cannot listen for notifications: %w", err)
+		if errors.Is(err, errNoPulse) {
+			return err
+		}
+		return rolecall.ErrUnavailable.Because(err)
 	}
 	return nil
 }
@@ -49,7 +53,7 @@ func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 func (d *Database) listen(ctx context.Context, w store.Watcher) (err error) {
 	conn, err := pgx.ConnectConfig(ctx, d.listener)
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)

@@ -81,7 +81,7 @@ func crowd(t *testing.T, s *Database) (rolecall.TenantID, rolecall.Role) {
 func TestListsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant, role := crowd(t, s)
-	sales, support := rolecall.Fold("Sales"), rolecall.Fold("Support")
+	sales, support := rolecall.TextKey("Sales"), rolecall.TextKey("Support")
 	const sorts = "USE TEMP B-TREE FOR ORDER BY"
 	for _, c := range []struct {
 		name   string

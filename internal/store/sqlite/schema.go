@@ -10,11 +10,13 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/rekey"
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 19
+const schemaVersion = rekey.Version
 
 // SQLite has no lock for all migrations together. So a migration can fail because another
 // process migrates the same file. It is then tried again up to migrateTries times, with a
@@ -31,14 +33,14 @@ const migrationsTable = "migrations"
 var migrations embed.FS
 
 // ensureSchema returns an error if this program cannot serve the schema of the file. If
-// migrate is true, it first applies all missing migrations.
-func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
+// options.Migrate is true, it first applies all missing migrations.
+func ensureSchema(ctx context.Context, db *sql.DB, options Options) error {
 	v, err := storedVersions(ctx, db)
 	if err != nil {
 		return err
 	}
-	for tries := 0; migrate && v.stored < schemaVersion; tries++ {
-		failed := applyMigrations(ctx, db)
+	for tries := 0; options.Migrate && v.stored < schemaVersion; tries++ {
+		failed := applyMigrations(ctx, db, options.Migrated)
 		if v, err = storedVersions(ctx, db); err != nil {
 			return err
 		}
@@ -85,23 +87,60 @@ func (v versions) check() error {
 	case v.stored == 0:
 		return store.ErrNoSchema
 	case v.stored < schemaVersion:
-		return fmt.Errorf("the database schema has version %d, but this program requires %d: %w", v.stored, schemaVersion, store.ErrOldSchema)
+		files, err := migrationFiles()
+		if err != nil {
+			return err
+		}
+		pending, err := store.MigrationsAfter(files, v.stored, rekey.Migration)
+		if err != nil {
+			return err
+		}
+		return &store.OldSchemaError{Stored: v.stored, Required: schemaVersion, Pending: pending}
 	case v.oldest > schemaVersion:
 		return fmt.Errorf("the database schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, schemaVersion)
 	}
 	return nil
 }
 
-func applyMigrations(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
+// migrationFiles returns the SQL files of the migrations.
+func migrationFiles() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
+
+// applyMigrations applies all missing migrations, and passes them to report, which can be nil.
+func applyMigrations(ctx context.Context, db *sql.DB, report func([]store.Migration)) error {
+	files, err := migrationFiles()
 	if err != nil {
 		return err
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files,
-		goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
+		goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(keysOfNames))
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx)
-	return err
+	results, err := provider.Up(ctx)
+	if err != nil || report == nil {
+		return err
+	}
+	known, err := store.MigrationsAfter(files, 0, rekey.Migration)
+	if err != nil {
+		return err
+	}
+	var applied []store.Migration
+	for _, r := range results {
+		for _, m := range known {
+			if m.Number == r.Source.Version {
+				m.Took = r.Duration
+				applied = append(applied, m)
+			}
+		}
+	}
+	report(applied)
+	return nil
 }
+
+// keysOfNames is the migration that SQL cannot express.
+var keysOfNames = goose.NewGoMigration(rekey.Version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+	return rekey.Keys(ctx, tx, rekey.Dialect{
+		Enter: func(rolecall.TenantID) []string { return nil },
+		ID:    func(id rolecall.AnyID) any { return id[:] },
+	})
+}}, nil)

@@ -26,8 +26,9 @@ const busyTimeout = 5 * time.Second
 
 // Options are the settings of Open.
 type Options struct {
-	Migrate bool // create the file if it does not exist, and apply missing migrations
-	Readers int  // number of reading connections; 0: the number of cores, at least two
+	Migrate  bool                    // create the file if it does not exist, and apply missing migrations
+	Migrated func([]store.Migration) // receives the applied migrations; nil: not called
+	Readers  int                     // number of reading connections; 0: the number of cores, at least two
 }
 
 // Database is one SQLite file. It implements store.Database. Several processes can open the
@@ -76,7 +77,7 @@ func (d *Database) open(ctx context.Context, path string, options Options) (err 
 	if err := connectFirst(ctx, d.writes); err != nil {
 		return err
 	}
-	if err := ensureSchema(ctx, d.writes, options.Migrate); err != nil {
+	if err := ensureSchema(ctx, d.writes, options); err != nil {
 		return err
 	}
 	w, err := d.writes.Conn(ctx)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -230,13 +231,25 @@ var serviceAccountCases = []testCase{
 		asked := []rolecall.ServiceAccountID{aServiceAccount("None").ID, a.ID}
 		same(f, read(f, func(tx *store.Tx) ([]rolecall.ServiceAccount, error) { return tx.ServiceAccountsByID(asked) }), []rolecall.ServiceAccount{a})
 	}},
-	{"The folded name of a service account is unique per tenant", func(f *fixture) {
+	{"The name of a service account is unique per tenant", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
 			return f.tryWrite(func(tx *store.Tx) { tx.InsertServiceAccount(aServiceAccount(name)) })
 		}
 		f.is(insert(f, "Käufer"), nil)
-		f.is(insert(f, "KAUFER"), rolecall.ErrAccountNameTaken)
-		f.is(insert(f, "Kauferin"), nil)
+		f.is(insert(f, "KÄUFER"), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, "ka\u0308ufer"), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, "Kä\u200Bufer"), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, " Käufer "), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, "Kaufer"), nil)
+		f.is(insert(f, "カード事業部"), nil)
+		f.is(insert(f, "ガード事業部"), nil)
+		f.is(insert(f, "ΠΩΛΉΣΕΙΣ"), nil)
+		f.is(insert(f, "Πωλήσεις"), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, "Straße"), nil)
+		f.is(insert(f, "STRASSE"), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, strings.Repeat("ﷺ", 128)), nil)
+		f.is(insert(f, strings.Repeat("ﷺ", 127)+"ﷻ"), nil)
+		f.is(insert(f, strings.Repeat("ﷺ", 128)), rolecall.ErrAccountNameTaken)
 		f.is(insert(f.in(f.newTenant("other")), "Käufer"), nil)
 	}},
 	{"A change replaces name, description and status, unless it is stale", func(f *fixture) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -53,13 +54,25 @@ var roleCases = []testCase{
 		same(f, found, there)
 		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID(nil) })), 0)
 	}},
-	{"The folded name of a role is unique per tenant", func(f *fixture) {
+	{"The name of a role is unique per tenant", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
 			return f.tryWrite(func(tx *store.Tx) { tx.InsertRole(aRole(name)) })
 		}
 		f.is(insert(f, "Käufer"), nil)
-		f.is(insert(f, "KAUFER"), rolecall.ErrRoleNameTaken)
+		f.is(insert(f, "KÄUFER"), rolecall.ErrRoleNameTaken)
 		f.is(insert(f, "ka\u0308ufer"), rolecall.ErrRoleNameTaken)
+		f.is(insert(f, "Kä\u200Bufer"), rolecall.ErrRoleNameTaken)
+		f.is(insert(f, " Käufer "), rolecall.ErrRoleNameTaken)
+		f.is(insert(f, "Kaufer"), nil)
+		f.is(insert(f, "カード事業部"), nil)
+		f.is(insert(f, "ガード事業部"), nil)
+		f.is(insert(f, "ΠΩΛΉΣΕΙΣ"), nil)
+		f.is(insert(f, "Πωλήσεις"), rolecall.ErrRoleNameTaken)
+		f.is(insert(f, "Straße"), nil)
+		f.is(insert(f, "STRASSE"), rolecall.ErrRoleNameTaken)
+		f.is(insert(f, strings.Repeat("ﷺ", 128)), nil)
+		f.is(insert(f, strings.Repeat("ﷺ", 127)+"ﷻ"), nil)
+		f.is(insert(f, strings.Repeat("ﷺ", 128)), rolecall.ErrRoleNameTaken)
 		f.is(insert(f, "Kauferin"), nil)
 		f.is(insert(f.in(f.newTenant("other")), "Käufer"), nil)
 	}},

@@ -303,7 +303,7 @@ func (f *fixture) userByID(id rolecall.UserID) rolecall.User {
 func (f *fixture) userByEmail(email string) rolecall.User {
 	f.Helper()
 	return read(f, func(tx *store.Tx) (rolecall.User, error) {
-		u, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+		u, _, err := tx.UserByEmail(email)
 		return u, err
 	})
 }

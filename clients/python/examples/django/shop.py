@@ -26,8 +26,13 @@ settings.configure(
 DEPARTMENTS = {"1": "Sales", "2": "Engineering"}
 
 
+def browser(request: HttpRequest) -> dict[str, str]:
+    """Returns the IP address and the name of the browser, for the limits and the list of sessions."""
+    return {"x-forwarded-for": request.META["REMOTE_ADDR"], "user-agent": request.headers.get("user-agent", "")}
+
+
 def sign_in(request: HttpRequest) -> JsonResponse:
-    with Client(ROLECALL, TENANT) as client:
+    with Client(ROLECALL, TENANT, headers=browser(request)) as client:
         signed = client.login({"email": request.POST["email"], "password": request.POST["password"], "transport": "bearer"})
     return JsonResponse({"token": signed.get("token", "")})
 

@@ -17,10 +17,13 @@ from .permissions import can
 TRUST = 0.8
 """Seconds for which a response of the feed proves that the memory has all changes. It is less than a
 second, so that there is time for the request that follows."""
+TRUST_OF_ALL = 0.5
+"""The same for the feed of all tenants, into which a node puts events some milliseconds after their commit."""
 NODE_LAG = 1.0
 """Seconds by which the data that a node of Rolecall returns can be out of date."""
-READ_AGAIN = 60.0
-"""Seconds after which an entry is read again, which also extends the idle time of the session."""
+READ_AGAIN = 10.0
+"""Seconds after which an entry is read again, which also extends the idle time of the session. It is the default
+time for which a replaced session token works, so that Rolecall sees a later use of the token."""
 SLOWEST_LOAD = 10.0
 """Seconds after which the response to a load is not kept."""
 
@@ -54,9 +57,9 @@ class Credential(NamedTuple):
         """Returns the headers that send the credential to Rolecall."""
         return {name: value for name, value in (("authorization", self.authorization), ("cookie", self.cookie)) if value}
 
-    def hash(self) -> bytes:
+    def hash(self, tenant: str = "") -> bytes:
         """Returns the key of the credential in the memory, which then has no secrets."""
-        return hashlib.sha256(f"{self.authorization}\n{self.cookie}".encode()).digest()
+        return hashlib.sha256(f"{tenant}\n{self.authorization}\n{self.cookie}".encode()).digest()
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class Principal:
 @dataclass(frozen=True)
 class _Entry:
     principal: Principal
+    tenant: str
     loaded: float  # when the request began
     expires: float  # by the wall clock
 
@@ -99,13 +103,13 @@ class Memory:
     An entry is used only if the feed had no further changes less than TRUST seconds ago, also if the
     entry was read after that: the node that was asked can be NODE_LAG behind, and the feed is not."""
 
-    def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
-        self._capacity, self._clock, self._wall = capacity, clock, wall
+    def __init__(self, capacity: int, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time, *, trust: float = TRUST) -> None:
+        self._capacity, self._clock, self._wall, self._trust = capacity, clock, wall, trust
         self._lock = threading.Lock()
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
-        self._keys: dict[str, set[bytes]] = {}  # of each principal
+        self._keys: dict[str, set[bytes]] = {}  # by the ID of the principal, and by the tenant
         self._confirmed = float("-inf")
-        self._evicted: OrderedDict[str, float] = OrderedDict()  # when a principal was removed
+        self._evicted: OrderedDict[str, float] = OrderedDict()  # when a principal or a tenant was removed
         self._cleared = float("-inf")
 
     def __len__(self) -> int:
@@ -124,24 +128,25 @@ class Memory:
             if now - entry.loaded >= READ_AGAIN or self._wall() >= entry.expires:
                 self._remove(key)
                 return None
-            if now - self._confirmed >= TRUST:
+            if now - self._confirmed >= self._trust:
                 return None
             self._entries.move_to_end(key)
             return entry.principal
 
-    def add(self, key: bytes, principal: Principal, began: float) -> None:
+    def add(self, key: bytes, principal: Principal, began: float, tenant: str = "") -> None:
         """Keeps a principal that was read by a request that began at the time, unless it may have
         changed since. A node can be NODE_LAG behind, so a principal whose change was received less than
         NODE_LAG before the request is not kept either."""
         with self._lock:
             now = self._clock()
-            changed = max(self._cleared, self._evicted.get(principal.id, float("-inf")))
+            changed = max(self._cleared, *(self._evicted.get(name, float("-inf")) for name in (principal.id, tenant)))
             if principal.type not in ("user", "service_account") or now - began > SLOWEST_LOAD or changed > began - NODE_LAG:
                 self._remove(key)
                 return
             self._remove(key)
-            self._entries[key] = _Entry(principal, began, _expiry(principal.current))
-            self._keys.setdefault(principal.id, set()).add(key)
+            self._entries[key] = _Entry(principal, tenant, began, _expiry(principal.current))
+            for name in (principal.id, tenant):
+                self._keys.setdefault(name, set()).add(key)
             while len(self._entries) > self._capacity:
                 self._remove(next(iter(self._entries)))
 
@@ -159,7 +164,9 @@ class Memory:
                     continue
                 if subject["type"] in ("user", "service_account") and subject["id"] is not None:
                     self._evict(subject["id"])
-                else:  # a role or the settings of the tenant, or a later version
+                elif tenant := change["data"].get("tenant"):  # a role or the settings of the tenant, or a later version
+                    self._evict(tenant)
+                else:
                     self._clear()
 
     def confirm(self, began: float) -> None:
@@ -172,12 +179,12 @@ class Memory:
         with self._lock:
             self._clear()
 
-    def _evict(self, id: str) -> None:
+    def _evict(self, name: str) -> None:
         now = self._clock()
-        for key in list(self._keys.get(id, ())):
+        for key in list(self._keys.get(name, ())):
             self._remove(key)
-        self._evicted.pop(id, None)
-        self._evicted[id] = now
+        self._evicted.pop(name, None)
+        self._evicted[name] = now
         while self._evicted and now - next(iter(self._evicted.values())) > SLOWEST_LOAD + NODE_LAG:
             self._evicted.popitem(last=False)
         if len(self._evicted) > self._capacity:
@@ -193,14 +200,15 @@ class Memory:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
-        keys = self._keys[entry.principal.id]
-        keys.discard(key)
-        if not keys:
-            del self._keys[entry.principal.id]
+        for name in {entry.principal.id, entry.tenant}:
+            keys = self._keys[name]
+            keys.discard(key)
+            if not keys:
+                del self._keys[name]
 
 
 def _expiry(current: CurrentSession) -> float:
     """Returns when the session, the token or the first assignment expires."""
     session = current["session"]
-    times = [current["permissionsExpireAt"]] + ([session["expiresAt"], session["idleExpiresAt"]] if session else [])
+    times = [current["permissionsExpireAt"]] + ([session["expiresAt"], session["idleExpiresAt"], session.get("tokenExpiresAt")] if session else [])
     return min((datetime.fromisoformat(t.replace("Z", "+00:00")).timestamp() for t in times if t is not None), default=float("inf"))

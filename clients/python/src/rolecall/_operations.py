@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# d46cb2b41335be160e6b7faa732ed24f73d842165288f3cdc2de3d870d18a990
+# b96af799348b24caa7bc10412a1cddb15a08ec6751aa4e77778db728829da7fb
 """A method for each operation of the API."""
 
 from __future__ import annotations

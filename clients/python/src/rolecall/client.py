@@ -76,7 +76,8 @@ class Client(Operations):
 
 
 class AsyncClient(AsyncOperations):
-    """Like Client, for asyncio."""
+    """Like Client, for asyncio. It can be created before an event loop runs. Use it in one event loop only, because
+    its connections belong to the loop of the first request."""
 
     async def changes_now(self, *, type: str | None = None, all_tenants: bool = False) -> str:
         """Like Client.changes_now."""

@@ -3,7 +3,8 @@
     MIDDLEWARE = [..., "rolecall.django.RolecallMiddleware"]
     ROLECALL = {"base": "https://id.example.com", "tenant": "acme", "feed_token": token}
 
-For several tenants, ROLECALL is a function that returns the Principals of the tenant of a request.
+For several tenants, ROLECALL is a function that returns the Principals of the tenant of a request, such as
+lambda request: principals.for_tenant(…).
 """
 
 from __future__ import annotations

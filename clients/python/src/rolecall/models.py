@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# d46cb2b41335be160e6b7faa732ed24f73d842165288f3cdc2de3d870d18a990
+# b96af799348b24caa7bc10412a1cddb15a08ec6751aa4e77778db728829da7fb
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -402,6 +402,9 @@ class ConfirmedSession(TypedDict):
 
     token: NotRequired[str]
     """The new token of the session. Only if the request has the token in the Authorization header."""
+
+    tokenExpiresAt: NotRequired[str]
+    """When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."""
 
 
 class Connection(TypedDict):
@@ -1867,6 +1870,9 @@ class Session(TypedDict):
     secondFactor: bool
     """Whether the user signed in with a second factor."""
 
+    tokenExpiresAt: NotRequired[str]
+    """When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."""
+
 
 class SessionSummary(TypedDict):
     """The live sessions of a user."""
@@ -1924,6 +1930,9 @@ class SignInReason(TypedDict):
 
     operation: str | None
     """ID of the operation that removes the reason. Null if no operation does."""
+
+    remedy: str | None
+    """Method and path of this operation, such as POST /users/{id}/password-resets. Null if no operation does."""
 
     source: str | None
     """The address or network for which sign-ins are refused. Null if the caller may not read events."""

@@ -49,7 +49,9 @@ def can(permissions: object, permission: str, department: str | None = None) -> 
     if asked is None or asked[0] is None or not isinstance(department, str) or department == "":
         return False
     return any(
-        isinstance(scoped, Mapping) and covers(scoped.get("permission"), permission) and department in _departments(scoped)
+        isinstance(scoped, Mapping)
+        and department in _departments(scoped)
+        and any(covers(held, permission) for held in _list(scoped.get("permissions")))
         for scoped in _list(permissions.get("scopedPermissions"))
     )
 

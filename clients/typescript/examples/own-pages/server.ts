@@ -106,7 +106,7 @@ app.post("/:tenant/sign-in-with/:connection", async (request, response) => {
   const secret = randomBytes(32).toString("base64url");
   const { data } = await visitor(request).POST("/auths/oidc/start", {
     body: {
-      connectionId: String(request.params["connection"]), returnTo: `${origin}/${tenantOf(request)}/signed-in`, transport: "bearer",
+      connectionId: String(request.params["connection"]), returnTo: `${origin}/${tenantOf(request)}/signed-in`,
       codeChallenge: createHash("sha256").update(secret).digest("base64url"),
     },
   });
@@ -116,7 +116,7 @@ app.post("/:tenant/sign-in-with/:connection", async (request, response) => {
 app.get("/:tenant/signed-in", async (request, response) => {
   const { code, error } = request.query;
   if (error !== undefined) return void response.status(403).send(pages.notice("The sign-in has failed."));
-  const { data } = await visitor(request).POST("/auths/oidc/exchange", { body: { code: String(code), codeVerifier: sessions.verifier(request), ...sessions.device(request) } });
+  const { data } = await visitor(request).POST("/auths/codes/exchange", { body: { code: String(code), codeVerifier: sessions.verifier(request), transport: "bearer", ...sessions.device(request) } });
   enter(request, response, data);
 });
 

@@ -151,7 +151,8 @@ spec:
         {{- end }}
       {{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.secrets.tls.name "") }}
       startupProbe:
-        httpGet: {path: {{ include "rolecall.base" . }}/livez, port: http, scheme: {{ $scheme }}}
+        exec: {command: [/rolecall, health]}
+        timeoutSeconds: 6
         periodSeconds: 2
         failureThreshold: 150
       livenessProbe:
