@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# b96af799348b24caa7bc10412a1cddb15a08ec6751aa4e77778db728829da7fb
+# 9436c436741f4cede8755086b53e8ccb0fdbe79fcf19744b0407407edac825f7
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from .models import (
     EventPage,
     EventProof,
     EventReason,
-    ExchangeOidc,
+    ExchangeCode,
     Factors,
     FindConnection,
     FoundConnection,
@@ -143,6 +143,10 @@ class Operations(Sender):
         """Checks up to 200 permissions of the caller."""
         return cast('CheckedPermissions', self._send_json("POST", "/auths/checks", body=body))
 
+    def exchange_code(self, body: ExchangeCode) -> SignIn:
+        """Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
+        return cast('SignIn', self._send_json("POST", "/auths/codes/exchange", body=body))
+
     def confirm(self, body: Confirm) -> ConfirmedSession:
         """Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', self._send_json("POST", "/auths/confirm", body=body))
@@ -183,10 +187,6 @@ class Operations(Sender):
         """Ends the session of the request, if any, and clears the cookie."""
         self._send_none("POST", "/auths/logout")
 
-    def exchange_oidc(self, body: ExchangeOidc) -> SignIn:
-        """Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
-        return cast('SignIn', self._send_json("POST", "/auths/oidc/exchange", body=body))
-
     def link_oidc(self, body: OidcCode) -> Identity:
         """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         return cast('Identity', self._send_json("POST", "/auths/oidc/link", body=body))
@@ -196,7 +196,7 @@ class Operations(Sender):
         return cast('SignedOutOidc', self._send_json("POST", "/auths/oidc/sign-out", body=body))
 
     def start_oidc(self, body: StartOidc) -> StartedOidc:
-        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
+        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
         return cast('StartedOidc', self._send_json("POST", "/auths/oidc/start", body=body))
 
     def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> CreatedPasskey:
@@ -543,9 +543,13 @@ class Operations(Sender):
         """Lets the API tokens of the service account work again. Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
         return cast('ServiceAccount', self._send_json("POST", f"/service-accounts/{quote(id)}/resume", body=body))
 
-    def list_service_account_roles(self, id: str, *, include_expired: bool | None = None) -> AssignmentPage:
+    def list_service_account_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
         """Lists the service account's role assignments that have not expired. With includeExpired=true, expired ones are listed too. Needs `service-accounts:read` in the whole tenant."""
-        return cast('AssignmentPage', self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"includeExpired": include_expired}))
+        return cast('AssignmentPage', self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired}))
+
+    def iter_service_account_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None) -> Iterator[Assignment]:
+        """Yields the items of all pages of list_service_account_roles."""
+        return self._iterate("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired})
 
     def assign_service_account_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the service account. Needs `service-accounts:update` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
@@ -675,9 +679,13 @@ class Operations(Sender):
         """Lets a suspended user sign in again, and lets the user's API tokens work again. A user without a password becomes pending. Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         return cast('User', self._send_json("POST", f"/users/{quote(id)}/resume", body=body))
 
-    def list_user_roles(self, id: str, *, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
+    def list_user_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
         """Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
-        return cast('AssignmentPage', self._send_json("GET", f"/users/{quote(id)}/roles", query={"includeExpired": include_expired, "at": at}))
+        return cast('AssignmentPage', self._send_json("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired, "at": at}))
+
+    def iter_user_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None, at: str | None = None) -> Iterator[Assignment]:
+        """Yields the items of all pages of list_user_roles."""
+        return self._iterate("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired, "at": at})
 
     def assign_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the user. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
@@ -791,6 +799,10 @@ class AsyncOperations(AsyncSender):
         """Checks up to 200 permissions of the caller."""
         return cast('CheckedPermissions', await self._send_json("POST", "/auths/checks", body=body))
 
+    async def exchange_code(self, body: ExchangeCode) -> SignIn:
+        """Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
+        return cast('SignIn', await self._send_json("POST", "/auths/codes/exchange", body=body))
+
     async def confirm(self, body: Confirm) -> ConfirmedSession:
         """Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh. Needs a session: API tokens and operator keys are refused."""
         return cast('ConfirmedSession', await self._send_json("POST", "/auths/confirm", body=body))
@@ -831,10 +843,6 @@ class AsyncOperations(AsyncSender):
         """Ends the session of the request, if any, and clears the cookie."""
         await self._send_none("POST", "/auths/logout")
 
-    async def exchange_oidc(self, body: ExchangeOidc) -> SignIn:
-        """Starts a session with the code that returnTo got after a sign-in with the transport bearer. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started."""
-        return cast('SignIn', await self._send_json("POST", "/auths/oidc/exchange", body=body))
-
     async def link_oidc(self, body: OidcCode) -> Identity:
         """Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail. Needs a session: API tokens and operator keys are refused. Needs a recent sign-in or re-authentication."""
         return cast('Identity', await self._send_json("POST", "/auths/oidc/link", body=body))
@@ -844,7 +852,7 @@ class AsyncOperations(AsyncSender):
         return cast('SignedOutOidc', await self._send_json("POST", "/auths/oidc/sign-out", body=body))
 
     async def start_oidc(self, body: StartOidc) -> StartedOidc:
-        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo. After a sign-in with the transport cookie, the browser has the session cookie. If a second factor is needed, returnTo gets the parameter error=second-factor-required or error=second-factor-enrolment-required, and in its fragment challenge, methods and publicKey for POST /auths/login/second-factor. In all other cases, returnTo gets the parameter code. Exchange it with POST /auths/oidc/exchange, or send it to POST /auths/confirm or POST /auths/oidc/link, which depends on the purpose. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
+        """Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable."""
         return cast('StartedOidc', await self._send_json("POST", "/auths/oidc/start", body=body))
 
     async def create_passkey(self, body: CreatePasskey, *, idempotency_key: str | None = None) -> CreatedPasskey:
@@ -1191,9 +1199,13 @@ class AsyncOperations(AsyncSender):
         """Lets the API tokens of the service account work again. Needs `service-accounts:update` in the whole tenant. The caller must have each of Rolecall's own permissions that the service account has. The caller must be able to assign every role of the service account. With a session, needs a recent sign-in or re-authentication."""
         return cast('ServiceAccount', await self._send_json("POST", f"/service-accounts/{quote(id)}/resume", body=body))
 
-    async def list_service_account_roles(self, id: str, *, include_expired: bool | None = None) -> AssignmentPage:
+    async def list_service_account_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
         """Lists the service account's role assignments that have not expired. With includeExpired=true, expired ones are listed too. Needs `service-accounts:read` in the whole tenant."""
-        return cast('AssignmentPage', await self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"includeExpired": include_expired}))
+        return cast('AssignmentPage', await self._send_json("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired}))
+
+    def iter_service_account_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None) -> AsyncIterator[Assignment]:
+        """Yields the items of all pages of list_service_account_roles."""
+        return self._iterate("GET", f"/service-accounts/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired})
 
     async def assign_service_account_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the service account. Needs `service-accounts:update` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
@@ -1323,9 +1335,13 @@ class AsyncOperations(AsyncSender):
         """Lets a suspended user sign in again, and lets the user's API tokens work again. A user without a password becomes pending. Needs `users:suspend`. The caller must have each of Rolecall's own permissions that the user has. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         return cast('User', await self._send_json("POST", f"/users/{quote(id)}/resume", body=body))
 
-    async def list_user_roles(self, id: str, *, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
+    async def list_user_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
         """Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
-        return cast('AssignmentPage', await self._send_json("GET", f"/users/{quote(id)}/roles", query={"includeExpired": include_expired, "at": at}))
+        return cast('AssignmentPage', await self._send_json("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired, "at": at}))
+
+    def iter_user_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None, at: str | None = None) -> AsyncIterator[Assignment]:
+        """Yields the items of all pages of list_user_roles."""
+        return self._iterate("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired, "at": at})
 
     async def assign_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
         """Assigns the role for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the user. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""

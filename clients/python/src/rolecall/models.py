@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# b96af799348b24caa7bc10412a1cddb15a08ec6751aa4e77778db728829da7fb
+# 9436c436741f4cede8755086b53e8ccb0fdbe79fcf19744b0407407edac825f7
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Assignment(TypedDict):
 
 
 class AssignmentPage(TypedDict):
-    """The assignments of a user or service account."""
+    """A page of the assignments of a user or service account."""
 
     items: list[Assignment]
     """The items of the page."""
@@ -579,7 +579,7 @@ class CreateRole(TypedDict):
     """Stable name of the role for programs. It never changes. Null for none."""
 
     name: str
-    """Name of the role, unique in the tenant. Must contain a visible character."""
+    """Name of the role, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
     permissions: NotRequired[list[Permission] | None]
     """The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."""
@@ -592,7 +592,7 @@ class CreateServiceAccount(TypedDict):
     """Description of the service account. Must be empty or contain a visible character."""
 
     name: str
-    """Name of the service account, unique in the tenant. Must contain a visible character."""
+    """Name of the service account, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
 
 class CreateTenant(TypedDict):
@@ -615,7 +615,7 @@ class CreateUser(TypedDict):
     """A new user."""
 
     department: NotRequired[str | None]
-    """Department of the user. The reach of a role can be limited to departments. Null for no department. Must contain a visible character."""
+    """Department of the user. It must have at least nameMinimum characters, a setting of the tenant. The reach of a role can be limited to departments. Null for no department. Must contain a visible character."""
 
     email: str
     """Email address, unique in the tenant."""
@@ -630,7 +630,7 @@ class CreateUser(TypedDict):
     """Key-value pairs that the application stores with the user, at most 50. Null for none."""
 
     name: str
-    """Full name. Must contain a visible character."""
+    """Full name. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
 
 class CreateWebhook(TypedDict):
@@ -811,8 +811,8 @@ class CurrentSession(TypedDict):
     roles: list[RoleName]
     """The roles of the caller."""
 
-    scopedPermissions: list[ScopedPermission]
-    """The permissions of the caller that are limited to some departments."""
+    scopedPermissions: list[ScopedPermissions]
+    """The permissions of the caller that are limited to some departments, with one entry per reach. A permission can be in several entries, and then applies in the departments of all of them."""
 
     session: Session | None
     """The session. Null without a session, as for an API token."""
@@ -988,17 +988,20 @@ class EventSubject(TypedDict):
     """Kind of subject, such as user, role or tenant. Later versions may add values."""
 
 
-class ExchangeOidc(TypedDict):
+class ExchangeCode(TypedDict):
     """The code of the sign-in, and its verifier."""
 
     code: str
     """The code that returnTo got."""
 
-    codeVerifier: NotRequired[str]
-    """The text of codeChallenge. Required if the sign-in began with a codeChallenge."""
+    codeVerifier: str
+    """The text of codeChallenge."""
 
     deviceToken: NotRequired[str]
     """The deviceToken of an earlier sign-in of the user on this device. Sign-ins from known devices have separate limits, so that guesses from elsewhere do not lock the user out. Send it only with the transport bearer."""
+
+    transport: NotRequired[Literal["cookie", "bearer"]]
+    """How the client gets the session. With cookie, the response sets cookies. With bearer, the response has the tokens in the body and sets no cookie. Mobile apps, and pages on another site, use bearer."""
 
 
 class ExpiringRole(TypedDict):
@@ -1371,7 +1374,7 @@ class JobUsers(TypedDict):
     """Selects the users of a job. Without members, it selects all users."""
 
     department: NotRequired[str]
-    """Only users of this department. Upper and lower case and accents do not matter. Must contain a visible character."""
+    """Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter. Must contain a visible character."""
 
     q: NotRequired[str]
     """Up to 8 words. Only users with matches for all of them: each must be the beginning of a word in the name or the email address."""
@@ -1701,7 +1704,7 @@ class Reach(TypedDict):
     """The departments in which the permissions of an assigned role apply."""
 
     departments: list[str]
-    """The names of the departments. Upper and lower case and accents do not matter."""
+    """The names of the departments. Upper and lower case, invisible characters and the number of blanks do not matter."""
 
 
 Replay = TypedDict("Replay", {
@@ -1791,14 +1794,14 @@ class RolePage(TypedDict):
     """Whether total is exact. It is exact up to 10,000."""
 
 
-class ScopedPermission(TypedDict):
-    """A permission for the users of some departments."""
+class ScopedPermissions(TypedDict):
+    """Permissions for the users of some departments."""
 
-    permission: str
-    """The permission. It can have wildcards."""
+    permissions: list[str]
+    """The permissions. They can have wildcards."""
 
     reach: Reach
-    """The departments for whose users the caller has the permission."""
+    """The departments for whose users the caller has the permissions."""
 
 
 class SecondFactorRule(TypedDict):
@@ -1999,7 +2002,7 @@ class StartOidc(TypedDict):
     """The connection, and where the browser returns."""
 
     codeChallenge: NotRequired[str]
-    """SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the transport bearer."""
+    """SHA-256 of a random text, in base64url without padding (PKCE S256). Required with the purpose sign-in."""
 
     connectionId: str
     """ID of the connection."""
@@ -2015,9 +2018,6 @@ class StartOidc(TypedDict):
 
     returnTo: str
     """Where the browser returns: exactly one of the addresses of --oidc-return-urls."""
-
-    transport: NotRequired[Literal["cookie", "bearer"]]
-    """How the client gets the session, as at POST /auths/login. With the purpose confirm or link, bearer means that the session of the request is in the Authorization header."""
 
 
 class StartStatusJob(TypedDict):
@@ -2085,7 +2085,7 @@ class TenantOwner(TypedDict):
     """Email address."""
 
     name: str
-    """Full name. Must contain a visible character."""
+    """Full name. It must have at least as many characters as the setting nameMinimum of new tenants. Must contain a visible character."""
 
 
 class TenantPage(TypedDict):
@@ -2115,6 +2115,9 @@ class TenantSettings(TypedDict):
 
     mailSenderName: str | None
     """The sender name of the tenant's mail. Null for the displayName."""
+
+    nameMinimum: int
+    """Minimum length of the names of users, departments, roles and service accounts, in characters. Names that are shorter when it is raised stay."""
 
     passwordMinimum: int
     """Minimum length of a new password, in characters. Values below 15 are allowed only if all users need a second factor (NIST SP 800-63B-4)."""
@@ -2247,7 +2250,7 @@ class UpdateRole(TypedDict):
     """Permissions that users with the role may assign to others without having them. Null or empty for none."""
 
     name: NotRequired[str]
-    """Name of the role, unique in the tenant. Must contain a visible character."""
+    """Name of the role, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
     permissions: NotRequired[list[Permission] | None]
     """The permissions of the role. Each has the form [application/]resource[.field]:action. Each part is a name or *. Null or empty for none."""
@@ -2270,7 +2273,7 @@ class UpdateServiceAccount(TypedDict):
     """Description of the service account. Must be empty or contain a visible character."""
 
     name: NotRequired[str]
-    """Name of the service account, unique in the tenant. Must contain a visible character."""
+    """Name of the service account, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
 
 class UpdateTenant(TypedDict):
@@ -2300,6 +2303,9 @@ class UpdateTenantSettings(TypedDict):
 
     mailSenderName: NotRequired[str | None]
     """The sender name of the tenant's mail. Null for the displayName. Must contain a visible character."""
+
+    nameMinimum: NotRequired[int | None]
+    """Minimum length of the names of users, departments, roles and service accounts, in characters. Names that are shorter when it is raised stay. Null for the default, 3."""
 
     passwordMinimum: NotRequired[int | None]
     """Minimum length of a new password, in characters. Values below 15 are allowed only if all users need a second factor (NIST SP 800-63B-4). Null for the default, 15."""
@@ -2333,7 +2339,7 @@ class UpdateUser(TypedDict):
     """A merge patch (RFC 7396). Absent members do not change. Null clears a member."""
 
     department: NotRequired[str | None]
-    """Department of the user. The reach of a role can be limited to departments. Null for no department. Must contain a visible character."""
+    """Department of the user. It must have at least nameMinimum characters, a setting of the tenant. The reach of a role can be limited to departments. Null for no department. Must contain a visible character."""
 
     externalId: NotRequired[str | None]
     """ID of the user in your application, unique in the tenant. Null for none. Must contain a visible character."""
@@ -2342,7 +2348,7 @@ class UpdateUser(TypedDict):
     """Key-value pairs to change. The value null removes its pair. Null instead of the object removes the pairs that the user has. The user can have at most 50 pairs after the change."""
 
     name: NotRequired[str]
-    """Full name. Must contain a visible character."""
+    """Full name. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
 
 class UpdateWebhook(TypedDict):
