@@ -70,7 +70,7 @@ func TestSpansHaveTheRightParents(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("x-tenant-schema", "acme")
-		request.Header.Set("authorization", "Bearer "+strings.Repeat("a", 43))
+		request.AddCookie(&http.Cookie{Name: "session", Value: strings.Repeat("A", 43)})
 		if parent != "" {
 			request.Header.Set("traceparent", parent)
 		}

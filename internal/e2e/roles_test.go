@@ -195,7 +195,7 @@ func testAccess(t *testing.T, w *world) {
 			"/items/0/user/id": w.owner.id, "/items/0/grants/0/role/key": "owner", "/items/0/grants/0/permissions/0": "*:*", "/items/0/grants/0/reach": nil, "/items/0/grants/0/expiresAt": nil,
 			"/items/1/user/id": inside, "/items/1/serviceAccount": nil, "/items/1/grants/0/role/id": erases, "/items/1/grants/0/reach/departments/0": "Sales", "/items/1/grants/0/expiresAt": "2999-01-01T00:00:00.000000Z",
 			"/items/2/user/id": outside, "/nextCursor": nil}},
-		{name: "in a department, by folding", as: w.owner, send: "GET " + erase + "&department=sáles", status: 200, has: map[string]any{"/items/0/user/id": w.owner.id, "/items/1/user/id": inside, "/items/2": nil}},
+		{name: "in a department, by folding", as: w.owner, send: "GET " + erase + "&department=sALES", status: 200, has: map[string]any{"/items/0/user/id": w.owner.id, "/items/1/user/id": inside, "/items/2": nil}},
 		{name: "service accounts", as: w.owner, send: "GET /access?permission=shop/invoices:approve", status: 200, has: map[string]any{
 			"/items/1/user": nil, "/items/1/serviceAccount/id": account, "/items/1/grants/0/permissions/0": "shop/invoices:*"}},
 		{name: "no permission", as: w.owner, send: "GET /access", status: 400, faults: []string{"parameter:permission required"}},

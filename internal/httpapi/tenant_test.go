@@ -19,7 +19,7 @@ func TestTenant(t *testing.T) {
 	s := newTestServer(t)
 	read := s.as(s.owner, "GET", "/tenant", "")
 	d, tag := read.document(t), read.Header.Get("Etag")
-	const standard = "map[brandColor:<nil> eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 invitationSeconds:259200 mailSenderName:<nil> passwordMinimum:15 passwordResetSeconds:3600 passwordSignIn:all " +
+	const standard = "map[brandColor:<nil> eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 invitationSeconds:259200 mailSenderName:<nil> nameMinimum:3 passwordMinimum:15 passwordResetSeconds:3600 passwordSignIn:all " +
 		"reauthenticationSeconds:900 refreshGraceSeconds:10 secondFactor:map[required:none roles:[]] sessionAbsoluteSeconds:604800 sessionIdleSeconds:43200 sessionsPerUser:100]"
 	if read.StatusCode != 200 || len(d) != 8 || d["logo"] != nil || d["name"] != tenantName || d["displayName"] != "Acme" || d["status"] != "active" || fmt.Sprint(d["settings"]) != standard {
 		t.Fatalf("%d %s", read.StatusCode, read.body)
@@ -54,7 +54,7 @@ func TestTenant(t *testing.T) {
 	}
 	expectProblem(t, s.as(s.owner, "PATCH", "/tenant", `{"settings":null}`), 422, "validation")
 	last := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"mailSenderName":"ACME & Söhne","secondFactor":{"required":"all"},"passwordMinimum":8,"refreshGraceSeconds":0}}`)
-	const guarded = "mailSenderName:ACME & Söhne passwordMinimum:8 passwordResetSeconds:3600 passwordSignIn:all reauthenticationSeconds:900 refreshGraceSeconds:0 secondFactor:map[required:all roles:[]] sessionAbsoluteSeconds:86400 sessionIdleSeconds:3600"
+	const guarded = "mailSenderName:ACME & Söhne nameMinimum:3 passwordMinimum:8 passwordResetSeconds:3600 passwordSignIn:all reauthenticationSeconds:900 refreshGraceSeconds:0 secondFactor:map[required:all roles:[]] sessionAbsoluteSeconds:86400 sessionIdleSeconds:3600"
 	if got := fmt.Sprint(last.document(t)["settings"]); !strings.Contains(got, guarded) {
 		t.Errorf("%d %s", last.StatusCode, got)
 	}

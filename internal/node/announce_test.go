@@ -422,7 +422,7 @@ var harmless = []string{
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "ExportEvents", "ExportRoleUsers", "ExportUsers", "FactorChallenge", "Factors", "HasPassword", "LinkIdentity", "OpenAttempt", "StartConnection", "Ticket",
 	"Connection", "Connections", "CountIdentities", "CountShorterRetention", "CreateConnection", "CreateOwner", "DeleteConnection", "DeleteIdentity", "Find", "Identities", "Offered", "TestConnection", "UpdateConnection", "CreateWebhook", "Counts", "Deliveries", "DeleteWebhook", "Disabled", "Invitations", "Job", "JobResults", "Jobs", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorCheckpoint", "OperatorConsistency", "OperatorEventProof", "OperatorEvents", "OperatorKeys", "Overview",
 	"PublicLogo", "TenantLogo",
-	"PasskeyCreationOptions", "FeedLag", "Lag", "PasskeySignInOptions", "Preview", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
+	"PasskeyCreationOptions", "FeedLag", "Lag", "PasskeySignInOptions", "Preview", "ReplayWebhook", "Role", "RotateSecret", "SkipItems", "States", "TestWebhook", "UpdateWebhook", "Webhook", "Webhooks", "RoleUsers", "Roles", "Run", "RunJobs", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "StartJob", "Summary", "Tenant", "Tenants", "TenantsChanges", "TenantsChangesEnd", "Tokens", "User", "UserEvents", "UserSessions", "UsersWithAddress", "UsersWithoutFactor",
 	"Users",
 }
