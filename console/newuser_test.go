@@ -256,8 +256,8 @@ func TestDepartmentsAreSuggestedToWhoMayReadThem(t *testing.T) {
 	if a := f.get("/console/acme/users/create", clerk); !strings.Contains(a.body, "only in these departments: Sales.") {
 		t.Errorf("%s", a.body)
 	}
-	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales", "x\r\nOps & Co"}}
-	if a := f.send(http.MethodPost, give, owner, form); !strings.Contains(a.body, "x must have") || !strings.Contains(a.body, `value="Sales" checked`) || !strings.Contains(a.body, "x\nOps &amp; Co</textarea>") {
+	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales", "x\u202e\r\nOps & Co"}}
+	if a := f.send(http.MethodPost, give, owner, form); !strings.Contains(a.body, "x\u202e must") || !strings.Contains(a.body, `value="Sales" checked`) || !strings.Contains(a.body, "x\u202e\nOps &amp; Co</textarea>") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }
