@@ -42,7 +42,7 @@ const forms = {
 
 /**
  * withoutInput maps the forms that have no input, or only secrets as input, to addresses. A form with
- * an empty address is skipped, because it needs a passkey, another second factor or a job.
+ * an empty address is skipped, because it needs a passkey, another second factor, an identity or a job.
  */
 const withoutInput = {
   "/account/password": "/account/password",
@@ -66,7 +66,7 @@ const withoutInput = {
   "/webhooks/{id}/rotate-secret": "/webhooks/{webhook}/rotate-secret",
   "/account/identities/add": "/account/identities/add",
   "/account/identities/link": "",
-  "/account/confirm": "/account/confirm",
+  "/account/confirm": "",
   "/account/confirm/done": "",
   "/users/{id}/identities/{identityId}/delete": "",
   "/connections/{id}/test": "/connections/{connection}/test",

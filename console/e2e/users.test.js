@@ -104,7 +104,7 @@ scenario("fields without permission are shown as Hidden, with the missing permis
 
 scenario("names are shown as text, even if they contain markup", async (page) => {
   await signIn(page);
-  const hostile = [`<img src=x onerror=alert(1)>`, `"><script>alert(1)</script>`, "\u202Egnp.exe desrever", "=HYPERLINK(\"http://evil\")", "W".repeat(255), "{{7*7}} ${7*7} <% 7 %>"];
+  const hostile = [`<img src=x onerror=alert(1)>`, `"><script>alert(1)</script>`, "\u200Fgnp.exe desrever", "=HYPERLINK(\"http://evil\")", "W".repeat(255), "{{7*7}} ${7*7} <% 7 %>"];
   for (const [i, name] of hostile.entries()) {
     const made = await call(page, "POST", "/users", { email: `hostile${i}@demo.example`, name, department: name.slice(0, 200) }, { "idempotency-key": `hostile${i}` });
     assert.equal(made.status, 201);
