@@ -212,6 +212,9 @@ func (p *realProvider) signIn(t *testing.T) {
 			t.Errorf("%s: %d forms", test.name, p.forms)
 		}
 		claims, err := p.client().Redeem(t.Context(), p.provider(), a, callback)
+		if err == nil && claims.HasMore() {
+			err = p.client().AddUserInfo(t.Context(), p.provider(), &claims)
+		}
 		if err != nil || claims.Subject == "" || claims.Email != p.Person.Email || !claims.EmailVerified || claims.Name != p.Person.Name {
 			t.Errorf("%s: %+v, %v", test.name, claims, err)
 		}
