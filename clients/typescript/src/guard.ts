@@ -227,7 +227,7 @@ const sessionCookie = /(?:^|;\s*)((?:__Host-)?session=[^;]*)/g;
 /** Returns the session cookies or the token of a request, and nothing else of it, or null. */
 function credentialsOf(headers: HeaderSource): Credentials | null {
   const authorization = headerOf(headers, "authorization");
-  if (/^[Bb]earer +r(?:s|co?)_/.test(authorization)) return { name: "authorization", value: authorization };
+  if (/^[Bb]earer +r[sc]_/.test(authorization)) return { name: "authorization", value: authorization };
   const cookies = Array.from(headerOf(headers, "cookie").matchAll(sessionCookie), ([, cookie]) => cookie);
   return cookies.length > 0 ? { name: "cookie", value: cookies.join("; ") } : null;
 }
