@@ -294,6 +294,7 @@ REFUSED: dict[str, tuple[Callable[[World], Arguments], str]] = {
 }
 
 AS_PERSON = {"change_password", "logout", "begin_totp"}  # they change the account of the caller
+SIGN_INS = {"accept_invitation", "login"}  # they replace the session of the client
 
 
 @pytest.fixture(scope="module")
@@ -305,6 +306,8 @@ def world(demo: Demo) -> World:
 def caller(world: World, name: str) -> Client:
     if name.startswith("operator_"):
         return world.operator
+    if name in SIGN_INS:
+        return world.demo.client()
     if name not in AS_PERSON:
         return world.owner
     client = world.demo.client()
