@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -112,6 +113,7 @@ type Store struct {
 	db            Database
 	onUpdate      func(Effects)
 	eventsAtLeast time.Duration
+	ended         atomic.Uint64 // the transactions that ended without an error
 }
 
 // New returns a Store on the database. The Store calls onUpdate, which can be nil, at the
@@ -129,7 +131,11 @@ func (s *Store) EventsAtLeast() time.Duration { return s.eventsAtLeast }
 // View calls fn with a Tx that can only read. Each statement sees its own snapshot. So use
 // one statement to read values that must be consistent.
 func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
-	return s.db.View(ctx, tenant, func(q Querier) error { return fn(&Tx{q: q, tenant: tenant, eventsAtLeast: s.eventsAtLeast}) })
+	err := s.db.View(ctx, tenant, func(q Querier) error { return fn(&Tx{q: q, tenant: tenant, eventsAtLeast: s.eventsAtLeast}) })
+	if err == nil {
+		s.ended.Add(1)
+	}
+	return err
 }
 
 // Update calls fn and commits its writes. If fn or a statement fails, nothing is written.
@@ -150,6 +156,9 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 		}
 		return err
 	})
+	if err == nil {
+		s.ended.Add(1)
+	}
 	if s.onUpdate != nil {
 		s.onUpdate(effects)
 	}
@@ -160,8 +169,17 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 // is stale. Watch returns nil when ctx ends, or earlier the error that stopped it.
 func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(ctx, w) }
 
-// Ready returns nil if the database answers and this program supports its schema.
-func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
+// Ready returns nil if the database answers and this program supports its schema. A check that got no answer
+// before the end of ctx counts as answered if a transaction of this process ended meanwhile. Otherwise a flood, in
+// which the check waits for a connection, would take all nodes out of service.
+func (s *Store) Ready(ctx context.Context) error {
+	ended := s.ended.Load()
+	err := s.db.Ready(ctx)
+	if ctx.Err() != nil && s.ended.Load() != ended {
+		return nil
+	}
+	return err
+}
 
 // Connections returns how many connections the database has and how many are in use.
 func (s *Store) Connections() Connections { return s.db.Connections() }
