@@ -234,7 +234,7 @@ func (c *Connection) HasDomain(key string) bool {
 func normalDomains(domains []string) []string {
 	kept, seen := []string{}, map[string]bool{}
 	for _, domain := range domains {
-		domain = strings.ToLower(norm.NFC.String(domain))
+		domain = lowerCase(norm.NFC.String(domain))
 		if key := DomainKey(domain); !seen[key] {
 			kept, seen[key] = append(kept, domain), true
 		}

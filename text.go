@@ -218,13 +218,19 @@ func Duplicate(key string, id AnyID) string { return key + duplicate + id.String
 // second text.
 func Duplicates(key string) (after, before string) { return key + duplicate, key + "\x03" }
 
+// lowerCase returns the text in lower case by the full mapping of Unicode. Unlike strings.ToLower, it does not turn
+// U+0130 into a plain i, with which it would be another text.
+func lowerCase(text string) string {
+	return strings.ToLower(strings.ReplaceAll(text, "\u0130", "i\u0307"))
+}
+
 // aLabels converts domains to A-labels for a look-up (UTS #46, nontransitional).
 var aLabels = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
 // DomainKey returns the key by which domains of addresses are compared: the domain with A-labels, such as
 // xn--bcher-kva.example for bücher.example. A domain that UTS #46 does not allow stays in NFC and in lower case.
 func DomainKey(domain string) string {
-	lower := strings.ToLower(norm.NFC.String(domain))
+	lower := lowerCase(norm.NFC.String(domain))
 	if isPlain(lower) && !strings.Contains(lower, "xn--") {
 		return lower
 	}

@@ -68,7 +68,7 @@ func EmailKey(email string) string {
 
 // emailSpelling returns the address in NFC and in lower case.
 func emailSpelling(email string) string {
-	return strings.ToLower(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
+	return lowerCase(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
 }
 
 // DuplicateEmailKey returns the key of a user with the address if another user of the tenant has

@@ -81,6 +81,7 @@ func TestEmailKey(t *testing.T) {
 		"JOSE\u0301@example.com":                       "jos\u00e9@example.com",
 		"jos\u00e9@example.com":                        "jos\u00e9@example.com",
 		"ada+news@example.com":                         "ada+news@example.com",
+		"\u0130DA@\u0130stanbul.example":               "i\u0307da@xn--istanbul-o0e.example",
 		"ÄDA@EXAMPLE.COM":                              "äda@example.com",
 		"a.da@example.com":                             "a.da@example.com",
 		"Ada@BÜCHER.example":                           "ada@xn--bcher-kva.example",
