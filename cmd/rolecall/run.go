@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -72,6 +73,9 @@ func runCommand(ctx context.Context, args, environ []string, stdin io.Reader, st
 		asJSON := line.JSON || slices.Contains(args, "--json") || variables[variable("json")] == "true"
 		return report(stderr, asJSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
 	}
+	if err := requireValues(command); err != nil {
+		return report(stderr, line.JSON, err, exitUsage)
+	}
 	line.configWarnings = settings.warnings
 	switch err := command.Run(&program{line.globals, getenv, stdin, stdout, stderr}); {
 	case errors.Is(err, errTampered):
@@ -82,6 +86,17 @@ func runCommand(ctx context.Context, args, environ []string, stdin io.Reader, st
 		return report(stderr, line.JSON, err, exitFailure)
 	}
 	return 0
+}
+
+// requireValues returns an error if a flag was given an empty text, as by an unset variable of a script. Without the
+// flag, the program can be less restricted: without --operator-listen, it serves /operator to all.
+func requireValues(command *kong.Context) error {
+	for _, given := range command.Path {
+		if flag := given.Flag; flag != nil && flag.Target.Kind() == reflect.String && flag.Target.Len() == 0 {
+			return fmt.Errorf("--%s is empty: give it a value, or remove it", flag.Name)
+		}
+	}
+	return nil
 }
 
 // isSetting reports whether an environment variable or the file of --config can set the flag. This is true for the flags
