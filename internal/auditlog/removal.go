@@ -109,7 +109,7 @@ func (v *verifier) readRetention(e *rolecall.Event) {
 	kept := func(value []byte) (time.Duration, error) {
 		var changed struct{ Settings rolecall.TenantSettings }
 		err := json.Unmarshal(value, &changed)
-		return changed.Settings.EventLifetime(), err
+		return lifetime(changed.Settings), err
 	}
 	before, err := kept(e.Values.Before)
 	if err != nil {
@@ -120,12 +120,21 @@ func (v *verifier) readRetention(e *rolecall.Event) {
 	}
 }
 
+// lifetime returns how long the settings keep an event. The service stores no value below leastLifetime. If a writer
+// to the database did, it counts as leastLifetime.
+func lifetime(settings rolecall.TenantSettings) time.Duration {
+	return max(settings.EventLifetime(), leastLifetime)
+}
+
+// leastLifetime is the minimum of the setting eventsKeptSeconds.
+const leastLifetime = 24 * time.Hour
+
 // allows reports whether an event of the time at could be deleted because of its age, at a time that is not later
 // than by. If not, it returns the retention.
 func (v *verifier) allows(at, by rolecall.Time) (time.Duration, bool) {
 	settings := v.Tenant.Settings
 	settings.EventsAtLeast = 0 // the command does not know the minimum of the service
-	kept := settings.EventLifetime()
+	kept := lifetime(settings)
 	for _, r := range v.retention {
 		if kept = r.before; r.until > by {
 			break

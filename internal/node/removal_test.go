@@ -157,6 +157,10 @@ func TestASettingWithoutItsEventAllowsNoRemoval(t *testing.T) {
 			t.Fatal("no event was deleted")
 		}
 		f.missing("a setting without its event", removed, f.verify())
+		for _, seconds := range []string{"1", "-1", "9300000000"} {
+			f.run("update tenants set settings = '{\"eventsKeptSeconds\":"+seconds+"}' where id = $1", f.tenant.ID)
+			f.missing("a setting that the service does not store: "+seconds, removed, f.verify())
+		}
 		f.clock.advance(20 * aDay)
 		f.ok(f.Node.Purge(f.Context()))
 	})
