@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall/internal/oidc/oidctest"
 )
@@ -66,6 +67,9 @@ func testProviderRedirects(t *testing.T, w *providerWorld) {
 // callsOfTenant is how many calls of identity providers a tenant can have at once.
 const callsOfTenant = 32
 
+// callLimit is how long the program waits for an identity provider, minus one second.
+const callLimit = 9 * time.Second
+
 // testProviderSlow checks that a provider that does not respond uses up the calls of its tenant only.
 func testProviderSlow(t *testing.T, w *providerWorld) {
 	there := newProviderWorld(t, w.program, w.other, nil) // before, because the calls below end after 10 seconds
@@ -81,6 +85,7 @@ func testProviderSlow(t *testing.T, w *providerWorld) {
 		w.provider.ServeMetadata(rw, r)
 	})
 	const more = 8
+	begun := time.Now()
 	results := make(chan *answer, callsOfTenant+more)
 	var running sync.WaitGroup
 	t.Cleanup(running.Wait)
@@ -103,9 +108,11 @@ func testProviderSlow(t *testing.T, w *providerWorld) {
 	end()
 	running.Wait()
 	close(results)
-	n := 0
+	n, isLate := 0, time.Since(begun) >= callLimit // on a slow machine
 	for a := range results {
-		a.expect(t, 200)
+		if !isLate {
+			a.expect(t, 200)
+		}
 		n++
 	}
 	if n != callsOfTenant {

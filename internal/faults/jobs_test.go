@@ -56,8 +56,8 @@ func TestKillDuringJob(t *testing.T) {
 	})
 }
 
-// awaitJob reads the job until done returns true. A job of a killed process continues after 30
-// seconds.
+// awaitJob reads the job until done returns true. The test fails if the job makes no progress. A job of a killed
+// process continues after 30 seconds.
 func awaitJob(t *testing.T, c caller, job *jobState, done func() bool) {
 	t.Helper()
 	read := func() bool {
@@ -65,9 +65,13 @@ func awaitJob(t *testing.T, c caller, job *jobState, done func() bool) {
 		of.decode(job)
 		return of.status != 200 || done()
 	}
-	for range 2 { // half of the first wait can be for the claim of a killed process
+	for waits := 0; waits < 2; waits++ { // half of the first wait can be for the claim of a killed process
+		before := job.Changed
 		if patience.Poll(read) {
 			return
+		}
+		if job.Changed > before {
+			waits = 0
 		}
 	}
 	t.Fatalf("the job is still %+v", *job)
