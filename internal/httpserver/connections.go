@@ -13,8 +13,8 @@ import (
 // requests, and the memory that idle clients can take: about 20 KiB each.
 const maxConnections = 2048
 
-// restTime is how long a connection must be idle, or must wait for the rest of a request, before the server
-// may close it for a new connection. The connection of a busy client is also idle for a moment between two
+// restTime is how long a connection must be idle, must wait for the rest of a request, or must not read its
+// responses, before the server may close it for a new connection. The connection of a busy client is also idle for a moment between two
 // requests.
 const restTime = time.Second
 
@@ -58,6 +58,9 @@ type connection struct {
 // waitsSince returns since when the server waits for the client, or the zero time.
 func (c *connection) waitsSince() time.Time {
 	since := c.since
+	if begun := writesSince(c.Conn); !begun.IsZero() && (since.IsZero() || begun.Before(since)) {
+		since = begun
+	}
 	for _, begun := range c.bodies {
 		if since.IsZero() || begun.Before(since) {
 			since = begun
@@ -184,7 +187,7 @@ func (c *connections) look() {
 func closeQuietly(conn net.Conn) { _ = conn.Close() }
 
 // waiting returns one of the connections that has waited for its client for restTime, or nil. Idle connections
-// come before those that wait for a header or a body. Then the connections of the source with most connections
+// come before those that wait for a header, a body or the reading of a response. Then the connections of the source with most connections
 // come first, and then those that have waited longest. The caller must hold c.mu.
 func (c *connections) waiting(of func(*connection) bool) (victim *connection) {
 	now := time.Now()

@@ -41,11 +41,12 @@ func (s *Server) Serve(ctx context.Context) error {
 	open.trusted, open.isProbe = s.Trusted, s.IsProbe
 	s.HTTP.ConnState, s.HTTP.ConnContext, s.HTTP.Handler = open.observe, open.remember, open.handler(s.HTTP.Handler)
 	done := make(chan error, 1)
+	listener := writeListener{s.Listener}
 	go func() {
 		if s.HTTP.TLSConfig != nil {
-			done <- s.HTTP.ServeTLS(s.Listener, "", "")
+			done <- s.HTTP.ServeTLS(listener, "", "")
 		} else {
-			done <- s.HTTP.Serve(s.Listener)
+			done <- s.HTTP.Serve(listener)
 		}
 	}()
 
