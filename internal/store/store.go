@@ -170,7 +170,7 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(ctx, w) }
 
 // Ready returns nil if the database answers and this program supports its schema. A check that got no answer
-// before the end of ctx counts as answered if a transaction of this process ended meanwhile. Otherwise a flood, in
+// before the end of ctx counts as answered if a transaction of this process ended by then. Otherwise a flood, in
 // which the check waits for a connection, would take all nodes out of service.
 func (s *Store) Ready(ctx context.Context) error {
 	ended := s.ended.Load()
