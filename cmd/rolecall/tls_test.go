@@ -165,10 +165,10 @@ func TestTLS(t *testing.T) {
 	replace(t, filepath.Join(folder, "cert.pem"), pair.cert)
 	replace(t, filepath.Join(folder, "key.pem"), pair.key)
 	for _, test := range []struct {
-		public string
+		public []string
 		hsts   bool
-	}{{"https://127.0.0.1", true}, {"", false}} {
-		s := startServer(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--public-url", test.public)
+	}{{[]string{"--public-url", "https://127.0.0.1"}, true}, {nil, false}} {
+		s := startServer(t, folder, append([]string{"--tls-cert", "cert.pem", "--tls-key", "key.pem"}, test.public...)...)
 		for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pair.trusting}, ForceAttemptHTTP2: protocol == "HTTP/2.0"}
 			answer, err := (&http.Client{Transport: transport}).Get("https://" + s.address + "/readyz")
