@@ -1,7 +1,6 @@
 package httpserver
 
 import (
-	"crypto/tls"
 	"net"
 	"sync/atomic"
 	"time"
@@ -34,7 +33,7 @@ func (c *writeConn) Write(b []byte) (int, error) {
 
 // writesSince returns since when a write of the connection waits, or the zero time.
 func writesSince(conn net.Conn) time.Time {
-	if encrypted, ok := conn.(*tls.Conn); ok {
+	if encrypted, ok := conn.(interface{ NetConn() net.Conn }); ok { // of crypto/tls
 		conn = encrypted.NetConn()
 	}
 	if c, ok := conn.(*writeConn); ok {
