@@ -11,7 +11,7 @@ import (
 // wire is the network between the store and the server. It counts round trips, and can cut
 // connections.
 type wire struct {
-	turns   atomic.Int64 // number of round trips: reads that follow a write
+	turns   atomic.Int64 // number of round trips: data that arrived after a write
 	severed atomic.Bool  // answers are dropped from now on
 }
 
@@ -42,10 +42,10 @@ func (c *wireConn) Write(b []byte) (int, error) {
 }
 
 func (c *wireConn) Read(b []byte) (int, error) {
-	if c.sent.Swap(false) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && c.sent.Swap(false) { // pgx can read in the background while it writes
 		c.wire.turns.Add(1)
 	}
-	n, err := c.Conn.Read(b)
 	if c.wire.severed.Load() {
 		return 0, errors.Join(io.ErrUnexpectedEOF, c.Conn.Close())
 	}
