@@ -50,7 +50,7 @@ func checkFigure(t *testing.T, name string, bytes, tolerance float64) {
 func TestTheDocumentedSizeIsThatOfTheProgram(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("another program is linked")
+		t.Skip("-short leaves out the build of the program without the tags of tests")
 	}
 	info, err := os.Stat(release(t))
 	if err != nil {
@@ -62,8 +62,11 @@ func TestTheDocumentedSizeIsThatOfTheProgram(t *testing.T) {
 // How much of the program's file is in memory depends on the kernel, so the tolerance is large.
 func TestTheDocumentedMemoryIsThatOfAnIdleNode(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || runtime.GOOS != "linux" {
-		t.Skip("another program is linked, or the system has no /proc")
+	if testing.Short() {
+		t.Skip("-short leaves out the build of the program without the tags of tests")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the memory of a process is read from /proc, which only Linux has")
 	}
 	node := process.Server{Binary: release(t), Database: filepath.Join(t.TempDir(), "idle.db"), Folder: t.TempDir()}
 	if err := node.Start(t.Context()); err != nil {
