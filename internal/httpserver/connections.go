@@ -222,13 +222,28 @@ func (c *connections) count() int {
 	return len(c.open)
 }
 
-// wait waits until all connections are closed, but not longer than the limit.
+// wait waits until all connections are closed, but not longer than the limit. Idle connections with a request that
+// no goroutine has read yet get lateTime more.
 func (c *connections) wait(limit time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(limit); c.count() > 0 && time.Now().Before(end); {
-		<-tick.C
+	for end := time.Now().Add(limit); c.count() > 0; <-tick.C {
+		if now := time.Now(); now.After(end) && (now.After(end.Add(lateTime)) || !c.unread()) {
+			return
+		}
 	}
+}
+
+// unread reports whether a request has arrived on a connection that is still idle.
+func (c *connections) unread() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.open {
+		if conn, ok := plain(known.Conn).(*writeConn); ok && known.idle && hasUnread(conn.Conn) {
+			return true
+		}
+	}
+	return false
 }
 
 // peerOf returns the address of the peer of the connection.

@@ -19,6 +19,7 @@ import (
 // closes the remaining connections.
 const (
 	partingTime  = time.Second      // for clients to send one more request on their connections
+	lateTime     = 5 * time.Second  // for requests that have arrived and still wait for a processor
 	shutdownTime = 20 * time.Second // for requests in progress; longer than the deadline of every request
 )
 

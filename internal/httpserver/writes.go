@@ -31,12 +31,26 @@ func (c *writeConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// CloseWrite ends the responses of the connection. http.Server calls it before it closes a connection with
+// unread bytes: otherwise, the client could lose the response.
+func (c *writeConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// plain returns the connection below the encryption of TLS.
+func plain(conn net.Conn) net.Conn {
+	if encrypted, ok := conn.(interface{ NetConn() net.Conn }); ok { // of crypto/tls
+		return encrypted.NetConn()
+	}
+	return conn
+}
+
 // writesSince returns since when a write of the connection waits, or the zero time.
 func writesSince(conn net.Conn) time.Time {
-	if encrypted, ok := conn.(interface{ NetConn() net.Conn }); ok { // of crypto/tls
-		conn = encrypted.NetConn()
-	}
-	if c, ok := conn.(*writeConn); ok {
+	if c, ok := plain(conn).(*writeConn); ok {
 		if began := c.began.Load(); began != 0 {
 			return time.Unix(0, began)
 		}

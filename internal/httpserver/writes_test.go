@@ -1,8 +1,10 @@
 package httpserver
 
 import (
+	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,4 +74,73 @@ func TestAResponseThatIsReadIsNotWaitedFor(t *testing.T) {
 			t.Error("a connection was closed while a handler worked")
 		}
 	})
+}
+
+// accept returns a connection that the server has accepted, and the connection of its client.
+func accept(t *testing.T) (accepted, client net.Conn) {
+	t.Helper()
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if client, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if accepted, err = (writeListener{listener}).Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = client.Close(), accepted.Close() })
+	return accepted, client
+}
+
+func TestARequestThatWaitsForAProcessorDelaysTheStop(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells whether a connection has unread bytes")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(1)
+		accepted, client := accept(t)
+		c.observe(accepted, http.StateNew)
+		if c.unread() {
+			t.Error("no request was sent, and one is unread")
+		}
+		if _, err := client.Write([]byte("GET / HTTP/1.1")); err != nil {
+			t.Fatal(err)
+		}
+		for !c.unread() {
+			runtime.Gosched()
+		}
+		began := time.Now()
+		c.wait(0)
+		if took := time.Since(began); took < lateTime {
+			t.Errorf("the stop waited for %v", took)
+		}
+		c.observe(accepted, http.StateActive)
+		began = time.Now()
+		c.wait(0)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("with a request in progress, the stop waited for %v", took)
+		}
+	})
+}
+
+func TestTheEndOfTheResponsesReachesTheClient(t *testing.T) {
+	accepted, client := accept(t)
+	half, ok := accepted.(interface{ CloseWrite() error })
+	if !ok {
+		t.Fatal("http.Server cannot end the responses before it closes a connection with unread bytes")
+	}
+	if _, err := client.Write([]byte("unread")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accepted.Write([]byte("431")); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(client); err != nil || string(got) != "431" {
+		t.Errorf("the client read %q, %v", got, err)
+	}
 }
