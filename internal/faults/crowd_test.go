@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,7 @@ func gather(t *testing.T, address string) *crowd {
 		} else {
 			a = ordinary{&http.Transport{DisableKeepAlives: !kept}}
 		}
-		c.running.Go(func() { c.askOn(a, pauses) })
+		c.running.Go(func() { c.askOn(a, kept, pauses) })
 	}
 	t.Cleanup(c.disperse)
 	return c
@@ -116,19 +117,23 @@ func (c *crowd) request(method, path, body string) *http.Request {
 // others, the first creates the user, and the rest are replays.
 const repeats = 8
 
-func (c *crowd) askOn(a asker, pauses bool) {
+func (c *crowd) askOn(a asker, keeps, pauses bool) {
 	defer a.CloseIdleConnections()
 	var user int64
+	var answered time.Time // when the last response arrived on the connection that a keeps
 	for i := 0; !c.stopping.Load(); i++ {
 		if i%repeats == 0 {
 			user = c.users.Add(1)
 		}
 		began := time.Now()
 		r, want := c.next(i, user)
-		status, err := a.ask(r)
-		for errors.Is(err, errPostponed) { // the machine is slow, which is no failure
+		status, err := askAfter(a, r, answered)
+		for errors.Is(err, errPostponed) || errors.Is(err, errIdleTooLong) { // the machine is slow, which is no failure
 			r, want = c.next(i, user)
-			status, err = a.ask(r)
+			status, err = askAfter(a, r, time.Time{})
+		}
+		if answered = time.Now(); err != nil || !keeps {
+			answered = time.Time{}
 		}
 		c.note(time.Since(began))
 		failed := err != nil || status != want
@@ -142,6 +147,27 @@ func (c *crowd) askOn(a asker, pauses bool) {
 			time.Sleep(rand.N(crowdPause))
 		}
 	}
+}
+
+// errIdleTooLong is the error for a request that the client sent so late that the server had closed the idle connection.
+var errIdleTooLong = errors.New("the connection was idle for too long")
+
+// idleTime is how long a client may leave its connection idle. A server that stops waits for twice this time for the
+// next request. Then it closes the connection, and the client must repeat a request (RFC 9112, section 9.3.1).
+const idleTime = 500 * time.Millisecond
+
+// askAfter sends the request once. It returns errIdleTooLong if that failed because the kept connection, whose last
+// response arrived at answered, was idle for idleTime.
+func askAfter(a asker, r *http.Request, answered time.Time) (status int, err error) {
+	var sent atomic.Int64
+	status, err = a.ask(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { sent.CompareAndSwap(0, time.Now().UnixNano()) },
+	})))
+	sent.CompareAndSwap(0, time.Now().UnixNano())
+	if err != nil && !errors.Is(err, errPostponed) && !answered.IsZero() && time.Unix(0, sent.Load()).Sub(answered) > idleTime {
+		return 0, errIdleTooLong
+	}
+	return status, err
 }
 
 // next returns the request with the index i, and the status of its answer.
