@@ -377,6 +377,18 @@ func (r Reach) IsEverywhere() bool { return r.all }
 // IsNowhere reports whether the reach contains no users.
 func (r Reach) IsNowhere() bool { return !r.all && len(r.departments) == 0 }
 
+// Count returns the number of departments of the reach.
+func (r Reach) Count() int { return len(r.departments) }
+
+// Size returns about how many bytes of memory the departments of the reach use.
+func (r Reach) Size() int {
+	size := 0
+	for _, d := range r.departments {
+		size += 64 + len(d.key) + len(d.name)
+	}
+	return size
+}
+
 // Departments returns the names of the departments of the reach, sorted by their
 // keys. It returns nil for Everywhere and Nowhere.
 func (r Reach) Departments() []string {

@@ -26,6 +26,7 @@ type Principal struct {
 	// is zero for the newest token and without a session.
 	SessionTokenExpiresAt rolecall.Time
 
+	size    int                               // see Size
 	held    map[rolecall.Permission][]holding // by the exact permission
 	reads   [rolecall.UserMemberCount]rolecall.Reach
 	updates [rolecall.UserMemberCount]rolecall.Reach
@@ -173,17 +174,26 @@ func (p *Principal) addAssignments(assignments []rolecall.Assignment, now roleca
 		visible = append(visible, p.Reach(permission))
 	}
 	p.visible = rolecall.UnionOf(visible)
+	p.size = p.measure()
 	p.scopes = sync.OnceValues(func() ([]rolecall.Permission, []Scope) { return scopesOf(p.usable()) })
 	return p
 }
 
 // Size returns about how many bytes the principal uses in a cache, including the entry of
 // the cache.
-func (p *Principal) Size() int {
+func (p *Principal) Size() int { return p.size }
+
+// departmentSize is the size of a department in a union of reaches, without the texts, which are shared.
+const departmentSize = 32
+
+func (p *Principal) measure() int {
 	size := 1700 // with the user, the session and the tenant
 	for i := range p.Assignments {
-		role := &p.Assignments[i].Role
-		size += 400 + len(role.Description) + 240*len(role.Permissions) + 180*len(role.Grants)
+		a := &p.Assignments[i]
+		size += 400 + len(a.Role.Description) + 240*len(a.Role.Permissions) + 180*len(a.Role.Grants) + a.Reach.Size()
+	}
+	for m := range p.reads {
+		size += departmentSize * (p.reads[m].Count() + p.updates[m].Count())
 	}
 	return size
 }

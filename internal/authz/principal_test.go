@@ -1,6 +1,7 @@
 package authz_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -283,15 +284,23 @@ func TestCoveredReachAgreesWithMissing(t *testing.T) {
 func TestTheSizeOfAPrincipalGrowsWithItsRoles(t *testing.T) {
 	now := rolecall.Time(1_800_000_000_000_000)
 	roles := rolecall.BuiltInRoles(now)
-	size := func(n int) int {
+	everywhere := rolecall.Everywhere()
+	size := func(n int, reach rolecall.Reach) int {
 		var held []rolecall.Assignment
 		for range n {
-			held = append(held, rolecall.Assignment{Role: roles[1], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never})
+			held = append(held, rolecall.Assignment{Role: roles[1], Reach: reach, ExpiresAt: rolecall.Never})
 		}
 		return authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, held, now).Size()
 	}
-	if none, one, many := size(0), size(1), size(100); none < 1000 || one < none+1000 || many < 90*(one-none) {
+	if none, one, many := size(0, everywhere), size(1, everywhere), size(100, everywhere); none < 1000 || one < none+1000 || many < 90*(one-none) {
 		t.Errorf("the sizes are %d, %d and %d", none, one, many)
+	}
+	var departments []string
+	for i := range rolecall.ReachDepartmentsMax {
+		departments = append(departments, fmt.Sprint(i, strings.Repeat("x", 200)))
+	}
+	if wide, limited := size(1, everywhere), size(1, rolecall.Within(departments...)); limited < wide+len(departments)*2*200 {
+		t.Errorf("with long names of departments, the size is %d, and without them %d", limited, wide)
 	}
 }
 

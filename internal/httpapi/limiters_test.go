@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -26,7 +29,7 @@ func (s *testServer) shed(t *testing.T, limiter string) float64 {
 }
 
 // limiterLabels are the names of the limiters in the metrics.
-var limiterLabels = map[web.Limiter]string{web.WorkLimiter: "work", web.SessionLimiter: "session", web.PasswordLimiter: "password"}
+var limiterLabels = map[web.Limiter]string{web.WorkLimiter: "work", web.SessionLimiter: "session", web.PasswordLimiter: "password", web.LargeLimiter: "large"}
 
 // TestFullLimiter fills one limiter after the other. While a limiter is full, its operations are
 // refused without an effect. The operations of other limiters and the health checks still succeed.
@@ -90,5 +93,45 @@ func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
 		if hashes != (op.Limiter == web.PasswordLimiter) {
 			t.Errorf("%s: answers busy: %v, limiter %s", op.ID, hashes, limiterLabels[op.Limiter])
 		}
+	}
+}
+
+// TestLargeSessionsWaitForEachOther requests the session of a caller with thousands of permissions while the limiter of
+// such sessions is full.
+func TestLargeSessionsWaitForEachOther(t *testing.T) {
+	t.Parallel() // because a refused request waits for a second
+	s := newTestServer(t)
+	holder, id := s.member("holder", []string{"users:read"})
+	small := s.as(holder, "GET", "/auths/session", "")
+	for i := range 18 {
+		var permissions []string
+		for j := range rolecall.RolePermissionsMax {
+			permissions = append(permissions, fmt.Sprintf("shop/r%d:a%d", i, j))
+		}
+		role := s.as(s.owner, "POST", "/roles", fmt.Sprintf(`{"name":"Large %d","permissions":["%s"]}`, i, strings.Join(permissions, `","`)), "Idempotency-Key", fmt.Sprint("large", i))
+		if r := s.as(s.owner, "PUT", "/users/"+id+"/roles/"+role.id(t), ""); r.StatusCode != http.StatusCreated {
+			t.Fatalf("assign: %d %s", r.StatusCode, r.body)
+		}
+	}
+	free := s.site.Occupy(t.Context(), web.LargeLimiter)
+	for _, request := range []struct {
+		who, method, path, body string
+		status                  int
+	}{
+		{holder, "GET", "/auths/session", "", http.StatusServiceUnavailable},
+		{holder, "POST", "/auths/checks", `{"checks":[]}`, http.StatusServiceUnavailable},
+		{holder, "GET", "/users", "", http.StatusOK},
+		{s.owner, "GET", "/auths/session", "", http.StatusOK},
+	} {
+		if r := s.as(request.who, request.method, request.path, request.body); r.StatusCode != request.status {
+			t.Errorf("%s %s answered %d: %s", request.method, request.path, r.StatusCode, r.body)
+		}
+	}
+	free()
+	if r := s.as(holder, "GET", "/auths/session", ""); r.StatusCode != http.StatusOK || len(r.body) < len(small.body)+4000*10 {
+		t.Errorf("GET /auths/session answered %d with %d bytes", r.StatusCode, len(r.body))
+	}
+	if r := s.as(holder, "POST", "/auths/checks", `{"checks":[{"permission":"shop/r17:a255"}]}`); r.StatusCode != http.StatusOK || !strings.Contains(r.body, "true") {
+		t.Errorf("POST /auths/checks answered %d: %s", r.StatusCode, r.body)
 	}
 }

@@ -468,6 +468,7 @@ var tenantOperations = []*operation.Operation{
 		AnswersByDenial: true,
 	}, {
 		Method: http.MethodPost, Path: "/auths/checks", ID: "AuthsController_checkAll", Summary: "Check several permissions",
+		ReadsOnly:   true,
 		Description: "Checks up to 200 permissions of the caller.",
 		Limiter:     web.SessionLimiter,
 		Policy:      authz.CheckPermissions,

@@ -17,6 +17,9 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
+// largePrincipal is the size in bytes from which the session of a caller is large. It is that of about 4,000 permissions.
+const largePrincipal = 1 << 20
+
 // serve runs the checks in the order of the contract, and then calls the handler. The order is
 // framing, credentials, tenant and permission. Next, all errors in the headers, the path, the
 // query and the syntax of the body are reported together. Errors in the content of the body come
@@ -34,12 +37,20 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // does not read the store, so it does not wait for a limiter
 		return unauthenticated(op)
 	}
-	if err := q.Enter(op.Limiter); err != nil {
+	limiter := op.Limiter
+	if err := q.Enter(limiter); err != nil {
 		return err
 	}
 	if !op.Policy.Public {
 		if err := s.admit(op, q, in, sent, true); err != nil {
 			return err
+		}
+		if limiter == web.SessionLimiter && q.Principal.Size() > largePrincipal {
+			q.Leave()
+			limiter = web.LargeLimiter
+			if err := q.Enter(limiter); err != nil {
+				return err
+			}
 		}
 	}
 	if takes.Body != nil {
@@ -47,7 +58,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		if b.body, err = readBody(op, w, r, b.body, &faults.malformed); err != nil {
 			return err
 		}
-		if err := q.Enter(op.Limiter); err != nil {
+		if err := q.Enter(limiter); err != nil {
 			return err
 		}
 	}
@@ -87,6 +98,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if takes.waiting != nil {
 		*fieldOf[Waiting](in, takes.waiting) = Waiting{s, op, w, r, in, sent}
 	}
+	q.ReadsOnly = op.ReadsOnly
 	b.answer, err = op.Endpoint.serve(s, op, w, r, c, in, b.answer)
 	return err
 }

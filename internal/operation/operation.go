@@ -31,6 +31,7 @@ type Operation struct {
 	// AnswersByDenial is true for an operation that checks a permission on behalf of its caller.
 	// Its 403 is a normal result, and is not recorded as a refusal.
 	AnswersByDenial bool
+	ReadsOnly       bool // for a POST that changes nothing
 }
 
 // Answers are the successful responses that an operation can send.

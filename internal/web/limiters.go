@@ -26,6 +26,7 @@ const (
 	WorkLimiter     Limiter = iota // reads, lists and changes
 	SessionLimiter                 // the session of the caller, and signing out
 	PasswordLimiter                // operations that hash a password
+	LargeLimiter                   // the session of a caller with thousands of permissions
 	limiterKinds
 )
 
@@ -43,7 +44,7 @@ type Policy struct {
 }
 
 // limiterLabels name the limiters in the metrics.
-var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password"}
+var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password", LargeLimiter: "large"}
 
 // limiterSlots are the maximum numbers of requests that run concurrently, per CPU core. The stores
 // can serve this number of requests when they group commits and use all connections of a pool.
@@ -51,6 +52,7 @@ var limiterSlots = [limiterKinds]int{
 	WorkLimiter:     32,
 	SessionLimiter:  64,
 	PasswordLimiter: 51, // one running hash and the waiting hashes, which take about one second
+	LargeLimiter:    1,  // a response can have 14 MB: with 64 of them, 130 requests took 2.3 GB
 }
 
 // The limits of the queues. A queued request costs less than a refused one, because the client of a

@@ -25,6 +25,7 @@ type Request struct {
 	Tenant    string           // name
 	Principal *authz.Principal // nil for an anonymous request
 	Cause     error            // the internal error, if the response does not contain it
+	ReadsOnly bool             // the operation changes nothing, although its method is not GET
 
 	site     *Site
 	host     string // the Host header

@@ -197,7 +197,7 @@ func (w *response) send(body []byte) (n int, err error) {
 	if q.Principal != nil {
 		s.tenant = q.Principal.Tenant.ID
 	}
-	if w.method == http.MethodGet {
+	if w.method == http.MethodGet || q.ReadsOnly {
 		s.close = func() {
 			// The write that waits fails at once, and net/http then closes the connection, or the stream of HTTP/2.
 			if err := http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now()); err != nil {
