@@ -76,7 +76,7 @@ type OperatorKeyDraft struct {
 // Check validates the draft. It returns nil if the draft is valid.
 func (d *OperatorKeyDraft) Check() FieldErrors {
 	var faults FieldErrors
-	faults.Text("/name", d.Name, OperatorKeyNameMin, OperatorKeyNameMax)
+	faults.Name("/name", d.Name, OperatorKeyNameMin, OperatorKeyNameMax)
 	if len(d.Tenants) > OperatorKeyTenantsMax {
 		faults.Add("/tenants", "too-many", fmt.Sprintf("must name at most %d tenants", OperatorKeyTenantsMax))
 	}
@@ -99,7 +99,7 @@ func (d *OperatorKeyDraft) Check() FieldErrors {
 // OperatorKey returns a new key with the values of the draft. The draft must have passed
 // Check.
 func (d *OperatorKeyDraft) OperatorKey(now Time) OperatorKey {
-	k := OperatorKey{ID: NewID[OperatorKey](now), Name: d.Name, CreatedAt: now, ExpiresAt: now.Add(d.Lifetime)}
+	k := OperatorKey{ID: NewID[OperatorKey](now), Name: TrimName(d.Name), CreatedAt: now, ExpiresAt: now.Add(d.Lifetime)}
 	if len(d.Tenants) > 0 {
 		k.Tenants = slices.Compact(slices.Sorted(slices.Values(d.Tenants)))
 	}

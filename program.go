@@ -59,7 +59,7 @@ type APITokenDraft struct {
 // Check validates the draft without its holder. It returns nil if the draft is valid.
 func (d *APITokenDraft) Check(now Time) FieldErrors {
 	var faults FieldErrors
-	faults.Text("/name", d.Name, APITokenNameMin, APITokenNameMax)
+	faults.Name("/name", d.Name, APITokenNameMin, APITokenNameMax)
 	if len(d.Permissions) == 0 {
 		faults.Add("/permissions", "too-few", "must have at least one permission")
 	}
@@ -95,7 +95,7 @@ func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) FieldErr
 func (d *APITokenDraft) APIToken(now Time) APIToken {
 	var none FieldErrors
 	return APIToken{
-		ID: NewID[APIToken](now), Name: d.Name, Permissions: parsePermissions(&none, "", d.Permissions),
+		ID: NewID[APIToken](now), Name: TrimName(d.Name), Permissions: parsePermissions(&none, "", d.Permissions),
 		CreatedAt: now, ExpiresAt: d.ExpiresAt,
 	}
 }

@@ -360,7 +360,7 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 		faults.Add(settingPointer("passwordSignIn"), "format", `must be "all" or "owners"`)
 	}
 	if sender := p.MailSender.Value; sender != nil {
-		faults.Text(settingPointer("mailSenderName"), *sender, 1, MailSenderMax)
+		faults.Name(settingPointer("mailSenderName"), *sender, 1, MailSenderMax)
 	}
 	if color := p.BrandColor.Value; color != nil && !IsColor(*color) {
 		faults.Add(settingPointer("brandColor"), "format", "must be a color in the form #rrggbb, such as #1f6feb")
@@ -453,7 +453,7 @@ func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 		}
 	}
 	if p.MailSender.Set {
-		s.MailSender = p.MailSender.Value
+		s.MailSender = trimOptional(p.MailSender.Value)
 	}
 	if p.BrandColor.Set {
 		s.BrandColor = nil

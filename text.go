@@ -265,8 +265,8 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 	return "", ""
 }
 
-// CheckName checks whether text may be the name of a user, department or role: a text as in CheckText whose
-// key is stable, and that displays no other text in another order. The length is that of TrimName.
+// CheckName checks whether text may be a name, as of a user, department or role: a text as in CheckText whose
+// key is stable, that has no invisible characters with a key, and that displays no other text in another order. The length is that of TrimName.
 func CheckName(text string, minimum, maximum int) (code, detail string) {
 	trimmed := TrimName(text)
 	if trimmed == "" && text != "" {
@@ -279,6 +279,8 @@ func CheckName(text string, minimum, maximum int) (code, detail string) {
 		switch {
 		case 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069, r == '\uFEFF':
 			return "control-character", "must not contain U+FEFF or characters that change the direction of the text around them"
+		case r == blankBraille, 0xFFF9 <= r && r <= 0xFFFB:
+			return "control-character", "must not contain the invisible characters U+2800 and U+FFF9 to U+FFFB"
 		case unicode.Is(unicode.Cn, r):
 			return "unassigned", "must not contain code points that Unicode " + unicode.Version + " does not assign"
 		}
@@ -308,10 +310,12 @@ func trimOptional(name *string) *string {
 	return &trimmed
 }
 
+// blankBraille is a symbol without dots. It looks like a space.
+const blankBraille = '\u2800'
+
 // isVisible reports whether r is displayed as a visible character. It returns false for
 // spaces, and for letters, marks and format characters that are invisible.
 func isVisible(r rune) bool {
-	const blankBraille = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != blankBraille &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -400,6 +400,8 @@ func TestCheckName(t *testing.T) {
 		{"unassigned", "Ada\u0378", "unassigned"},
 		{"not a character", "Ada\uFFFF", "unassigned"},
 		{"not a character of a higher plane", "Ada\U0001FFFE", "unassigned"},
+		{"blank braille", "Ada\u2800B", "control-character"},
+		{"an annotation", "Ada\uFFF9B", "control-character"},
 		{"private use", "Ada\uE000", ""},
 		{"only blanks", "     ", "blank"},
 		{"only hidden", "\u200B\u200B\u200B", "blank"},

@@ -82,7 +82,7 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 	if s.passkeys == nil {
 		return created, rolecall.ErrPasskeysUnavailable
 	}
-	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, Name: name, CreatedAt: s.now()}}
+	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, Name: rolecall.TrimName(name), CreatedAt: s.now()}}
 	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "addPasskey", Location: "/auths/factors", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made.Passkey}, Event: event,
@@ -113,7 +113,7 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 }
 
 func checkPasskeyName(name string) (faults rolecall.FieldErrors) {
-	faults.Text("/name", name, 1, rolecall.PasskeyNameMax)
+	faults.Name("/name", name, 1, rolecall.PasskeyNameMax)
 	return faults
 }
 
@@ -144,6 +144,7 @@ func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Fac
 // name, and ErrNotFound if the caller has no passkey with this id.
 func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte, name rolecall.Optional[string]) (key rolecall.Passkey, err error) {
 	if name.Set {
+		name.Value = rolecall.TrimName(name.Value)
 		if err := checkPasskeyName(name.Value).Err(); err != nil {
 			return key, err
 		}
