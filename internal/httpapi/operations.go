@@ -467,8 +467,7 @@ var tenantOperations = []*operation.Operation{
 		Endpoint:        operation.Typed((*Server).check),
 		AnswersByDenial: true,
 	}, {
-		Method: http.MethodPost, Path: "/auths/checks", ID: "AuthsController_checkAll", Summary: "Check several permissions",
-		ReadsOnly:   true,
+		Method: http.MethodPost, Path: "/auths/checks", ID: "AuthsController_checkAll", Summary: "Check several permissions", ReadsOnly: true,
 		Description: "Checks up to 200 permissions of the caller.",
 		Limiter:     web.SessionLimiter,
 		Policy:      authz.CheckPermissions,
