@@ -42,8 +42,7 @@ func from(t *testing.T, peers ...string) []net.Conn {
 // waitForBody makes a handler of the connection wait for the body of a request.
 func (c *connections) waitForBody(t *testing.T, conn net.Conn) {
 	t.Helper()
-	c.work(t, conn)
-	(&body{of: c, conn: c.open[conn]}).begin()
+	c.work(t, conn).reading.set()
 }
 
 // closedOnes returns the indexes of the connections that were closed.
@@ -94,9 +93,8 @@ func TestABodyThatArrivesSlowlyWaitsAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ends := newConnections(1), from(t, "192.0.2.1", "192.0.2.2")
 		c.observe(ends[0], http.StateNew)
-		c.work(t, ends[0])
 		in, out := io.Pipe()
-		read := &body{ReadCloser: in, of: c, conn: c.open[ends[0]]}
+		read := &body{ReadCloser: in, of: c.work(t, ends[0])}
 		go func() {
 			if _, err := io.Copy(io.Discard, read); err != nil {
 				t.Error(err)
@@ -123,8 +121,7 @@ func TestACompleteBodyIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ends := newConnections(1), from(t, "192.0.2.1")
 		c.observe(ends[0], http.StateNew)
-		c.work(t, ends[0])
-		read := &body{ReadCloser: io.NopCloser(strings.NewReader("{}")), of: c, conn: c.open[ends[0]]}
+		read := &body{ReadCloser: io.NopCloser(strings.NewReader("{}")), of: c.work(t, ends[0])}
 		if _, err := io.Copy(io.Discard, read); err != nil {
 			t.Fatal(err)
 		}
@@ -174,67 +171,76 @@ func TestConnectionsOfASourceAreBounded(t *testing.T) {
 	})
 }
 
-// TestHealthChecksAreAnsweredAboveTheLimit opens all connections with one byte of a body each. The server cannot
-// close them, because the test lets no time pass.
-func TestHealthChecksAreAnsweredAboveTheLimit(t *testing.T) {
+// serve starts a server with the handler, whose health checks have the path /livez. It returns the address.
+func serve(t *testing.T, limit int, handler http.HandlerFunc) string {
+	t.Helper()
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const limit = 64 // with four more in the reserve
-	reading := make(chan struct{}, limit+8)
-	ctx, stop := context.WithCancel(t.Context())
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	server := Server{
-		HTTP: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/slow" {
-				one := make([]byte, 1)
-				if _, err := io.ReadFull(r.Body, one); err != nil {
-					return
-				}
-				reading <- struct{}{}
-				_, _ = io.Copy(io.Discard, r.Body) // ends when the connection closes
-			}
-		})},
+		HTTP:     &http.Server{Handler: handler, Protocols: protocols},
 		Listener: listener, Limit: limit, Trusted: func(netip.Addr) bool { return true },
 		IsProbe: func(r *http.Request) bool { return r.URL.Path == "/livez" },
 		OnStop:  func() {}, Logger: slog.New(slog.DiscardHandler),
 	}
+	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
-	var slow []net.Conn
-	defer func() {
+	t.Cleanup(func() {
 		stop()
-		for _, conn := range slow {
-			_ = conn.Close() // the server may have closed it
-		}
 		if err := <-done; err != nil && !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-	}()
-	dial := func(request string) net.Conn {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.SetDeadline(time.Now().Add(patience.Limit)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, request); err != nil {
-			t.Fatal(err)
-		}
-		return conn
+	})
+	return listener.Addr().String()
+}
+
+// dial opens a connection that ends with the test, and sends the text.
+func dial(t *testing.T, address, text string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = conn.Close() }) // the server may have closed it
+	if err := conn.SetDeadline(time.Now().Add(patience.Limit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// TestHealthChecksAreAnsweredAboveTheLimit opens all connections with one byte of a body each. The server cannot
+// close them, because the test lets no time pass.
+func TestHealthChecksAreAnsweredAboveTheLimit(t *testing.T) {
+	const limit = 64 // with four more in the reserve
+	reading := make(chan struct{}, limit+8)
+	address := serve(t, limit, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			one := make([]byte, 1)
+			if _, err := io.ReadFull(r.Body, one); err != nil {
+				return
+			}
+			reading <- struct{}{}
+			_, _ = io.Copy(io.Discard, r.Body) // ends when the connection closes
+		}
+	})
+	var slow []net.Conn
 	statusOf := func(path string) int {
-		conn := dial("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n")
-		defer conn.Close()
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		answer, err := http.ReadResponse(bufio.NewReader(dial(t, address, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n")), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 		return answer.StatusCode
 	}
 	for range limit {
-		slow = append(slow, dial("POST /slow HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n{"))
+		slow = append(slow, dial(t, address, "POST /slow HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n{"))
 		<-reading
 	}
 	for range 20 { // more than the reserve has places

@@ -42,31 +42,20 @@ type connections struct {
 	open     map[net.Conn]*connection
 	sources  map[netip.Addr]int // number of open connections by source
 	reserved []*connection      // the connections in the reserve, the oldest first
+	looking  bool               // a timer will wake all that wait for room
+	searched time.Time          // until when no connection outside of the reserve can make room
 }
 
 // connection is an open connection. The mutex of connections protects it.
 type connection struct {
 	net.Conn
-	source   netip.Addr
-	idle     bool                // no request has begun
-	since    time.Time           // since when it is idle, or waits for a header; zero while a handler works
-	bodies   map[*body]time.Time // since when handlers wait for these bodies
-	reserved time.Time           // since when it is in the reserve; zero outside of it
-	queued   bool                // its request waits for room, and must leave the reserve if another connection needs the place
-}
-
-// waitsSince returns since when the server waits for the client, or the zero time.
-func (c *connection) waitsSince() time.Time {
-	since := c.since
-	if begun := writesSince(c.Conn); !begun.IsZero() && (since.IsZero() || begun.Before(since)) {
-		since = begun
-	}
-	for _, begun := range c.bodies {
-		if since.IsZero() || begun.Before(since) {
-			since = begun
-		}
-	}
-	return since
+	source    netip.Addr
+	idle      bool        // no request has begun
+	since     time.Time   // since when it is idle, waits for a header, or completes a response; zero while handlers work
+	exchanges []*exchange // those on which handlers work
+	reserved  time.Time   // since when it is in the reserve; zero outside of it
+	queued    int         // how many of its requests wait for room; they leave the reserve if another connection needs the place
+	evicted   bool        // it had to leave the reserve without room
 }
 
 func newConnections(limit int) *connections {
@@ -166,8 +155,12 @@ func (c *connections) hasRoom() bool {
 	if len(c.open)-len(c.reserved) < c.limit {
 		return true
 	}
+	if time.Now().Before(c.searched) {
+		return false // so many requests that wait for room do not search again and again
+	}
 	victim := c.waiting(func(other *connection) bool { return other.reserved.IsZero() })
 	if victim == nil {
+		c.searched = c.nextVictim()
 		return false
 	}
 	c.close(victim)
@@ -177,9 +170,30 @@ func (c *connections) hasRoom() bool {
 // look waits until a connection changes, or a connection may have waited long enough for its client. The
 // caller must hold c.mu.
 func (c *connections) look() {
-	timer := time.AfterFunc(min(restTime/10, reserveTime), c.changed.Broadcast)
+	if !c.looking {
+		c.looking = true
+		time.AfterFunc(min(restTime/10, reserveTime), c.wake)
+	}
 	c.changed.Wait()
-	timer.Stop()
+}
+
+func (c *connections) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looking = false
+	c.changed.Broadcast()
+}
+
+// nextVictim returns when the first of the connections outside of the reserve can have waited for its client for
+// restTime. The caller must hold c.mu.
+func (c *connections) nextVictim() time.Time {
+	next := time.Now()
+	for _, other := range c.open {
+		if since := other.waitsSince(); other.reserved.IsZero() && !since.IsZero() && since.Before(next) {
+			next = since
+		}
+	}
+	return next.Add(restTime)
 }
 
 // closeQuietly closes a connection and ignores the error. With TLS, Close sends a message. If the
@@ -239,11 +253,19 @@ func (c *connections) unread() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, known := range c.open {
-		if conn, ok := plain(known.Conn).(*writeConn); ok && known.idle && hasUnread(conn.Conn) {
+		if known.idle && hasUnread(plain(known.Conn)) {
 			return true
 		}
 	}
 	return false
+}
+
+// plain returns the connection below the encryption of TLS.
+func plain(conn net.Conn) net.Conn {
+	if encrypted, ok := conn.(interface{ NetConn() net.Conn }); ok { // of crypto/tls
+		return encrypted.NetConn()
+	}
+	return conn
 }
 
 // peerOf returns the address of the peer of the connection.

@@ -22,12 +22,14 @@ func pipes(t *testing.T, n int) []net.Conn {
 }
 
 // work makes the server work on a request of the connection, as the handler of the server does.
-func (c *connections) work(t *testing.T, conn net.Conn) {
+func (c *connections) work(t *testing.T, conn net.Conn) *exchange {
 	t.Helper()
 	c.observe(conn, http.StateActive)
-	if _, place := c.begin(httptest.NewRequest(http.MethodGet, "/users", nil), conn); place != admitted {
+	e, place := c.begin(httptest.NewRequest(http.MethodGet, "/users", nil), conn)
+	if place != admitted {
 		t.Fatalf("the place of a request is %d", place)
 	}
+	return e
 }
 
 // isClosed reports whether this end of a pipe was closed.

@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -24,14 +23,15 @@ func (c *connections) hasReserve() bool {
 		return true
 	}
 	i := slices.IndexFunc(c.reserved, func(r *connection) bool {
-		return (r.queued || !r.since.IsZero()) && time.Since(r.reserved) >= reserveTime // others are health checks
+		return (r.queued > 0 || !r.waitsSince().IsZero()) && time.Since(r.reserved) >= reserveTime // others are health checks
 	})
 	if i < 0 {
 		return false
 	}
 	oldest := c.reserved[i]
-	if oldest.queued {
-		c.unreserve(oldest) // its handler answers
+	if oldest.queued > 0 {
+		c.unreserve(oldest)
+		oldest.evicted = true // its handlers answer
 		c.changed.Broadcast()
 	} else {
 		c.close(oldest)
@@ -44,6 +44,7 @@ func (c *connections) unreserve(r *connection) {
 	if i := slices.Index(c.reserved, r); i >= 0 {
 		c.reserved = slices.Delete(c.reserved, i, i+1)
 		r.reserved = time.Time{}
+		c.searched = time.Time{} // it can make room
 	}
 }
 
@@ -54,12 +55,17 @@ func (*connections) remember(ctx context.Context, conn net.Conn) context.Context
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// handler wraps the handler of the http.Server. It notes when handlers wait for bodies, and admits the requests
-// on connections in the reserve.
+// handler wraps the handler of the http.Server. It notes when handlers wait for their clients, and admits the
+// requests on connections in the reserve.
 func (c *connections) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
-		known, place := c.begin(r, conn)
+		e, place := c.begin(r, conn)
+		if e == nil { // the connection was closed
+			next.ServeHTTP(w, r)
+			return
+		}
+		defer c.end(e)
 		switch place {
 		case refused:
 			w.Header().Set("Connection", "close")
@@ -69,12 +75,11 @@ func (c *connections) handler(next http.Handler) http.Handler {
 		case reserved:
 			w.Header().Set("Connection", "close")
 		}
-		if known != nil && r.Body != nil && r.Body != http.NoBody {
-			read := &body{ReadCloser: r.Body, of: c, conn: known}
-			defer read.end()
-			r.Body = read
+		if r.Body != nil && r.Body != http.NoBody {
+			r = r.WithContext(r.Context()) // a copy, because net/http looks at the body of its own request after the handler
+			r.Body = &body{ReadCloser: r.Body, of: e}
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(&writer{w, e}, r)
 	})
 }
 
@@ -87,70 +92,40 @@ const (
 	refused        // there was no room
 )
 
+// maxQueued is the maximum number of requests of one connection that wait for room. Only connections of HTTP/2 can
+// have more than one.
+const maxQueued = 4
+
 // begin notes that a handler works on a request of the connection, and returns its place. If the connection is
 // in the reserve, and the request is not a health check, begin waits until there is room, or until another
 // connection needs the place in the reserve. It returns nil for a connection that was closed.
-func (c *connections) begin(r *http.Request, conn net.Conn) (*connection, place) {
+func (c *connections) begin(r *http.Request, conn net.Conn) (*exchange, place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.open[conn]
 	if known == nil {
 		return nil, admitted
 	}
+	e := &exchange{conn: known}
+	known.exchanges = append(known.exchanges, e)
 	known.idle, known.since = false, time.Time{}
-	if known.reserved.IsZero() {
-		return known, admitted
-	}
-	if c.isProbe(r) {
-		return known, reserved
+	switch {
+	case known.evicted || !known.reserved.IsZero() && known.queued >= maxQueued:
+		return e, refused
+	case known.reserved.IsZero():
+		return e, admitted
+	case c.isProbe(r):
+		return e, reserved
 	}
 	stop := context.AfterFunc(r.Context(), c.changed.Broadcast)
 	defer stop()
-	known.queued = true
-	defer func() { known.queued = false }()
-	for !c.hasRoom() {
-		if c.look(); known.reserved.IsZero() || r.Context().Err() != nil {
-			return known, refused
+	known.queued++
+	defer func() { known.queued-- }()
+	for !known.reserved.IsZero() && !c.hasRoom() {
+		if c.look(); known.evicted || r.Context().Err() != nil {
+			return e, refused
 		}
 	}
 	c.unreserve(known)
-	return known, admitted
-}
-
-// body is the body of a request. While it is read, the server waits for the client.
-type body struct {
-	io.ReadCloser
-	of   *connections
-	conn *connection
-	read bool // a read has begun
-}
-
-// Read reads a part of the body (io.Reader).
-func (b *body) Read(p []byte) (int, error) {
-	if !b.read {
-		b.read = true
-		b.begin()
-	}
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.end()
-	}
-	return n, err
-}
-
-// begin notes that a handler waits for the body. Bytes that arrive slowly do not move this time.
-func (b *body) begin() {
-	b.of.mu.Lock()
-	defer b.of.mu.Unlock()
-	if b.conn.bodies == nil {
-		b.conn.bodies = map[*body]time.Time{}
-	}
-	b.conn.bodies[b] = time.Now()
-}
-
-// end notes that no handler waits for the body any longer.
-func (b *body) end() {
-	b.of.mu.Lock()
-	defer b.of.mu.Unlock()
-	delete(b.conn.bodies, b)
+	return e, admitted
 }

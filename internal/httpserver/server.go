@@ -42,12 +42,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	open.trusted, open.isProbe = s.Trusted, s.IsProbe
 	s.HTTP.ConnState, s.HTTP.ConnContext, s.HTTP.Handler = open.observe, open.remember, open.handler(s.HTTP.Handler)
 	done := make(chan error, 1)
-	listener := writeListener{s.Listener}
 	go func() {
 		if s.HTTP.TLSConfig != nil {
-			done <- s.HTTP.ServeTLS(listener, "", "")
+			done <- s.HTTP.ServeTLS(s.Listener, "", "")
 		} else {
-			done <- s.HTTP.Serve(listener)
+			done <- s.HTTP.Serve(s.Listener)
 		}
 	}()
 
