@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -60,29 +61,11 @@ func loadExamples() map[string]operation.Example {
 }
 
 // catalogue are all problems of the API, sorted by status.
-var catalogue = []*rolecall.Error{
-	rolecall.ErrMalformed,
-	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
-	rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrPasskeyRefused,
-	rolecall.ErrPasswordResetInvalid, rolecall.ErrEmailChangeInvalid, rolecall.ErrCodeInvalid,
-	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrScopeMissing, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
-	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrAttemptInvalid, web.ErrCrossOrigin, web.ErrCrossSite,
-	rolecall.ErrNotFound, web.ErrUnknownPath,
-	web.ErrMethodNotAllowed, web.ErrNotAcceptable,
-	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
-	rolecall.ErrLimitReached, rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts, rolecall.ErrTooManyWebhooks, rolecall.ErrTooManyConnections, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyJobs,
-	rolecall.ErrPasswordsOff, rolecall.ErrConnectionNameTaken, rolecall.ErrIssuerTaken, rolecall.ErrDomainTaken, rolecall.ErrConnectionInUse, rolecall.ErrIdentityTaken,
-	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
-	rolecall.ErrUserPending, rolecall.ErrLogShorter,
-	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
-	rolecall.ErrChangesExpired,
-	rolecall.ErrHistoryExpired,
-	rolecall.ErrPreconditionFailed,
-	web.ErrContentTooLarge, web.ErrURLTooLong, web.ErrMediaType,
-	rolecall.ErrValidation, rolecall.ErrKeyReused,
-	rolecall.ErrPreconditionRequired,
-	rolecall.ErrTooManyKeys, rolecall.ErrTooManyAttempts, rolecall.ErrTooManyMails, rolecall.ErrTooManyWaits,
-	web.ErrTooManyLines,
-	rolecall.ErrInternal,
-	rolecall.ErrUnavailable, rolecall.ErrConnectionUnavailable, rolecall.ErrBusy,
+var catalogue = slices.SortedStableFunc(slices.Values(rolecall.DeclaredErrors()), func(a, b *rolecall.Error) int {
+	return cmp.Compare(statusOf(a), statusOf(b))
+})
+
+func statusOf(e *rolecall.Error) int {
+	status, _ := web.StatusOf(e)
+	return status
 }

@@ -15,16 +15,16 @@ import (
 
 // The errors for requests that the middleware refuses.
 var (
-	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes. /docs lists all operations with their paths."}
-	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. Use one that the header Allow lists."}
-	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The header Accept does not allow the media type of the response. Accept application/json (text/csv for exports), or omit the header."}
-	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB. Send a smaller one."}
-	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and the query together are longer than 8 KiB. Shorten them."}
-	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines. Send fewer."}
-	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8. PATCH also accepts application/merge-patch+json."}
+	ErrUnknownPath      = rolecall.Declare(rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "This path does not exist. Paths have no trailing, double or encoded slashes. /docs lists all operations with their paths."})
+	ErrMethodNotAllowed = rolecall.Declare(rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not support this method. Use one that the header Allow lists."})
+	ErrNotAcceptable    = rolecall.Declare(rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "The header Accept does not allow the media type of the response. Accept application/json (text/csv for exports), or omit the header."})
+	ErrContentTooLarge  = rolecall.Declare(rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB. Send a smaller one."})
+	ErrURLTooLong       = rolecall.Declare(rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and the query together are longer than 8 KiB. Shorten them."})
+	ErrTooManyLines     = rolecall.Declare(rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The request has more than 100 header lines. Send fewer."})
+	ErrMediaType        = rolecall.Declare(rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8. PATCH also accepts application/merge-patch+json."})
 	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed. Send it without Content-Encoding.")
-	ErrCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from an origin that is not trusted. The operator can trust it with --allow-origin."}
-	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, let your back end hold the session, or sign in with the transport bearer."}
+	ErrCrossOrigin      = rolecall.Declare(rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from an origin that is not trusted. The operator can trust it with --allow-origin."})
+	ErrCrossSite        = rolecall.Declare(rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page and this service are on different sites. Serve both under one site, such as https://app.example.com and https://id.example.com, let your back end hold the session, or sign in with the transport bearer."})
 )
 
 // statuses maps each kind of error to its HTTP status.
