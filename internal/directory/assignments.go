@@ -186,7 +186,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
-	old, was, err := replaced(tx, h, role.ID)
+	old, was, err := replaced(tx, &a)
 	if err != nil {
 		return a, false, nil, err
 	}
@@ -208,19 +208,26 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 // errTooManyAssignments is the error for an assignment above the limit of a holder.
 var errTooManyAssignments = rolecall.ErrLimitReached.With("This account has the maximum number of assignments, 200, including the expired ones. Remove one first.")
 
-// replaced returns the holder's assignment that a new assignment of the role replaces, and whether it
-// exists. It returns ErrLimitReached if the new assignment would be one more than the holder may have. The
-// caller must have called LockOwners.
-func replaced(tx *store.Tx, h rolecall.Holder, role rolecall.RoleID) (old rolecall.Assignment, was bool, err error) {
-	old, err = tx.Assignment(h, role)
-	if was, err = access.Found(err); was || err != nil {
+// errTooManyDepartments is the error for an assignment with which a holder would have too many departments.
+var errTooManyDepartments = rolecall.ErrLimitReached.With("All assignments of this account together would name more than 1,000 departments. Name fewer departments, or none for the whole tenant.")
+
+// replaced returns the assignment that the new assignment a replaces, and whether it exists. It returns
+// ErrLimitReached if the holder would have more assignments, or more departments in them, than allowed. The caller
+// must have called LockOwners.
+func replaced(tx *store.Tx, a *rolecall.Assignment) (old rolecall.Assignment, was bool, err error) {
+	old, err = tx.Assignment(a.Holder, a.Role.ID)
+	if was, err = access.Found(err); err != nil || was && a.Reach.Count() <= old.Reach.Count() {
 		return old, was, err
 	}
-	n, err := tx.CountAssignments(h)
-	if err == nil && n >= rolecall.AssignmentsMax {
+	n, departments, err := tx.CountAssignments(a.Holder)
+	switch {
+	case err != nil:
+	case !was && n >= rolecall.AssignmentsMax:
 		err = errTooManyAssignments
+	case a.Reach.Count() > 0 && departments-old.Reach.Count()+a.Reach.Count() > rolecall.HolderReachMax:
+		err = errTooManyDepartments
 	}
-	return old, false, err
+	return old, was, err
 }
 
 // assignmentEvent returns the event of a change of the subject's roles. The argument before

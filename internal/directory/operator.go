@@ -83,10 +83,10 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 			return nil, err
 		}
 		tx.LockOwners()
-		if _, _, err := replaced(tx, rolecall.HolderOf(user.ID), role.ID); err != nil {
+		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
+		if _, _, err := replaced(tx, &a); err != nil {
 			return nil, err
 		}
-		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
 		tx.UpsertAssignment(a)
 		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
 		event.Members = []string{"roles"}

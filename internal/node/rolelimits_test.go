@@ -98,3 +98,31 @@ func TestAnOwnerIsNotAddedAboveTheLimitOfAssignments(t *testing.T) {
 		f.ok(f.Directory.AddOwner(f.Context(), f.tenant.Name, user.Email))
 	})
 }
+
+func TestDepartmentsOfAHolderAreLimited(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		roles := f.storeRoles(rolecall.HolderReachMax/rolecall.ReachDepartmentsMax + 1)
+		account, err := f.Directory.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: "Account"})
+		f.ok(err)
+		for _, h := range []rolecall.Holder{rolecall.HolderOf(f.member("ada").ID), rolecall.HolderOf(account.Value.ID)} {
+			assign := func(role rolecall.Role, n int) error {
+				var draft rolecall.AssignmentDraft
+				for i := range n {
+					draft.Departments = append(draft.Departments, fmt.Sprint("Department ", i))
+				}
+				return errorOf3(f.Directory.AssignRole(f.Context(), f.owner, h, role.ID, draft))
+			}
+			last := roles[len(roles)-1]
+			for _, role := range roles[:len(roles)-1] {
+				f.ok(assign(role, rolecall.ReachDepartmentsMax))
+			}
+			f.is(assign(last, 1), rolecall.ErrLimitReached)
+			f.ok(assign(last, 0)) // the whole tenant
+			f.is(assign(last, 1), rolecall.ErrLimitReached)
+			f.ok(assign(roles[0], rolecall.ReachDepartmentsMax)) // replaces an assignment
+			f.ok(assign(roles[0], rolecall.ReachDepartmentsMax-1))
+			f.ok(assign(last, 1))
+			f.is(assign(roles[0], rolecall.ReachDepartmentsMax), rolecall.ErrLimitReached)
+		}
+	})
+}

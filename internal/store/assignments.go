@@ -25,7 +25,7 @@ const (
 		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.user_id = $2 and a.role_id = $3`
 
-	countAssignments = `select count(*) from (select 1 from assignments where tenant_id = $1 and user_id = $2 limit $3) a`
+	countAssignments = `select departments from assignments where tenant_id = $1 and user_id = $2 limit $3`
 
 	insertAssignments = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
 		values `
@@ -121,11 +121,17 @@ func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Ass
 	return a, err
 }
 
-// CountAssignments returns the number of assignments of the holder, with the expired ones. It counts at
-// most AssignmentsMax.
-func (t *Tx) CountAssignments(h rolecall.Holder) (n int, err error) {
-	err = t.row(statementFor(h, countAssignments, countServiceAccountRoles), []any{t.tenant, h.ID, rolecall.AssignmentsMax}, &n)
-	return n, err
+// CountAssignments returns the number of assignments of the holder, with the expired ones, and the number of
+// departments in them. It counts at most AssignmentsMax assignments.
+func (t *Tx) CountAssignments(h rolecall.Holder) (n, departmentsOfAll int, err error) {
+	_, err = t.q.Query(statementFor(h, countAssignments, countServiceAccountRoles), []any{t.tenant, h.ID, rolecall.AssignmentsMax}, func(scan func(dest ...any) error) error {
+		var reach rolecall.Reach
+		err := scan(departments{&reach})
+		n++
+		departmentsOfAll += reach.Count()
+		return err
+	})
+	return n, departmentsOfAll, err
 }
 
 // UpsertAssignment inserts the assignment, or replaces the holder's existing assignment of

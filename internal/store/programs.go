@@ -156,7 +156,7 @@ const (
 	releaseAccountName = `update service_accounts set name_key = $1 where tenant_id = $2 and name_key = (
 		select min(name_key) from service_accounts where tenant_id = $2 and name_key > $3 and name_key < $4)`
 
-	countServiceAccountRoles = `select count(*) from (select 1 from service_account_roles where tenant_id = $1 and service_account_id = $2 limit $3) a`
+	countServiceAccountRoles = `select departments from service_account_roles where tenant_id = $1 and service_account_id = $2 limit $3`
 
 	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `
 		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
