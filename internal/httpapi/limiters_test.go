@@ -119,7 +119,7 @@ func TestLargeSessionsWaitForEachOther(t *testing.T) {
 		status                  int
 	}{
 		{holder, "GET", "/auths/session", "", http.StatusServiceUnavailable},
-		{holder, "POST", "/auths/checks", `{"checks":[]}`, http.StatusServiceUnavailable},
+		{holder, "POST", "/auths/checks", `{"checks":[]}`, http.StatusOK},
 		{holder, "GET", "/users", "", http.StatusOK},
 		{s.owner, "GET", "/auths/session", "", http.StatusOK},
 	} {

@@ -451,7 +451,7 @@ var tenantOperations = []*operation.Operation{
 		Endpoint:    operation.Typed((*Server).logout),
 	},
 	{
-		Method: http.MethodGet, Path: "/auths/session", ID: "AuthsController_getSession", Summary: "Get the caller's session",
+		Method: http.MethodGet, Path: "/auths/session", ID: "AuthsController_getSession", Summary: "Get the caller's session", ReturnsPermissions: true,
 		Description: "Returns the caller with the caller's roles and permissions, and the session if the request has one.",
 		Limiter:     web.SessionLimiter,
 		Policy:      authz.ReadSession,

@@ -45,7 +45,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		if err := s.admit(op, q, in, sent, true); err != nil {
 			return err
 		}
-		if limiter == web.SessionLimiter && q.Principal.Size() > largePrincipal {
+		if op.ReturnsPermissions && q.Principal.Size() > largePrincipal {
 			q.Leave()
 			limiter = web.LargeLimiter
 			if err := q.Enter(limiter); err != nil {

@@ -32,6 +32,8 @@ type Operation struct {
 	// Its 403 is a normal result, and is not recorded as a refusal.
 	AnswersByDenial bool
 	ReadsOnly       bool // for a POST that changes nothing
+	// ReturnsPermissions is true if the response has all permissions of the caller, so that it can have megabytes.
+	ReturnsPermissions bool
 }
 
 // Answers are the successful responses that an operation can send.

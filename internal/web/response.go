@@ -70,7 +70,7 @@ func Respond(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 // The limits of responses that wait until their clients read them.
 const (
 	outgoingBytes  = 64 << 20              // of one process, with shares between tenants
-	smallResponse  = 64 << 10              // responses below this size are not counted and never closed
+	smallResponse  = 64 << 10              // responses below this size are not counted
 	outgoingPart   = 16 << 10              // size of one write
 	outgoingPrompt = 20 * time.Millisecond // a response that is sent in this time is not counted
 )
