@@ -203,7 +203,7 @@ func builtStatements(t *testing.T) map[string]bool {
 			}
 		}
 		for _, kind := range []rolecall.EventType{"", rolecall.EventSignedIn} {
-			if _, err := tx.Changes(rolecall.ChangeQuery{After: 1, To: 2, Type: kind, Limit: 50}); err != nil {
+			if _, _, err := tx.Changes(rolecall.ChangeQuery{After: 1, To: 2, Type: kind, Limit: 50}); err != nil {
 				t.Fatal(err)
 			}
 		}
