@@ -65,7 +65,9 @@ var tombstoneCases = []testCase{
 		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Tombstone], error) {
 			return tx.Tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: 10})
 		})
-		found := read(f, func(tx *store.Tx) ([]rolecall.Tombstone, error) { return tx.TombstonesByUser([]rolecall.UserID{u.ID}, 0) })
+		found := read(f, func(tx *store.Tx) ([]rolecall.Tombstone, error) {
+			return tx.TombstonesByUser([]rolecall.UserID{u.ID}, 0)
+		})
 		for _, list := range [][]rolecall.Tombstone{page.Items, found} {
 			same(f, len(list), 1)
 			same(f, list[0].User, u)
