@@ -45,6 +45,15 @@ type Change struct {
 	Event
 }
 
+// Size returns about how many bytes the change has in a response.
+func (c *Change) Size() int {
+	const others = 900
+	if c.Values == nil {
+		return others
+	}
+	return others + len(c.Values.Before) + len(c.Values.After)
+}
+
 // Feed is the state of the change feed of a tenant. The feed gives the events of the tenant the
 // numbers 1, 2, 3 and so on. A number is given after the transaction of its event was committed, so no
 // event ever appears at or below Last. If a transaction has read or overwritten a change, its
@@ -133,11 +142,14 @@ func (m TenantsMark) Before(other TenantsMark) bool {
 }
 
 // ChangeQuery selects the changes with numbers after After and up to To, at most MaxScan of them. If
-// Type is empty, it selects events of all types.
+// Type is empty, it selects events of all types. Room is the number of bytes for which there is room: the
+// result ends before the change with which it would be larger, but has at least one. Without Room, it has
+// one change.
 type ChangeQuery struct {
 	After, To int64
 	Type      EventType
 	Limit     int
+	Room      int
 }
 
 // EventType is the kind of action that an event records, such as user.created.

@@ -216,6 +216,15 @@ type Assignment struct {
 // Live reports whether the assignment is unexpired at the time now.
 func (a *Assignment) Live(now Time) bool { return now < a.ExpiresAt }
 
+// Size returns about how many bytes the assignment has in a response, without the permissions of its role.
+func (a *Assignment) Size() int {
+	size := 600 + len(a.Role.Name)
+	for _, department := range a.Reach.Departments() {
+		size += len(department) + len(`"",`)
+	}
+	return size
+}
+
 // AssignmentDraft describes an assignment to create.
 type AssignmentDraft struct {
 	Departments []string `json:"departments,omitempty"` // nil: the whole tenant

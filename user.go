@@ -420,7 +420,7 @@ type Tombstone struct {
 	ID          TombstoneID // sorts by time of deletion
 	DeletedAt   Time
 	User        User
-	Assignments []Assignment // of their Role, only the ID is set
+	Assignments []Assignment // of their Role, only the ID is set; nil in lists
 }
 
 // Restored returns the user as it is to be stored by a restore at the time now. A user who

@@ -49,7 +49,10 @@ func (a *Access) id() rolecall.AnyID {
 // size returns about how many bytes the holder has in a response.
 func (a *Access) size() (size int) {
 	for i := range a.Assignments {
-		size += assignmentSize(&a.Assignments[i])
+		size += a.Assignments[i].Size()
+		for _, p := range a.Assignments[i].Role.Permissions {
+			size += len(p.String()) + len(`"",`)
+		}
 	}
 	if a.User != nil {
 		size += len(a.User.Metadata.String())
@@ -111,7 +114,7 @@ func accessPage(q rolecall.AccessQuery, department string, read func(rolecall.Ac
 	if department == "" {
 		return read(q)
 	}
-	limit := q.Limit
+	limit, size := q.Limit, 0
 	q.Limit = rolecall.MaxLimit
 	for range accessRounds {
 		next, err := read(q)
@@ -123,8 +126,9 @@ func accessPage(q rolecall.AccessQuery, department string, read func(rolecall.Ac
 			if len(a.Assignments) == 0 {
 				continue
 			}
-			if len(page.Items) == limit {
-				page.Next = &rolecall.Position{ID: page.Items[limit-1].id()}
+			size += a.size()
+			if n := len(page.Items); n == limit || n > 0 && size > rolecall.MaxPageBytes {
+				page.Next = &rolecall.Position{ID: page.Items[n-1].id()}
 				return page, nil
 			}
 			page.Items = append(page.Items, a)
@@ -148,9 +152,10 @@ func usersWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Page[A
 		ids[i] = users.Items[i].ID
 		page.Items = append(page.Items, Access{User: &users.Items[i]})
 	}
-	assignments, err := tx.AccessAssignments(q, ids)
+	assignments, full, err := tx.AccessAssignments(q, ids)
 	page.Next = users.Next
-	return page, withAssignments(&page, assignments, err)
+	withAssignments(&page, assignments, full)
+	return page, err
 }
 
 // accountsWithAccess does for service accounts what usersWithAccess does for users.
@@ -164,27 +169,28 @@ func accountsWithAccess(tx *store.Tx, q rolecall.AccessQuery) (page rolecall.Pag
 		ids[i] = accounts.Items[i].ID
 		page.Items = append(page.Items, Access{Account: &accounts.Items[i]})
 	}
-	assignments, err := tx.AccountAccessAssignments(q, ids)
+	assignments, full, err := tx.AccountAccessAssignments(q, ids)
 	page.Next = accounts.Next
-	return page, withAssignments(&page, assignments, err)
+	withAssignments(&page, assignments, full)
+	return page, err
 }
 
-// withAssignments gives each item of the page its own assignments out of the list, sorted
-// by the id of their role. It ends the page before the item with which it would have more than
-// MaxPageBytes bytes. It returns err unchanged.
-func withAssignments(page *rolecall.Page[Access], assignments []rolecall.Assignment, err error) error {
-	slices.SortFunc(assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
+// withAssignments gives each item of the page its own assignments out of the list, which is sorted by holder. If the
+// list is full, the page ends after the last holder in it. It also ends before the item with which it would have
+// more than MaxPageBytes bytes.
+func withAssignments(page *rolecall.Page[Access], assignments []rolecall.Assignment, full bool) {
 	of := map[rolecall.AnyID][]rolecall.Assignment{}
 	for _, a := range assignments {
 		of[a.Holder.ID] = append(of[a.Holder.ID], a)
 	}
 	size := 0
 	for i := range page.Items {
-		page.Items[i].Assignments = of[page.Items[i].id()]
-		if size += page.Items[i].size(); size > rolecall.MaxPageBytes && i > 0 {
+		id := page.Items[i].id()
+		page.Items[i].Assignments = of[id]
+		size += page.Items[i].size()
+		if i > 0 && (size > rolecall.MaxPageBytes || full && bytes.Compare(id[:], assignments[len(assignments)-1].Holder.ID[:]) > 0) {
 			page.Items, page.Next = page.Items[:i], &rolecall.Position{ID: page.Items[i-1].id()}
 			break
 		}
 	}
-	return err
 }

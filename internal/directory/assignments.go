@@ -320,7 +320,7 @@ func from(list []rolecall.Assignment, after func(rolecall.Assignment) bool) []ro
 func pageOf(list []rolecall.Assignment, expired, limit int) rolecall.Page[rolecall.Assignment] {
 	size := 0
 	for i := range list {
-		if size += assignmentSize(&list[i]); i > 0 && (i == limit || size > rolecall.MaxPageBytes) {
+		if size += list[i].Size(); i > 0 && (i == limit || size > rolecall.MaxPageBytes) {
 			last := &list[i-1]
 			next := rolecall.Position{ID: rolecall.AnyID(last.Role.ID)}
 			if i > expired {
@@ -330,13 +330,4 @@ func pageOf(list []rolecall.Assignment, expired, limit int) rolecall.Page[roleca
 		}
 	}
 	return rolecall.Page[rolecall.Assignment]{Items: list}
-}
-
-// assignmentSize returns about how many bytes the assignment has in a response.
-func assignmentSize(a *rolecall.Assignment) int {
-	size := 600 + len(a.Role.Name)
-	for _, department := range a.Reach.Departments() {
-		size += len(department) + len(`"",`)
-	}
-	return size
 }

@@ -45,14 +45,14 @@ func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.
 		return tombstone, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		tombstones, err := tx.TombstonesByUser([]rolecall.UserID{id}, s.restorable())
+		found, err := tx.Tombstone(id, s.restorable())
 		if err != nil {
 			return err
 		}
-		if len(tombstones) == 0 || !c.Reach(rolecall.UsersRestore).Includes(tombstones[0].User.Department) {
+		if !c.Reach(rolecall.UsersRestore).Includes(found.User.Department) {
 			return rolecall.ErrNotFound
 		}
-		tombstone = tombstones[0]
+		tombstone = found
 		return nil
 	})
 	return tombstone, err

@@ -81,13 +81,13 @@ func read(tx *store.Tx, q Query) (page Page, err error) {
 		page.UpToDate = true
 		return page, nil
 	}
-	if page.Changes, err = tx.Changes(rolecall.ChangeQuery{After: after, To: to, Type: q.Type, Limit: q.Limit}); err != nil {
+	changes, full, err := tx.Changes(rolecall.ChangeQuery{After: after, To: to, Type: q.Type, Limit: q.Limit, Room: rolecall.MaxPageBytes})
+	if err != nil {
 		return page, err
 	}
-	n := fitting(page.Changes, rolecall.MaxPageBytes)
-	if n == q.Limit || n < len(page.Changes) {
-		page.Changes = page.Changes[:n]
-		to = page.Changes[n-1].Number
+	page.Changes = changes
+	if full || len(changes) == q.Limit {
+		to = changes[len(changes)-1].Number
 	}
 	// Events of this range may have been deleted since the first statement.
 	end, err := tx.Feed(to)
@@ -100,26 +100,6 @@ func read(tx *store.Tx, q Query) (page Page, err error) {
 	page.Next = rolecall.FeedPosition{Number: to, Event: end.At}
 	page.UpToDate = to == state.Last
 	return page, nil
-}
-
-// fitting returns how many of the changes fit in a page that has room for this number of bytes. It is at least
-// one, if there are changes.
-func fitting(changes []rolecall.Change, room int) int {
-	for i := range changes {
-		if room -= sizeOf(&changes[i]); room < 0 && i > 0 {
-			return i
-		}
-	}
-	return len(changes)
-}
-
-// sizeOf returns about how many bytes the change has in a response.
-func sizeOf(c *rolecall.Change) int {
-	const others = 900
-	if c.Values == nil {
-		return others
-	}
-	return others + len(c.Values.Before) + len(c.Values.After)
 }
 
 // has reports whether all events after the position are in the feed. After a failover that has lost

@@ -149,10 +149,11 @@ func (r *tenantsReader) read(ctx context.Context, place rolecall.FeedPlace) erro
 			scan = int64(r.q.Limit - len(r.page.Changes))
 		}
 		to = min(to, place.First-1+scan)
-		q := rolecall.ChangeQuery{After: place.First - 1, To: to, Type: r.q.Type, Limit: r.q.Limit - len(r.page.Changes)}
+		q := rolecall.ChangeQuery{After: place.First - 1, To: to, Type: r.q.Type, Limit: r.q.Limit - len(r.page.Changes), Room: rolecall.MaxPageBytes - r.size}
 		var changes []rolecall.Change
+		var full bool
 		err := r.feed.store.View(ctx, place.Tenant, func(tx *store.Tx) (err error) {
-			changes, err = tx.Changes(q)
+			changes, full, err = tx.Changes(q)
 			if err != nil || q.Type == "" {
 				return err
 			}
@@ -163,18 +164,17 @@ func (r *tenantsReader) read(ctx context.Context, place rolecall.FeedPlace) erro
 			}
 			return err
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case q.Type == "" && int64(len(changes)) != to-place.First+1:
+		}
+		if full || len(changes) == q.Limit {
+			to = changes[len(changes)-1].Number
+		}
+		if q.Type == "" && int64(len(changes)) != to-place.First+1 {
 			return rolecall.ErrChangesExpired
 		}
-		n := fitting(changes, rolecall.MaxPageBytes-r.size)
-		if n == q.Limit || n < len(changes) {
-			changes, to = changes[:n], changes[n-1].Number
-		}
 		for _, c := range changes {
-			r.size += sizeOf(&c)
+			r.size += c.Size()
 			r.page.Changes, r.page.Tenants = append(r.page.Changes, c), append(r.page.Tenants, name)
 		}
 		r.scanned += int(to - place.First + 1)

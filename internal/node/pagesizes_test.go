@@ -99,6 +99,10 @@ func TestPagesEndAtOneMebibyte(t *testing.T) {
 					Subject: rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(role.ID)}, Values: &rolecall.EventValues{Before: before, After: before},
 				})
 				tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: wideReach(), ExpiresAt: rolecall.Never, GrantedAt: start})
+				tx.InsertJob(rolecall.Job{
+					ID: rolecall.NewID[rolecall.Job](start), Action: rolecall.JobAssignRole, RoleID: role.ID, CreatedAt: start, Status: rolecall.JobRunning,
+					Assignment: rolecall.AssignmentDraft{Departments: wideReach().Departments()},
+				})
 			}
 			return nil
 		}))
@@ -122,6 +126,11 @@ func TestPagesEndAtOneMebibyte(t *testing.T) {
 					size += len(e.Values.Before) + len(e.Values.After)
 				}
 				return size, len(page.Items), page.Next
+			},
+			"jobs": func(at *rolecall.Position) (size, items int, next *rolecall.Position) {
+				page, err := f.Directory.Jobs(f.Context(), f.owner, at, rolecall.MaxLimit)
+				f.ok(err)
+				return f.bytesOf(page.Items), len(page.Items), page.Next
 			},
 			"access": func(at *rolecall.Position) (size, items int, next *rolecall.Position) {
 				page, err := f.Directory.Access(f.Context(), f.owner, directory.AccessListing{Permission: held, After: at, Limit: rolecall.MaxLimit})

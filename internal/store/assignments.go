@@ -314,25 +314,77 @@ func (l *listing[T]) serveGranted(g grantTable, q *rolecall.AccessQuery, candida
 	return l.serve(candidates, false)
 }
 
-// AccessAssignments returns the assignments that give the permission of q to one of the
-// users, in no particular order.
-func (t *Tx) AccessAssignments(q rolecall.AccessQuery, users []rolecall.UserID) ([]rolecall.Assignment, error) {
-	return among(t, selectGrants(grantsOfUsers), "a.user_id", users, assignmentDest, giving(&q)...)
+// AccessAssignments returns the assignments that give the permission of q to one of the users, sorted by
+// the id of the user and then of the role. Of a role, only the id, the key, the name and the permissions
+// that cover the one of q are set. The result full is true if the assignments of all users would be larger than
+// a page. Then it has those of the first users, and all of these users, but at least those of one user.
+func (t *Tx) AccessAssignments(q rolecall.AccessQuery, users []rolecall.UserID) (all []rolecall.Assignment, full bool, err error) {
+	return accessAssignments(t, grantsOfUsers, &q, users)
 }
 
-// AccountAccessAssignments returns the assignments that give the permission of q to one of
-// the service accounts, in no particular order.
-func (t *Tx) AccountAccessAssignments(q rolecall.AccessQuery, accounts []rolecall.ServiceAccountID) ([]rolecall.Assignment, error) {
-	all, err := among(t, selectGrants(grantsOfAccounts), "a.service_account_id", accounts, assignmentDest, giving(&q)...)
+// AccountAccessAssignments does for service accounts what AccessAssignments does for users.
+func (t *Tx) AccountAccessAssignments(q rolecall.AccessQuery, accounts []rolecall.ServiceAccountID) (all []rolecall.Assignment, full bool, err error) {
+	all, full, err = accessAssignments(t, grantsOfAccounts, &q, accounts)
 	for i := range all {
 		all[i].Holder.IsAccount = true
 	}
-	return all, err
+	return all, full, err
 }
 
-func selectGrants(g grantTable) string {
-	return "select a." + g.holder + ", " + heldColumns + " from " + g.name +
-		" a cross join roles o where a.tenant_id = $1 and o.tenant_id = $1 and o.id = a.role_id"
+func accessAssignments[ID any](t *Tx, g grantTable, q *rolecall.AccessQuery, holders []ID) (all []rolecall.Assignment, full bool, err error) {
+	if len(holders) == 0 {
+		return nil, false, nil
+	}
+	first, size := 0, 0 // of the assignments of the current holder, and of all
+	covering := q.Permission.CoveredBy()
+	rows, err := selectGrants(t, g, q, covering, holders).query(t.q, func(scan func(dest ...any) error) error {
+		if full {
+			return nil
+		}
+		var a rolecall.Assignment
+		var has string
+		if err := scan(&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt, &a.Role.ID, &a.Role.Key, &a.Role.Name, &has); err != nil {
+			return err
+		}
+		for i := range has {
+			if has[i] == '1' {
+				a.Role.Permissions = append(a.Role.Permissions, covering[i])
+			}
+		}
+		a.Role.Permissions = rolecall.NormalPermissions(a.Role.Permissions)
+		if len(all) > 0 && all[first].Holder.ID != a.Holder.ID {
+			first = len(all)
+		}
+		if size += a.Size() + sizeOfPermissions(a.Role.Permissions); size > rolecall.MaxPageBytes && first > 0 {
+			full, all = true, all[:first]
+			return nil
+		}
+		all = append(all, a)
+		return nil
+	})
+	if rows == rolecall.MaxScan && !full && err == nil {
+		full = true
+		if first > 0 {
+			all = all[:first]
+		}
+	}
+	return all, full, err
+}
+
+// selectGrants builds the statement of accessAssignments. Its last column has a 1 for each of the covering
+// permissions that the role has, and a 0 for each of the others. It names the tenant, because the
+// placeholders must begin with $1.
+func selectGrants[ID any](t *Tx, g grantTable, q *rolecall.AccessQuery, covering []rolecall.Permission, holders []ID) *builder {
+	b := newBuilder(t.tenant)
+	b.write("select a." + g.holder + `, a.departments, a.expires_at, a.granted_by, a.granted_at, o.id, o."key", o.name`)
+	for i, p := range covering {
+		b.write([]string{", ", " || "}[min(i, 1)]+"case when o.tenant_id = $1 and replace(o.permissions, ?, '') <> o.permissions then '1' else '0' end", `"`+p.String()+`"`)
+	}
+	b.write(" from " + g.name + " a cross join roles o where a.tenant_id = $1 and o.tenant_id = $1 and o.id = a.role_id")
+	b.all(append(giving(q), oneOf("a."+g.holder, holders)))
+	b.write(" order by a." + g.holder + ", a.role_id")
+	b.limit(rolecall.MaxScan)
+	return b
 }
 
 const (

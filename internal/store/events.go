@@ -477,9 +477,10 @@ func (t *Tx) ChangeHeads(after, to int64) (all []rolecall.ChangeHead, err error)
 	return all, err
 }
 
-// Changes returns the events that q selects, in the order of their numbers. It does not check
-// whether events of this range were deleted.
-func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
+// Changes returns the events that q selects, in the order of their numbers. The result full is true if it
+// ends before a change for which there was no room. Changes does not check whether events of this range
+// were deleted.
+func (t *Tx) Changes(q rolecall.ChangeQuery) (all []rolecall.Change, full bool, err error) {
 	b := newBuilder(t.tenant)
 	b.write("select c.number, "+eventColumns+" from (select number, event_id from changes where tenant_id = $1 and number > ? and number <= ? order by number", q.After, q.To)
 	b.limit(rolecall.MaxScan)
@@ -489,17 +490,26 @@ func (t *Tx) Changes(q rolecall.ChangeQuery) ([]rolecall.Change, error) {
 	}
 	b.write(" order by c.number")
 	b.limit(q.Limit)
-	type row struct {
-		number int64
-		event  eventRow
-	}
-	rows := make([]row, 0, min(int64(q.Limit), q.To-q.After))
-	_, err := b.query(t.q, into(&rows, func(r *row) []any { return append([]any{&r.number}, eventDest(&r.event)...) }))
-	all := make([]rolecall.Change, len(rows))
-	for i := range rows {
-		all[i] = rolecall.Change{Number: rows[i].number, Event: rows[i].event.event()}
-	}
-	return all, err
+	all = make([]rolecall.Change, 0, min(int64(q.Limit), q.To-q.After))
+	room := q.Room
+	_, err = b.query(t.q, func(scan func(dest ...any) error) error {
+		if full {
+			return nil
+		}
+		var number int64
+		var row eventRow // the events must not share memory
+		if err := scan(append([]any{&number}, eventDest(&row)...)...); err != nil {
+			return err
+		}
+		change := rolecall.Change{Number: number, Event: row.event()}
+		if room -= change.Size(); room < 0 && len(all) > 0 {
+			full = true
+			return nil
+		}
+		all = append(all, change)
+		return nil
+	})
+	return all, full, err
 }
 
 // numberRest calls NumberEvents if it would have an effect.

@@ -185,10 +185,10 @@ func builtStatements(t *testing.T) map[string]bool {
 			if _, err := tx.ServiceAccountsWithAccess(q); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tx.AccessAssignments(q, []rolecall.UserID{rolecall.NewID[rolecall.User](now)}); err != nil {
+			if _, _, err := tx.AccessAssignments(q, []rolecall.UserID{rolecall.NewID[rolecall.User](now)}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tx.AccountAccessAssignments(q, []rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)}); err != nil {
+			if _, _, err := tx.AccountAccessAssignments(q, []rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -203,7 +203,7 @@ func builtStatements(t *testing.T) map[string]bool {
 			}
 		}
 		for _, kind := range []rolecall.EventType{"", rolecall.EventSignedIn} {
-			if _, err := tx.Changes(rolecall.ChangeQuery{After: 1, To: 2, Type: kind, Limit: 50}); err != nil {
+			if _, _, err := tx.Changes(rolecall.ChangeQuery{After: 1, To: 2, Type: kind, Limit: 50}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -235,17 +235,18 @@ const (
 
 	countEvents = `(select count(*) from (select 1 from events where tenant_id = $1 and id >= ? and id < ? limit 1000) d)`
 
+	// The assignments of a deleted role that are still to be removed are read, but not returned.
 	selectExpiringRoles = `select a.user_id, o.id, o.name, a.expires_at
 		from (select user_id, role_id, expires_at from assignments
 			where tenant_id = $1 and expires_at > $2 and expires_at <= $3 and expires_at < 9223372036854775807
-			order by expires_at limit 100) a
+			order by expires_at limit 5000) a
 		join roles o on o.tenant_id = $1 and o.id = a.role_id and o.deletion is null
 		order by a.expires_at, a.user_id, o.id limit 11`
 
 	selectExpiringAccountRoles = `select a.service_account_id, o.id, o.name, a.expires_at
 		from (select service_account_id, role_id, expires_at from service_account_roles
 			where tenant_id = $1 and expires_at > $2 and expires_at <= $3 and expires_at < 9223372036854775807
-			order by expires_at limit 100) a
+			order by expires_at limit 5000) a
 		join roles o on o.tenant_id = $1 and o.id = a.role_id and o.deletion is null
 		order by a.expires_at, a.service_account_id, o.id limit 11`
 

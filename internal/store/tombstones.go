@@ -2,14 +2,23 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
 )
 
 const (
-	tombstoneColumns = `r.id, r.deleted_at, r.content`
+	// deletedColumns has the beginning of the content, which is long enough for the largest user. The
+	// assignments after it can have megabytes.
+	deletedColumns = `r.id, r.deleted_at, substr(r.content, 1, 65536)`
 
-	selectTombstones = `select ` + tombstoneColumns + ` from tombstones r where r.tenant_id = $1`
+	selectDeleted = `select ` + deletedColumns + ` from tombstones r where r.tenant_id = $1`
+
+	selectTombstone = `select r.id, r.deleted_at, r.content from tombstones r where r.tenant_id = $1 and r.user_id = $2 and r.deleted_at > $3`
 
 	insertTombstone = `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
 		values ($1, $2, $3, $4, $5, $6, $7)`
@@ -19,7 +28,7 @@ const (
 )
 
 // tombstone is the JSON content of a row of the table tombstones: a deleted user with the
-// user's assignments.
+// user's assignments, which must be the last member.
 type tombstone struct {
 	User        rolecall.User     `json:"user"`
 	Version     int64             `json:"version"`
@@ -61,56 +70,73 @@ func (stored *tombstone) restorable() (u rolecall.User, assignments []rolecall.A
 	return u, assignments
 }
 
+// Tombstone returns the tombstone of the user. It returns ErrNotFound if the tombstone does not exist,
+// or if the user was not deleted after since.
+func (t *Tx) Tombstone(id rolecall.UserID, since rolecall.Time) (rolecall.Tombstone, error) {
+	return t.tombstone(selectTombstone, id, since)
+}
+
 // DeleteTombstone deletes the tombstone of the user and returns it. It returns ErrNotFound
 // if the tombstone does not exist, or if the user was not deleted after since.
-func (t *Tx) DeleteTombstone(id rolecall.UserID, since rolecall.Time) (deleted rolecall.Tombstone, err error) {
+func (t *Tx) DeleteTombstone(id rolecall.UserID, since rolecall.Time) (rolecall.Tombstone, error) {
+	return t.tombstone(deleteTombstone, id, since)
+}
+
+func (t *Tx) tombstone(statement string, id rolecall.UserID, since rolecall.Time) (found rolecall.Tombstone, err error) {
 	var stored tombstone
-	err = t.row(deleteTombstone, []any{t.tenant, id, since}, &deleted.ID, &deleted.DeletedAt, asJSON(&stored))
-	deleted.User, deleted.Assignments = stored.restorable()
-	return deleted, err
+	err = t.row(statement, []any{t.tenant, id, since}, &found.ID, &found.DeletedAt, asJSON(&stored))
+	found.User, found.Assignments = stored.restorable()
+	return found, err
 }
 
-// tombstoneRow is a row of the table of tombstones.
-type tombstoneRow struct {
-	rolecall.Tombstone
-	stored tombstone
-}
+// deletedUser reads a user from the beginning of the content of a tombstone.
+type deletedUser struct{ user *rolecall.User }
 
-func tombstoneDest(r *tombstoneRow) []any { return []any{&r.ID, &r.DeletedAt, asJSON(&r.stored)} }
-
-func tombstonesOf(rows []tombstoneRow) []rolecall.Tombstone {
-	list := make([]rolecall.Tombstone, len(rows))
-	for i := range rows {
-		list[i] = rows[i].Tombstone
-		list[i].User, list[i].Assignments = rows[i].stored.restorable()
+// Scan reads the members before the assignments (sql.Scanner).
+func (d deletedUser) Scan(src any) error {
+	text, ok := src.(string)
+	if !ok {
+		return fmt.Errorf("store: cannot read a deleted user from %T", src)
 	}
-	return list
+	decoder := jsontext.NewDecoder(strings.NewReader(text))
+	_, err := decoder.ReadToken()
+	for _, member := range []any{d.user, &d.user.Version} { // in the order of the type tombstone
+		if err == nil {
+			_, err = decoder.ReadToken()
+		}
+		if err == nil {
+			err = json.UnmarshalDecode(decoder, member)
+		}
+	}
+	return err
 }
 
-// TombstonesByUser returns the tombstones of the users with these ids, in no particular
-// order. It omits users who were not deleted after since.
+func deletedDest(d *rolecall.Tombstone) []any {
+	return []any{&d.ID, &d.DeletedAt, deletedUser{&d.User}}
+}
+
+// TombstonesByUser returns the tombstones of the users with these ids, without their assignments, in no
+// particular order. It omits users who were not deleted after since.
 func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error) {
-	rows, err := among(t, selectTombstones, "r.user_id", ids, tombstoneDest, where("r.deleted_at > ?", since))
-	return tombstonesOf(rows), err
+	return among(t, selectDeleted, "r.user_id", ids, deletedDest, where("r.deleted_at > ?", since))
 }
 
-// Tombstones returns a page of the tombstones that q selects, the latest deletion first.
-// It reads a bounded number of rows.
+// Tombstones returns a page of the tombstones that q selects, without their assignments, the latest
+// deletion first. It reads a bounded number of rows.
 func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error) {
 	if q.Within.IsNowhere() {
 		return rolecall.Page[rolecall.Tombstone]{}, nil
 	}
-	l := &listing[tombstoneRow]{
-		tx: t, table: "tombstones", columns: tombstoneColumns, dest: tombstoneDest,
-		id:   func(r *tombstoneRow) rolecall.AnyID { return rolecall.AnyID(r.ID) },
+	l := &listing[rolecall.Tombstone]{
+		tx: t, table: "tombstones", columns: deletedColumns, dest: deletedDest,
+		id:   func(r *rolecall.Tombstone) rolecall.AnyID { return rolecall.AnyID(r.ID) },
 		desc: true, after: q.After, limit: q.Limit, indexScan: source{table: "tombstones", id: "id"},
 		conditions: []condition{where("r.deleted_at > ?", q.Since)},
 	}
 	if !q.Within.IsEverywhere() {
 		l.conditions = append(l.conditions, inReach(q.Within))
 	}
-	rows, err := l.page(nil)
-	return rolecall.Page[rolecall.Tombstone]{Items: tombstonesOf(rows.Items), Next: rows.Next}, err
+	return l.page(nil)
 }
 
 const (

@@ -166,8 +166,8 @@ func (f *flag) Scan(src any) error {
 	return nil
 }
 
-// sizeOf returns about how many bytes the item has in a response. It is 0 for items that are always so
-// small that a page of them has fewer than MaxPageBytes bytes.
+// sizeOf returns about how many bytes the item has in a response. It panics for a type that it does not know, so
+// that no list is without a size.
 func sizeOf(item any) int {
 	const others = 600 // the other members together
 	switch item := item.(type) {
@@ -180,17 +180,34 @@ func sizeOf(item any) int {
 			size += len(*item.ExternalID)
 		}
 		return size
-	case *tombstoneRow:
-		user, _ := item.stored.restorable()
-		return sizeOf(&user)
+	case *rolecall.Tombstone:
+		return sizeOf(&item.User)
+	case *rolecall.Invited:
+		return sizeOf(&item.User)
 	case *rolecall.Role:
 		return others + len(item.Name) + len(item.Description) + sizeOfPermissions(item.Permissions) + sizeOfPermissions(item.Grants)
 	case *rolecall.APIToken:
 		return others + len(item.Name) + sizeOfPermissions(item.Permissions)
 	case *eventRow:
 		return others + len(item.values.Before) + len(item.values.After)
+	case *rolecall.Job:
+		return others + len(item.Filter.Department) + len(item.Reason) + sizeOfTexts(item.Filter.Words) + sizeOfTexts(item.Assignment.Departments)
+	case *rolecall.ServiceAccount:
+		return others + len(item.Name) + len(item.Description)
+	case *rolecall.Webhook:
+		return others + len(item.URL) + sizeOfTexts(item.Types) + len(item.IgnoreActors)*len(`"01234567-89ab-cdef-0123-456789abcdef",`)
+	case *rolecall.Session:
+		return others + len(item.Client)
 	}
-	return 0
+	panic(fmt.Sprintf("store: the size of a %T is unknown", item))
+}
+
+// sizeOfTexts returns about how many bytes the list has in JSON.
+func sizeOfTexts[T ~string](texts []T) (size int) {
+	for _, text := range texts {
+		size += len(text) + len(`"",`)
+	}
+	return size
 }
 
 // sizeOfPermissions returns at least the number of bytes of the permissions in JSON.

@@ -167,7 +167,7 @@ func (f operatorsFeed) render(ctx context.Context, g *group, c *change) (d deliv
 	}
 	var changes []rolecall.Change
 	err = f.access.Store.View(ctx, c.tenant, func(tx *store.Tx) (err error) {
-		changes, err = tx.Changes(rolecall.ChangeQuery{After: c.number - 1, To: c.number, Limit: 1})
+		changes, _, err = tx.Changes(rolecall.ChangeQuery{After: c.number - 1, To: c.number, Limit: 1})
 		return err
 	})
 	if d.skip = len(changes) == 0; d.skip || err != nil {

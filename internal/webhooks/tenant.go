@@ -125,7 +125,7 @@ func (f tenantFeed) render(ctx context.Context, g *group, c *change) (d delivery
 		if d.failure = failure; failure != "" {
 			return nil
 		}
-		changes, err := tx.Changes(rolecall.ChangeQuery{After: c.Number - 1, To: c.Number, Limit: 1})
+		changes, _, err := tx.Changes(rolecall.ChangeQuery{After: c.Number - 1, To: c.Number, Limit: 1})
 		if err != nil {
 			return err
 		}

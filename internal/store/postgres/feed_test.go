@@ -53,7 +53,7 @@ func TestAnOpenTransactionComesLaterInTheFeed(t *testing.T) {
 	number(1)
 	var ids []rolecall.EventID
 	if err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) error {
-		changes, err := tx.Changes(rolecall.ChangeQuery{To: 10, Limit: 10})
+		changes, _, err := tx.Changes(rolecall.ChangeQuery{To: 10, Limit: 10, Room: rolecall.MaxPageBytes})
 		for _, c := range changes {
 			ids = append(ids, c.ID)
 		}

@@ -305,7 +305,7 @@ func TestTheListOfAccessIsDrivenByAnIndex(t *testing.T) {
 				for _, u := range page.Items {
 					ids = append(ids, u.ID)
 				}
-				if _, err := store.NewTx(p, tenant).AccessAssignments(q, ids); err != nil {
+				if _, _, err := store.NewTx(p, tenant).AccessAssignments(q, ids); err != nil {
 					t.Fatal(err)
 				}
 			}

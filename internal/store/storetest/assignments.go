@@ -275,6 +275,40 @@ var accessCases = []testCase{
 		same(f, len(f.accountsWithAccess(q)), 0)
 		same(f, len(f.accessAssignments(q, u.ID)), 0)
 	}},
+	{"The assignments that give a permission have what covers it, and end at the size of a page", func(f *fixture) {
+		role := aRole("Support")
+		role.Permissions, role.Grants = permissions("users:read", "users:*", "users:invite"), permissions("users:read")
+		f.write(func(tx *store.Tx) { tx.InsertRole(role) })
+		var users []rolecall.UserID
+		var wide []string
+		for i := range rolecall.ReachDepartmentsMax {
+			wide = append(wide, fmt.Sprintf("%0*d", rolecall.DepartmentMax, i))
+		}
+		for range 50 {
+			u := f.newUser("Ada Lovelace")
+			users = append(users, u.ID)
+			f.write(func(tx *store.Tx) {
+				tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Within(wide...), ExpiresAt: rolecall.Never, GrantedAt: start})
+			})
+		}
+		for rest := users; len(rest) > 0; {
+			var full bool
+			all := read(f, func(tx *store.Tx) (all []rolecall.Assignment, err error) {
+				all, full, err = tx.AccessAssignments(access(rolecall.UsersRead), rest)
+				return all, err
+			})
+			size := 0
+			for i, a := range all {
+				size += a.Size()
+				same(f, rolecall.UserID(a.Holder.ID), rest[i])
+				same(f, a.Role, rolecall.Role{ID: role.ID, Name: role.Name, Key: role.Key, Permissions: permissions("users:*", "users:read")})
+			}
+			if full != (len(all) < len(rest)) || size > rolecall.MaxPageBytes || len(all) == 0 {
+				f.Fatalf("%d of %d assignments have %d bytes; full is %v", len(all), len(rest), size, full)
+			}
+			rest = rest[len(all):]
+		}
+	}},
 	{"A tenant finds no holders of permissions in another tenant", func(f *fixture) {
 		role, u, account := f.newRole("Support"), f.newUser("Ada Lovelace"), f.newServiceAccount("Import")
 		f.assign(u, role)
@@ -284,7 +318,8 @@ var accessCases = []testCase{
 		same(f, len(other.accountsWithAccess(q)), 0)
 		same(f, len(other.accessAssignments(q, u.ID)), 0)
 		same(f, len(read(other, func(tx *store.Tx) ([]rolecall.Assignment, error) {
-			return tx.AccountAccessAssignments(q, []rolecall.ServiceAccountID{account.ID})
+			all, _, err := tx.AccountAccessAssignments(q, []rolecall.ServiceAccountID{account.ID})
+			return all, err
 		})), 0)
 	}},
 }
@@ -414,7 +449,10 @@ func (f *fixture) comparesAccess(t *rapid.T, q rolecall.AccessQuery, users []rol
 		t.Fatalf("%+v: got service accounts %v, want %v", q, programs, wanted)
 	}
 	found := f.accessAssignments(q, want...)
-	found = append(found, read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.AccountAccessAssignments(q, wanted) })...)
+	found = append(found, read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) {
+		all, _, err := tx.AccountAccessAssignments(q, wanted)
+		return all, err
+	})...)
 	by := map[rolecall.AnyID][]rolecall.RoleID{}
 	for _, a := range found {
 		by[a.Holder.ID] = append(by[a.Holder.ID], a.Role.ID)
@@ -492,5 +530,11 @@ func (f *fixture) accountsWithAccess(q rolecall.AccessQuery) []rolecall.ServiceA
 
 func (f *fixture) accessAssignments(q rolecall.AccessQuery, users ...rolecall.UserID) []rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.AccessAssignments(q, users) })
+	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) {
+		all, full, err := tx.AccessAssignments(q, users)
+		if full {
+			f.Errorf("%d assignments fill a page", len(all))
+		}
+		return all, err
+	})
 }

@@ -410,9 +410,7 @@ var changeCases = []testCase{
 			all[i].SubjectDepartment = u.Department
 		}
 		f.number()
-		get := func(q rolecall.ChangeQuery) []rolecall.Change {
-			return read(f, func(tx *store.Tx) ([]rolecall.Change, error) { return tx.Changes(q) })
-		}
+		get := f.changesOf
 		change := func(number int64) rolecall.Change { return rolecall.Change{Number: number, Event: all[number-1]} }
 		same(f, get(rolecall.ChangeQuery{After: 1, To: 3, Limit: 10}), []rolecall.Change{change(2), change(3)})
 		same(f, get(rolecall.ChangeQuery{To: 4, Limit: 1}), []rolecall.Change{change(1)})
@@ -439,6 +437,28 @@ var changeCases = []testCase{
 		next := f.record(anEventAt(u.ID, start+4*day))
 		same(f, f.number(), 1)
 		same(f, f.changes(rolecall.ChangeQuery{After: 5, To: 6, Limit: 10}), numbered(6, next))
+	}},
+	{"Changes end before the one for which there is no room, and with at least one", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		var size int
+		for range 5 {
+			e := anEventAt(u.ID, start)
+			e.Values = &rolecall.EventValues{After: []byte(`{"name":"` + strings.Repeat("x", 10_000) + `"}`)}
+			f.record(e)
+			size = (&rolecall.Change{Event: e}).Size()
+		}
+		f.number()
+		for _, c := range []struct {
+			room, want int
+			full       bool
+		}{{5 * size, 5, false}, {5*size - 1, 4, true}, {2 * size, 2, true}, {1, 1, true}} {
+			q := rolecall.ChangeQuery{To: 5, Limit: 5, Room: c.room}
+			same(f, read(f, func(tx *store.Tx) (bool, error) {
+				all, full, err := tx.Changes(q)
+				same(f, len(all), c.want)
+				return full, err
+			}), c.full)
+		}
 	}},
 	{"Numbers follow the causes of events while many write, number and read", followsManyWriters},
 }
@@ -500,10 +520,23 @@ func numbered(first int64, ids ...rolecall.EventID) []numberedEvent {
 	return all
 }
 
+// changesOf returns the changes of the query, for which there is room.
+func (f *fixture) changesOf(q rolecall.ChangeQuery) []rolecall.Change {
+	f.Helper()
+	q.Room = rolecall.MaxPageBytes
+	return read(f, func(tx *store.Tx) ([]rolecall.Change, error) {
+		all, full, err := tx.Changes(q)
+		if full {
+			f.Errorf("%d changes fill the room", len(all))
+		}
+		return all, err
+	})
+}
+
 func (f *fixture) changes(q rolecall.ChangeQuery) []numberedEvent {
 	f.Helper()
 	var all []numberedEvent
-	for _, c := range read(f, func(tx *store.Tx) ([]rolecall.Change, error) { return tx.Changes(q) }) {
+	for _, c := range f.changesOf(q) {
 		all = append(all, numberedEvent{c.Number, c.ID})
 	}
 	return all

@@ -209,6 +209,8 @@ func readsNoUserAtOnce(f *fixture, c contents) {
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Tombstone, error) {
 		return tx.TombstonesByUser([]rolecall.UserID{c.deleted.ID}, 0)
 	})), 0)
+	_, err = tryRead(f, func(tx *store.Tx) (rolecall.Tombstone, error) { return tx.Tombstone(c.deleted.ID, 0) })
+	f.is(err, rolecall.ErrNotFound)
 }
 
 func changesNothing(f *fixture, c contents) {

@@ -477,6 +477,21 @@ var summaryCases = []testCase{
 			same(f, got, []rolecall.ExpiringRole{{Holder: holder, RoleID: first.ID, RoleName: "First", ExpiresAt: start + day}, {Holder: holder, RoleID: second.ID, RoleName: "Second", ExpiresAt: start + 2*day}})
 		}
 	}},
+	{"Many assignments of a hidden role do not keep out roles that expire later", func(f *fixture) {
+		hidden, later := f.newRole("Hidden"), f.newRole("Later")
+		crowd := f.crowd(101)
+		f.write(func(tx *store.Tx) {
+			for _, u := range crowd {
+				tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: hidden, Reach: rolecall.Everywhere(), ExpiresAt: start + day, GrantedAt: start})
+			}
+			tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(crowd[0].ID), Role: later, Reach: rolecall.Everywhere(), ExpiresAt: start + 2*day, GrantedAt: start})
+		})
+		same(f, f.hideRole(hidden, rolecall.NewID[rolecall.Event](start)), true)
+		got := read(f, func(tx *store.Tx) ([]rolecall.ExpiringRole, error) {
+			return tx.ExpiringRoles(false, start, start+3*day)
+		})
+		same(f, got, []rolecall.ExpiringRole{{Holder: rolecall.HolderOf(crowd[0].ID), RoleID: later.ID, RoleName: "Later", ExpiresAt: start + 2*day}})
+	}},
 	{"At most eleven roles that expire soon are listed", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		for i := range 15 {

@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -49,6 +51,33 @@ var tombstoneCases = []testCase{
 		same(f, found[0].DeletedAt, start+2*hour)
 		same(f, len(of(0, stays.ID, early.ID, late.ID)), 2)
 		same(f, len(of(0)), 0)
+	}},
+	{"Lists have the largest deleted user without the assignments", func(f *fixture) {
+		u, metadata := aUser("Ada Lovelace"), map[string]string{}
+		u.Name, u.Department, u.ExternalID = strings.Repeat(`"`, rolecall.UserNameMax), ptr(strings.Repeat(`\`, rolecall.DepartmentMax)), ptr(strings.Repeat(`"`, rolecall.ExternalIDMax))
+		for i := range rolecall.MetadataPairs {
+			metadata[fmt.Sprintf("%0*d", rolecall.MetadataKeyMax, i)] = strings.Repeat(`"`, rolecall.MetadataMax)
+		}
+		u.Metadata, u.Version = rolecall.NewMetadata(metadata), 7
+		f.write(func(tx *store.Tx) { tx.InsertUser(u) })
+		role := f.assign(u, f.newRole("Support")).Role.ID
+		f.deleteAt(u, start)
+		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Tombstone], error) {
+			return tx.Tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: 10})
+		})
+		found := read(f, func(tx *store.Tx) ([]rolecall.Tombstone, error) {
+			return tx.TombstonesByUser([]rolecall.UserID{u.ID}, 0)
+		})
+		for _, list := range [][]rolecall.Tombstone{page.Items, found} {
+			same(f, len(list), 1)
+			same(f, list[0].User, u)
+			same(f, len(list[0].Assignments), 0)
+		}
+		one := read(f, func(tx *store.Tx) (rolecall.Tombstone, error) { return tx.Tombstone(u.ID, 0) })
+		same(f, one.User, u)
+		same(f, one.Assignments[0].Role.ID, role)
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Tombstone, error) { return tx.Tombstone(u.ID, start) })
+		f.is(err, rolecall.ErrNotFound)
 	}},
 	{"A failed update doesn't consume a tombstone", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
@@ -156,7 +185,7 @@ func (f *fixture) insertTombstones(n int, at rolecall.Time) {
 	f.Helper()
 	f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {
 		for range n {
-			q.Exec("insert into tombstones (tenant_id, user_id, id, deleted_at, content) values ($1, $2, $3, $4, '{}')",
+			q.Exec("insert into tombstones (tenant_id, user_id, id, deleted_at, content) values ($1, $2, $3, $4, '{\"user\":{},\"version\":1,\"assignments\":[]}')",
 				f.tenant, rolecall.NewID[rolecall.User](at), rolecall.NewID[rolecall.Tombstone](at), at)
 		}
 		return nil

@@ -363,7 +363,8 @@ func (f *fixture) follow(stop <-chan struct{}) map[rolecall.AnyID][]int64 {
 			return seen
 		}
 		page, err := tryRead(f, func(tx *store.Tx) ([]rolecall.Change, error) {
-			return tx.Changes(rolecall.ChangeQuery{After: after, To: state.Last, Limit: 7})
+			page, _, err := tx.Changes(rolecall.ChangeQuery{After: after, To: state.Last, Limit: 7, Room: rolecall.MaxPageBytes})
+			return page, err
 		})
 		if err != nil {
 			f.Errorf("follower: %v", err)
