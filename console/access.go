@@ -155,8 +155,10 @@ func permissionNote(p rolecall.Permission) templ.Component {
 // userAccessView is the data of the page with the permissions of a user.
 type userAccessView struct {
 	userView
+	pageLinks
 	departments []string
-	shown       []authz.Grant // the permissions in the department that the reader has selected
+	shown       []authz.Grant // the permissions on the page, in the department that the reader has selected
+	total       int           // number of permissions on all pages
 }
 
 func (c *console) showUserAccess(v *pageContext) error {
@@ -173,23 +175,40 @@ func (c *console) showUserAccess(v *pageContext) error {
 			view.shown = append(view.shown, g)
 		}
 	}
+	view.total = len(view.shown)
+	next := view.turn(v.after, v.limit)
 	return c.show(v, msg("access.of", "Name", nameOf(v, &overview.User)), usersSection, func(f frame) templ.Component {
 		view.frame = f
-		if f.fragment() == "results" {
-			f.replaceURL(f.listAddress([]string{"department"}))
-		}
+		view.pageLinks = f.pagesOf([]string{"department"}, next)
 		return userAccessPage(view)
 	})
 }
 
-// rows returns a row for each shown permission, with its reach and links to the roles.
-func (u userAccessView) rows() []permissionRow {
-	rows := heldRows(u.shown)
-	for i := range rows {
-		rows[i].cells[1] = roleLinks(u.frame, u.shown[i].Roles)
+// turn reduces the shown permissions to the page after the position, and returns the position of the
+// next page. The permissions are sorted by their text.
+func (u *userAccessView) turn(after *rolecall.Position, limit int) (next *rolecall.Position) {
+	if after != nil {
+		u.shown = slices.DeleteFunc(u.shown, func(g authz.Grant) bool { return g.Permission.String() <= after.Key })
 	}
-	return rows
+	if len(u.shown) <= limit {
+		return nil
+	}
+	u.shown = u.shown[:limit]
+	return &rolecall.Position{Key: u.shown[limit-1].Permission.String()}
 }
 
-// count returns the number of shown permissions as text, such as "3 permissions".
-func (u userAccessView) count() string { return msg("roles.permission-count", "Count", len(u.shown)) }
+// rows returns a row for each shown permission, with its reach and links to the roles.
+func (u userAccessView) rows() (list permissionList) {
+	for _, g := range u.shown {
+		list.add(len(u.shown), g.Permission, func() []templ.Component {
+			return []templ.Component{bdi(reachWords(g.Reach)), roleLinks(u.frame, g.Roles)}
+		})
+	}
+	return list
+}
+
+// roleLinksMax is the maximum number of roles that a row with links to roles names.
+const roleLinksMax = 10
+
+// count returns the number of permissions as text, such as "3 permissions".
+func (u userAccessView) count() string { return msg("roles.permission-count", "Count", u.total) }

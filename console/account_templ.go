@@ -1087,8 +1087,8 @@ func ownPermissionsCard(f frame) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			if rows := f.ownRows(); len(rows) > 0 {
-				templ_7745c5c3_Err = permissionTable(rows, "col-reach", msg("assignment.where")).Render(ctx, templ_7745c5c3_Buffer)
+			if list := f.ownRows(); list.count > 0 {
+				templ_7745c5c3_Err = permissionTable(list, "col-reach", msg("assignment.where")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -32,8 +32,9 @@ type compareView struct {
 	copies      string // address of the form that assigns the roles of the right user to the left one; empty if the caller may not
 	more        bool   // not all candidates are shown
 	hidden      string // the name of the user whose roles the caller may not read; empty if the caller may read the roles of both users
-	differences []permissionRow
-	same        []permissionRow
+	most        int    // the maximum number of rows of each table
+	differences permissionList
+	same        permissionList
 }
 
 // compare sorts the permissions in named into equal and different ones, and adds a row for
@@ -43,12 +44,11 @@ type compareView struct {
 func compare[T any](view *compareView, named [2][]rolecall.Permission, left, right func(rolecall.Permission) T, same func(a, b T) bool, cell func(T) templ.Component) {
 	for _, p := range rolecall.NormalPermissions(slices.Concat(named[0], named[1])) {
 		l, r := left(p), right(p)
-		row := permissionRow{p, []templ.Component{cell(l), cell(r)}}
+		list := &view.differences
 		if same(l, r) {
-			view.same = append(view.same, row)
-		} else {
-			view.differences = append(view.differences, row)
+			list = &view.same
 		}
+		list.add(view.most, p, func() []templ.Component { return []templ.Component{cell(l), cell(r)} })
 	}
 }
 
@@ -95,7 +95,7 @@ func (c *console) showCompareRoles(v *pageContext) error {
 	side := func(r *rolecall.Role) compared {
 		return compared{name: r.Name, address: v.path("/roles/" + r.ID.String())}
 	}
-	view := compareView{section: rolesSection, list: v.path("/roles"), left: side(&role)}
+	view := compareView{section: rolesSection, most: rolePermissionsShown, list: v.path("/roles"), left: side(&role)}
 	id, chosen, err := withAsked[rolecall.Role](v)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (c *console) showCompareUsers(v *pageContext) error {
 	side := func(u *rolecall.User) compared {
 		return compared{name: nameOf(v, u), address: userAddress(v, u.ID, "")}
 	}
-	view := compareView{section: usersSection, list: v.path("/users"), left: side(&user.User)}
+	view := compareView{section: usersSection, most: permissionsShown, list: v.path("/users"), left: side(&user.User)}
 	id, chosen, err := withAsked[rolecall.User](v)
 	if err != nil {
 		return err
@@ -189,9 +189,6 @@ func (c *console) showCompareUsers(v *pageContext) error {
 		}
 	}
 	named := [2][]rolecall.Permission{permissionsOf(user.Permissions), permissionsOf(other.Permissions)}
-	of := func(grants []authz.Grant) func(rolecall.Permission) rolecall.Reach {
-		return func(p rolecall.Permission) rolecall.Reach { return reachOf(grants, p) }
-	}
 	same := func(a, b rolecall.Reach) bool { return a.Covers(b) && b.Covers(a) }
 	cell := func(r rolecall.Reach) templ.Component {
 		if r.IsNowhere() {
@@ -199,7 +196,7 @@ func (c *console) showCompareUsers(v *pageContext) error {
 		}
 		return bdi(reachWords(r))
 	}
-	compare(&view, named, of(user.Permissions), of(other.Permissions), same, cell)
+	compare(&view, named, reachIn(user.Permissions), reachIn(other.Permissions), same, cell)
 	return c.showCompared(v, view)
 }
 
@@ -210,14 +207,20 @@ func permissionsOf(grants []authz.Grant) (list []rolecall.Permission) {
 	return list
 }
 
-// reachOf returns the reach that the grants give for the permission, as the union of all
-// grants that cover it.
-func reachOf(grants []authz.Grant, p rolecall.Permission) rolecall.Reach {
-	var reaches []rolecall.Reach
+// reachIn returns the function that returns the reach that the grants give for a permission, as the
+// union of all grants that cover it.
+func reachIn(grants []authz.Grant) func(rolecall.Permission) rolecall.Reach {
+	held := make(map[rolecall.Permission]rolecall.Reach, len(grants))
 	for _, g := range grants {
-		if g.Permission.Covers(p) && (g.Reach.IsEverywhere() || p.CountsWithin()) {
-			reaches = append(reaches, g.Reach)
-		}
+		held[g.Permission] = g.Reach
 	}
-	return rolecall.UnionOf(reaches)
+	return func(p rolecall.Permission) rolecall.Reach {
+		union := rolecall.Nowhere()
+		for _, covering := range p.CoveredBy() {
+			if reach := held[covering]; reach.IsEverywhere() || p.CountsWithin() {
+				union = union.Union(reach)
+			}
+		}
+		return union
+	}
 }

@@ -28,13 +28,7 @@ var exportedUsersQuery = append([]parameter{
 }, holdersQuery...)
 
 func (c *console) exportUsers(v *pageContext) error {
-	listing := v.userListing()
-	known, err := c.departmentsFor(v)
-	if err != nil {
-		return err
-	}
-	selectDepartments(v, &listing, known)
-	return v.export(func() (*rolecall.Table, error) { return c.directory.ExportUsers(v.ctx, v.call, listing) })
+	return v.export(func() (*rolecall.Table, error) { return c.directory.ExportUsers(v.ctx, v.call, v.userListing()) })
 }
 
 func (c *console) exportHolders(v *pageContext) error {

@@ -37,37 +37,36 @@ const fieldAll = "all"
 // matchingView is the data of the confirmation page for all users that match the filter of a list.
 type matchingView struct {
 	selectedView
-	total rolecall.Total
+	total  rolecall.Total
+	filter rolecall.JobFilter
+	holds  string // name of the role of the filter
 }
 
 // readMatching returns the query of the list in the address to return to. It returns
 // ErrMalformed if the list has a filter that a job does not support, because without this
-// filter the job would change other users than those in the list.
+// filter the job would change other users than those in the list. The department is the whole
+// name, as in the API: a job must not change users of another department with a similar name.
 func (c *console) readMatching(v *pageContext) (listing directory.UserListing, err error) {
 	tail, err := url.Parse(frame{pageContext: v}.returnTail())
 	if err != nil || tail.Path != "/users" {
 		return listing, rolecall.ErrMalformed.With(msg("jobs.no-list"))
 	}
 	v.readParameters(exportedUsersQuery, tail.RawQuery)
-	listing = v.userListing()
-	known, err := c.departmentsFor(v)
-	if err != nil {
-		return listing, err
-	}
-	selectDepartments(v, &listing, known)
 	if v.faults != nil {
 		return listing, rolecall.ErrMalformed.WithFieldErrors(v.faults...)
 	}
-	if len(listing.Departments) == 1 {
-		listing.Department, listing.Departments = listing.Departments[0], nil
-	}
-	if len(listing.Departments) > 0 {
-		return listing, rolecall.ErrMalformed.With(msg("jobs.several-departments", "Departments", listed(listing.Departments)))
-	}
+	listing = v.userListing()
 	if listing.Email != "" || listing.ExternalID != "" {
 		return listing, rolecall.ErrMalformed.With(msg("jobs.single-user"))
 	}
-	return listing, nil
+	if listing.Department == "" {
+		return listing, nil
+	}
+	known, err := c.hasDepartment(v, listing.Department)
+	if err == nil && !known {
+		err = rolecall.ErrMalformed.With(msg("jobs.no-department", "Department", listing.Department))
+	}
+	return listing, err
 }
 
 // askMatching shows the confirmation page of the action, with the number of users that match.
@@ -76,7 +75,10 @@ func (c *console) askMatching(v *pageContext, a *bulkAction) error {
 	if err != nil {
 		return err
 	}
-	view := matchingView{selectedView: selectedView{bulkAction: a}}
+	view := matchingView{selectedView: selectedView{bulkAction: a}, filter: filterOf(&listing)}
+	if view.holds, err = c.roleNamed(v, listing.Role); err != nil {
+		return err
+	}
 	listing.After, listing.Limit, listing.Count = nil, 1, true
 	page, err := c.directory.Users(v.ctx, v.call, listing)
 	if err == nil {
@@ -94,15 +96,18 @@ func (c *console) askMatching(v *pageContext, a *bulkAction) error {
 	})
 }
 
+// filterOf returns the filter of a job that changes the users of the list.
+func filterOf(l *directory.UserListing) rolecall.JobFilter {
+	return rolecall.JobFilter{Words: l.Words, Searched: len(l.Words) > 0, Status: l.Status, Department: l.Department, Role: l.Role}
+}
+
 // startJob starts the job, and redirects to its page.
 func (c *console) startJob(v *pageContext, a *bulkAction) error {
 	l, err := c.readMatching(v)
 	if err != nil {
 		return err
 	}
-	draft := directory.JobDraft{
-		Action: a.job, Filter: rolecall.JobFilter{Words: l.Words, Status: l.Status, Department: l.Department, Role: l.Role},
-	}
+	draft := directory.JobDraft{Action: a.job, Filter: filterOf(&l)}
 	if a.gives {
 		draft.RoleID, draft.Assignment, err = givenRole(v)
 	} else {
@@ -139,7 +144,7 @@ func includesCaller(v *pageContext, l *directory.UserListing) bool {
 	holds := func(a rolecall.Assignment) bool { return a.Role.ID == l.Role }
 	return !slices.ContainsFunc(l.Words, func(word string) bool { return !isNamed(word) }) &&
 		(l.Status == "" || l.Status == string(u.Status)) &&
-		(l.Department == "" || l.Department == orEmpty(u.Department)) &&
+		(l.Department == "" || rolecall.TextKey(l.Department) == rolecall.TextKey(orEmpty(u.Department))) &&
 		(l.Role.IsZero() || slices.ContainsFunc(v.call.Assignments, holds))
 }
 
@@ -323,9 +328,9 @@ func (j jobView) progressWords() string {
 	return msg("jobs.progress", "Count", visited, "Total", expected)
 }
 
-// filterWords describes which users the job changes.
-func (j jobView) filterWords() string {
-	f := &j.job.Filter
+// filterWords describes which users a job with the filter changes. role is the name of the role in
+// the filter, or an empty text.
+func filterWords(f *rolecall.JobFilter, role string) string {
 	var words []string
 	if f.Searched {
 		words = append(words, msg("jobs.filter-search"))
@@ -336,8 +341,8 @@ func (j jobView) filterWords() string {
 	if f.Department != "" {
 		words = append(words, msg("jobs.filter-department", "Department", f.Department))
 	}
-	if j.filter != "" {
-		words = append(words, msg("jobs.filter-role", "Role", j.filter))
+	if role != "" {
+		words = append(words, msg("jobs.filter-role", "Role", role))
 	}
 	return cmp.Or(listed(words), msg("jobs.filter-none"))
 }

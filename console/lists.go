@@ -258,40 +258,52 @@ const departmentsMax = 50
 // returns this number, the tenant can have more.
 const departmentsKnown = 200
 
-// selectDepartments lets users filter by the beginning of a department's name. known are
-// the departments that the caller may read. If one of them has exactly the typed name, the
-// filter does not change. Otherwise the filter selects all departments whose names begin
-// with the typed text. selectDepartments adds a field error if these are more than
-// departmentsMax, or if known is complete and no name begins with the text.
-func selectDepartments(v *pageContext, listing *directory.UserListing, known []string) {
-	exact, typed := rolecall.TextKey(listing.Department), rolecall.Fold(listing.Department)
-	if listing.Department == "" || v.call.Reads(rolecall.MemberDepartment).IsNowhere() {
-		return
+// resolveDepartment lets users filter the list by the beginning of a department's name. If a
+// department has exactly the typed name, the filter does not change. Otherwise the filter
+// selects all departments whose names begin with the typed text. If this is one, the address of
+// the page gets its name, so that an action on the list selects the users that the list shows.
+// resolveDepartment adds a field error if the departments are more than departmentsMax, or if no
+// name begins with the text.
+func (c *console) resolveDepartment(v *pageContext, listing *directory.UserListing) error {
+	name := listing.Department
+	if name == "" || v.faults != nil || v.call.Reads(rolecall.MemberDepartment).IsNowhere() {
+		return nil
+	}
+	known, err := c.directory.Departments(v.ctx, v.call)
+	if err != nil {
+		return err
+	}
+	key, typed := rolecall.TextKey(name), rolecall.Fold(name)
+	isExact := slices.ContainsFunc(known, func(department string) bool { return rolecall.TextKey(department) == key })
+	if !isExact && len(known) >= departmentsKnown {
+		isExact, err = c.hasDepartment(v, name)
+	}
+	if isExact || err != nil {
+		return err
 	}
 	var matches []string
-	for _, name := range known {
-		switch {
-		case rolecall.TextKey(name) == exact:
-			return
-		case strings.HasPrefix(rolecall.Fold(name), typed):
-			matches = append(matches, name)
+	for _, department := range known {
+		if strings.HasPrefix(rolecall.Fold(department), typed) {
+			matches = append(matches, department)
 		}
 	}
 	switch {
 	case len(matches) > departmentsMax:
 		v.faults = append(v.faults, rolecall.FieldError{Parameter: "department", Code: "too-many", Detail: msg("problem.many-departments", "Count", departmentsMax)})
-	case len(matches) > 0:
+	case len(matches) == 1:
+		v.setQuery("department", matches[0])
+		v.department, listing.Department = matches[0], matches[0]
+	case len(matches) > 1:
 		listing.Department, listing.Departments = "", matches
 	case len(known) < departmentsKnown:
 		v.faults = append(v.faults, rolecall.FieldError{Parameter: "department", Code: codeUnknownValue, Detail: msg("problem.no-department")})
 	}
+	return nil
 }
 
-// departmentsFor returns the departments that the caller may read. It returns nil if the
-// list is not filtered by department.
-func (c *console) departmentsFor(v *pageContext) ([]string, error) {
-	if v.department == "" {
-		return nil, nil
-	}
-	return c.directory.Departments(v.ctx, v.call)
+// hasDepartment reports whether users that the caller can view are in exactly this department. A
+// page without users that has a next page can be before them.
+func (c *console) hasDepartment(v *pageContext, name string) (bool, error) {
+	page, err := c.directory.Users(v.ctx, v.call, directory.UserListing{Department: name, Limit: 1})
+	return len(page.Items) > 0 || page.Next != nil, err
 }

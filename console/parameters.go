@@ -148,7 +148,7 @@ var (
 	viewParameter        = parameter{fieldView, readText(viewNameMax, func(p *parameters) *string { return &p.view })}
 	departmentParameter  = parameter{"department", readText(rolecall.DepartmentMax, func(p *parameters) *string { return &p.department })}
 	accessQuery          = append([]parameter{{"permission", readPermission}, departmentParameter}, pageParameters...)
-	userAccessQuery      = []parameter{departmentParameter}
+	userAccessQuery      = append([]parameter{departmentParameter}, pageParameters...)
 	serviceAccountsQuery = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}, viewParameter}, pageParameters...)
 	userEventsQuery      = append([]parameter{
 		{"type", readChoice(eventTypes(), "problem.event-type", func(p *parameters) *string { return &p.eventType })},

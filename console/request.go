@@ -110,6 +110,16 @@ func (v *pageContext) isFromOwnPage() bool {
 // currentURL returns the address of the page in which htmx requests a fragment.
 func (v *pageContext) currentURL() string { return v.request.Header.Get("Hx-Current-Url") }
 
+// setQuery changes a query parameter of the page's address. All links of the page to itself then
+// have the new value.
+func (v *pageContext) setQuery(name, value string) {
+	address, query := *v.request.URL, v.request.URL.Query()
+	query.Set(name, value)
+	address.RawQuery = query.Encode()
+	v.request = v.request.WithContext(v.request.Context()) // a copy
+	v.request.URL = &address
+}
+
 // replaceURL makes the browser show the address for the current page. The address must be
 // an address of the console.
 func (v *pageContext) replaceURL(address string) {

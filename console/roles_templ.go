@@ -787,8 +787,8 @@ func rolePage(r roleView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			if rows := roleRows(&r.role); len(rows) > 0 {
-				templ_7745c5c3_Err = permissionTable(rows, "col-yes", msg("roles.can-do"), msg("roles.can-delegate")).Render(ctx, templ_7745c5c3_Buffer)
+			if list := roleRows(&r.role); list.count > 0 {
+				templ_7745c5c3_Err = permissionTable(list, "col-yes", msg("roles.can-do"), msg("roles.can-delegate")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -37,7 +37,7 @@ type usersView struct {
 	withheld    rolecall.UserMembers // members that the caller may not read of at least one user on the page
 	roles       []rolecall.Role      // the choices of the role filter; nil if the caller may not read roles
 	departments []string             // the choices of the department filter
-	filtered    []string             // the departments that begin with the text in the department filter
+	filtered    []string             // the departments that begin with the typed text, if none has it as its name
 }
 
 func (c *console) showUsers(v *pageContext) error {
@@ -45,13 +45,15 @@ func (c *console) showUsers(v *pageContext) error {
 		return v.redirect(v.path("/users/deleted"))
 	}
 	list := usersView{}
-	listing := v.userListing()
-	known, err := c.departmentsFor(v)
-	if err != nil {
+	listing, typed := v.userListing(), v.department
+	if err := c.resolveDepartment(v, &listing); err != nil {
 		return err
 	}
-	if selectDepartments(v, &listing, known); v.faults == nil {
+	if v.faults == nil {
 		list.filtered = listing.Departments
+		if v.department != typed {
+			list.filtered = []string{v.department}
+		}
 		if v.fragment() == "count" { // htmx requests the count separately, because counting takes longer than loading the page
 			listing.Count, listing.Limit, listing.Include = true, 1, directory.Include{}
 		}
@@ -138,6 +140,9 @@ func (l usersView) notes() (notes []string) {
 	if len(l.filtered) > 0 {
 		notes = append(notes, msg("users.departments", "Departments", listed(suggested(l.filtered))))
 	}
+	if l.hasSeveralDepartments() {
+		notes = append(notes, msg("users.one-department"))
+	}
 	if l.page.RestrictedBy != 0 {
 		notes = append(notes, msg("users.restricted", "Fields", listed(memberWords(l.page.RestrictedBy))))
 	}
@@ -146,6 +151,10 @@ func (l usersView) notes() (notes []string) {
 	}
 	return notes
 }
+
+// hasSeveralDepartments reports whether the department filter selects several departments. A job
+// or an export cannot: its filter is the whole name of one department.
+func (l usersView) hasSeveralDepartments() bool { return len(l.filtered) > 1 }
 
 // listMembers are the members of users that have a column in the list.
 var listMembers = rolecall.SetOf(rolecall.MemberEmail, rolecall.MemberName, rolecall.MemberDepartment, rolecall.MemberStatus, rolecall.MemberCreatedAt)

@@ -338,13 +338,10 @@ func (c *console) editWebhook(v *pageContext) error {
 	return v.redirect(webhookAddress(v, v.webhookID) + "?done=saved")
 }
 
-// typesIn returns the types in the form. The page says that no selected type means all types.
+// typesIn returns the types in the form.
 func typesIn(texts []string) (types []rolecall.EventType) {
 	for _, text := range lines(texts) {
 		types = append(types, rolecall.EventType(text))
-	}
-	if types == nil {
-		types = []rolecall.EventType{rolecall.AllEventTypes}
 	}
 	return types
 }
@@ -489,10 +486,13 @@ func (w webhookView) field(name, saved string) string {
 	return saved
 }
 
-// ticked reports whether the form selects the type.
+// ticked reports whether the form selects the type. The form of a new webhook selects all.
 func (w webhookView) ticked(t rolecall.EventType) bool {
-	if w.form.Has("url") {
+	switch {
+	case w.form.Has("url"):
 		return slices.Contains(w.form["types"], string(t))
+	case t == rolecall.AllEventTypes:
+		return w.webhook.SendsAllTypes()
 	}
 	return slices.Contains(w.webhook.Types, t)
 }

@@ -120,6 +120,42 @@ func TestTheFormOfAWebhookShowsItsErrors(t *testing.T) {
 	}
 }
 
+// A form that has lost its selection must not get more than any selection.
+func TestAWebhookSendsAllEventsOnlyIfTheFormSaysSo(t *testing.T) {
+	f := newFixture(t)
+	account := f.makeAccount("Import", f.makeRole("Follower", "changes:read", "users:read"))
+	cookie := f.signIn("acme", ownerEmail)
+	const create, ticked = "/console/acme/webhooks/create", `value="*" checked`
+	if page := f.get(create, cookie); !strings.Contains(page.body, ticked) {
+		t.Errorf("the form does not select all events: %s", page.body)
+	}
+	form := url.Values{"idempotency-key": {"k"}, "url": {"https://hooks.example.com/in"}, "serviceAccountId": {account.ID.String()}}
+	refused := func(path string, types []string, want string) {
+		t.Helper()
+		form["types"] = types
+		a := f.send(http.MethodPost, path, cookie, form)
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) || strings.Contains(a.body, ticked) != (types != nil) {
+			t.Errorf("%s %q: %d %s", path, types, a.StatusCode, a.body)
+		}
+	}
+	refused(create, nil, "Select at least one type of event, or All events.")
+	refused(create, []string{"*", "user.created"}, "Select either All events or some types of events.")
+	form["types"] = []string{"*"}
+	if a := f.send(http.MethodPost, create, cookie, form); a.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	page, err := f.node.Webhooks.Webhooks(t.Context(), f.asOwner(), nil, 10)
+	if err != nil || len(page.Items) != 1 || !page.Items[0].SendsAllTypes() {
+		t.Fatalf("%v %v", page, err)
+	}
+	edit := "/console/acme/webhooks/" + page.Items[0].ID.String() + "/edit"
+	if page := f.get(edit, cookie); !strings.Contains(page.body, ticked) {
+		t.Errorf("the form does not select all events: %s", page.body)
+	}
+	form = url.Values{"url": {page.Items[0].URL}, "was-url": {page.Items[0].URL}, "serviceAccountId": {account.ID.String()}, "was-serviceAccountId": {account.ID.String()}, "was-types": {"*"}}
+	refused(edit, nil, "Select at least one type of event, or All events.")
+}
+
 // number gives numbers to the events of the tenant.
 func (f *fixture) number() {
 	f.t.Helper()

@@ -154,22 +154,35 @@ func statusWords(status string) string { return msg(statusPrefix + status) }
 // statusPrefix begins the keys of the names of statuses.
 const statusPrefix = "status."
 
-// listed joins the words with commas, and the last one with "and".
-func listed(words []string) string {
-	switch len(words) {
-	case 0:
+// listedMax is the maximum number of words that listed names.
+const listedMax = 20
+
+// listed joins the words with commas, and the last one with "and". It names the first listedMax
+// words, and says how many more there are.
+func listed(words []string) string { return listedFirst(words, len(words)) }
+
+// listedInLine does the same as listed for a line of a list. It names only as many words as fit
+// into suggestedBytes, but at least one.
+func listedInLine(words []string) string { return listedFirst(words, max(1, len(suggested(words)))) }
+
+// listedFirst lists at most the first n words.
+func listedFirst(words []string, n int) string {
+	if len(words) == 0 {
 		return ""
-	case 1:
-		return words[0]
 	}
-	first := words[0]
-	for _, word := range words[1 : len(words)-1] {
-		first = msg("number.list", "First", first, "Next", word)
+	shown := words[:min(n, listedMax, len(words))]
+	comma := msg("number.list", "First", "", "Next", "")
+	if more := len(words) - len(shown); more > 0 {
+		return msg("number.list-more", "First", strings.Join(shown, comma), "Count", more)
 	}
-	return msg("number.list-end", "First", first, "Last", words[len(words)-1])
+	last := len(shown) - 1
+	if last == 0 {
+		return shown[0]
+	}
+	return msg("number.list-end", "First", strings.Join(shown[:last], comma), "Last", shown[last])
 }
 
-// reachWords describes the reach in words.
+// reachWords describes the reach in words. It names only the first of many departments.
 func reachWords(r rolecall.Reach) string {
 	switch {
 	case r.IsEverywhere():
@@ -177,7 +190,7 @@ func reachWords(r rolecall.Reach) string {
 	case r.IsNowhere():
 		return msg("reach.nowhere")
 	}
-	return msg("reach.departments", "Departments", listed(r.Departments()))
+	return msg("reach.departments", "Departments", listedInLine(r.Departments()))
 }
 
 // orWords returns text. If text is empty, it returns words.
