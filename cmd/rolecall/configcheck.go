@@ -173,6 +173,7 @@ func (c *configCheckCommand) checkDatabase(ctx context.Context, p *program, repo
 		report.add(err)
 		return
 	}
+	report.Warnings = append(report.Warnings, db.warnings...)
 	keys, err := p.readKeys(ctx, db)
 	if err == nil {
 		_, err = newFingerprints(ctx, db, keys)

@@ -66,6 +66,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		logger.Info("created a new database", "database", p.databaseName())
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	settings.warnings = append(settings.warnings, db.warnings...)
 	if !c.NoMigrate {
 		if err := p.makeKey(ctx, db); err != nil {
 			return err

@@ -51,7 +51,7 @@ func (s *sources) add(line *kong.Context) error {
 		}
 		if value, name, err := s.variable(flag); err != nil {
 			return nil, err
-		} else if value != "" {
+		} else if name != "" {
 			return value, checkVariable(flag, value, name)
 		}
 		return values[flag.Name], nil
@@ -73,19 +73,30 @@ func accepts(flag *kong.Flag, value any) error {
 	return flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
 }
 
-// variable returns the value that the environment has for the flag, or "", and the name of the variable.
-// A secret can also be in a file, whose path is in the variable with the suffix _FILE.
+// variable returns the value that the environment has for the flag, and the name of the variable, or "" if
+// none is set. A secret can also be in a file, whose path is in the variable with the suffix _FILE. An empty
+// variable is an error, as for flags. But next to the one of the file, it replaces the variable of an image,
+// which containers cannot remove.
 func (s *sources) variable(flag *kong.Flag) (value, name string, err error) {
 	name = variable(flag.Name)
-	value = s.variables[name]
-	if !isSecret(flag) || s.variables[name+secretFile] == "" {
+	value, isSet := s.variables[name]
+	file, hasFile := "", false
+	if isSecret(flag) {
+		file, hasFile = s.variables[name+secretFile]
+	}
+	switch {
+	case hasFile && file == "":
+		return "", "", emptyVariable(name + secretFile)
+	case hasFile && value != "":
+		return "", "", fmt.Errorf("%s and %s are both set: remove one of them", name, name+secretFile)
+	case !hasFile && !isSet:
+		return "", "", nil
+	case !hasFile && value == "":
+		return "", "", emptyVariable(name)
+	case !hasFile:
 		return value, name, nil
 	}
-	if value != "" {
-		return "", "", fmt.Errorf("%s and %s are both set: remove one of them", name, name+secretFile)
-	}
 	name += secretFile
-	file := s.variables[name]
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", name, err)
@@ -94,6 +105,10 @@ func (s *sources) variable(flag *kong.Flag) (value, name string, err error) {
 		return "", "", fmt.Errorf("%s: %s is empty", name, file)
 	}
 	return value, name, nil
+}
+
+func emptyVariable(name string) error {
+	return fmt.Errorf("the variable %s is empty: give it a value, or remove it", name)
 }
 
 // findMisspelled adds a warning for each variable whose name is almost the name of a setting.

@@ -30,7 +30,8 @@ const queuedHashes = 50
 // openDatabase is a database and the function that closes it.
 type openDatabase struct {
 	store.Database
-	close func() error
+	close    func() error
+	warnings []string // messages about settings of the server that are less safe than they could be
 }
 
 // open opens the database that the flags name. If migrated is not nil, it first creates or updates the
@@ -48,7 +49,7 @@ func (g *globals) open(ctx context.Context, migrated func([]store.Migration)) (*
 	if err != nil {
 		return nil, err
 	}
-	return &openDatabase{s, func() error { s.Close(); return nil }}, nil
+	return &openDatabase{s, func() error { s.Close(); return nil }, s.Warnings()}, nil
 }
 
 func (g *globals) openFile(ctx context.Context, migrated func([]store.Migration)) (*openDatabase, error) {
@@ -63,7 +64,7 @@ func (g *globals) openFile(ctx context.Context, migrated func([]store.Migration)
 	if err != nil {
 		return nil, err
 	}
-	return &openDatabase{s, s.Close}, nil
+	return &openDatabase{Database: s, close: s.Close}, nil
 }
 
 // logMigrations returns a function that logs the applied migrations. It logs no migrations of a new

@@ -42,8 +42,9 @@ type document struct {
 	NamesIssuer   bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
 }
 
-// multiTenant are the first parts of the path of issuers that stand for all tenants of Microsoft Entra.
-var multiTenant = []string{"common", "organizations", "consumers"}
+// multiTenant are the first parts of the path of issuers that stand for all tenants of Microsoft Entra. The last is
+// the ID of the tenant of all personal accounts, which is also the issuer of consumers.
+var multiTenant = []string{"common", "organizations", "consumers", "9188040d-6c67-4c5b-b112-36a304b66dad"}
 
 // microsoft are the domains of issuers of Microsoft Entra, also of national clouds.
 var microsoft = []string{"microsoftonline.com", "microsoftonline.us", "microsoftonline.cn", "microsoftonline.de", "microsoft.com", "windows.net", "chinacloudapi.cn"}

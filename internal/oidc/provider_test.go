@@ -306,7 +306,7 @@ func TestIssuers(t *testing.T) {
 		"https://localhost:8443": {false, true}, "https://keycloak/realms/a": {false, true}, "https://127.0.0.1:8443": {false, true}, "https://10.0.0.1": {false, false},
 		"": {}, "http://login.acme.example": {}, "login.acme.example": {}, "https://login.acme.example?a=b": {}, "https://login.acme.example?": {}, "https://login.acme.example#a": {},
 		"https://ada:pw@login.acme.example": {}, "https://login.microsoftonline.com/common/v2.0": {}, "https://login.microsoftonline.com/Common": {},
-		"https://login.microsoftonline.com/organizations/v2.0": {}, "https://login.microsoftonline.com/consumers/v2.0": {}, "https://login.microsoftonline.us//common": {}, "https://LOGIN.microsoftonline.COM/common": {}, "https://sts.windows.net/common": {}, "https://login.partner.microsoftonline.cn/common/v2.0": {},
+		"https://login.microsoftonline.com/organizations/v2.0": {}, "https://login.microsoftonline.com/consumers/v2.0": {}, "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0": {}, "https://login.microsoftonline.com/9188040D-6C67-4C5B-B112-36A304B66DAD/v2.0": {}, "https://login.microsoftonline.us/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0": {}, "https://login.microsoftonline.us//common": {}, "https://LOGIN.microsoftonline.COM/common": {}, "https://sts.windows.net/common": {}, "https://login.partner.microsoftonline.cn/common/v2.0": {},
 		"https://login.microsoftonline.com/{tenantid}/v2.0": {}, "https://login.microsoftonline.com/%7Btenantid%7D/v2.0": {}, "https://login.microsoftonline.com/%63ommon/v2.0": {},
 	} {
 		if err := public.CheckIssuer(issuer); (err == nil) != want.public {

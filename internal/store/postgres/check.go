@@ -26,31 +26,54 @@ func wrongEncoding(encoding string) error {
 	return fmt.Errorf("postgres: the encoding of the database is %s, but Rolecall requires %s: create it with `create database rolecall owner rolecall encoding 'UTF8' template template0`, and restore a backup into it if it has data", encoding, requiredEncoding)
 }
 
-// checkServer returns an error if the server is too old, if the database has another encoding than UTF8, or if the role of the connection
-// bypasses row-level security and allowSuperuser is false. It reports whether the database
-// has the Citus extension.
-func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (citus bool, err error) {
+// commitDefault is the SQL expression for the synchronous_commit with which sessions begin. Rolecall then changes it
+// in its own sessions.
+const commitDefault = `(select reset_val from pg_settings where name = 'synchronous_commit')`
+
+// checkCommits returns an error if commits do not wait for the disk by default. After a crash of the server, a session
+// that was revoked would then be valid again.
+func checkCommits(byDefault string) error {
+	if byDefault == "off" {
+		return errors.New("postgres: synchronous_commit is off, so a crash of the server undoes changes that were answered, such as the end of a session: ")
+	}
+	return nil
+}
+
+// fsyncWarning is the warning about a server that does not write commits to the disk. It is no error, because the
+// servers of tests run in this way.
+const fsyncWarning = "the PostgreSQL server has fsync off, so a loss of power can destroy the database: set fsync = on in postgresql.conf and restart it"
+
+// server is what checkServer reports.
+type server struct {
+	citus bool // the database has the Citus extension
+	fsync bool // the server writes commits to the disk
+}
+
+// checkServer returns an error if the server is too old, if the database has another encoding than UTF8, if commits
+// do not wait for the disk, or if the role of the connection bypasses row-level security and allowSuperuser is false.
+func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (found server, err error) {
 	var version int
-	var role, exempt, encoding string
+	var role, exempt, encoding, commits string
 	err = pool.QueryRow(ctx, `
 		select current_setting('server_version_num')::int / 10000, current_user, coalesce((
 			select rolname from pg_roles
 			where (rolsuper or rolbypassrls) and pg_has_role(current_user, oid, 'member')
 			order by rolname = current_user desc limit 1), ''),
-			exists (select from pg_extension where extname = 'citus'), current_setting('server_encoding')`).Scan(&version, &role, &exempt, &citus, &encoding)
+			exists (select from pg_extension where extname = 'citus'), current_setting('server_encoding'),
+			`+commitDefault+`, current_setting('fsync')::bool`).Scan(&version, &role, &exempt, &found.citus, &encoding, &commits, &found.fsync)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("postgres: cannot use the database: %w", explain(err))
+		return found, fmt.Errorf("postgres: cannot use the database: %w", explain(err))
 	case version < oldestServer:
-		return false, fmt.Errorf("postgres: the server is PostgreSQL %d, but Rolecall requires %d or newer", version, oldestServer)
+		return found, fmt.Errorf("postgres: the server is PostgreSQL %d, but Rolecall requires %d or newer", version, oldestServer)
 	case encoding != requiredEncoding:
-		return false, wrongEncoding(encoding)
+		return found, wrongEncoding(encoding)
 	case exempt == "" || allowSuperuser:
-		return citus, nil
+		return found, checkCommits(commits)
 	case exempt == role:
-		return false, fmt.Errorf("postgres: role %q is a superuser or has BYPASSRLS, which disables the isolation of tenants: connect as an ordinary role (create role rolecall login; create database rolecall owner rolecall), or pass --allow-superuser", role)
+		return found, fmt.Errorf("postgres: role %q is a superuser or has BYPASSRLS, which disables the isolation of tenants: connect as an ordinary role (create role rolecall login; create database rolecall owner rolecall), or pass --allow-superuser", role)
 	default:
-		return false, fmt.Errorf("postgres: role %q can become %q, a superuser or one with BYPASSRLS, which disables the isolation of tenants: revoke that membership, or pass --allow-superuser", role, exempt)
+		return found, fmt.Errorf("postgres: role %q can become %q, a superuser or one with BYPASSRLS, which disables the isolation of tenants: revoke that membership, or pass --allow-superuser", role, exempt)
 	}
 }
 

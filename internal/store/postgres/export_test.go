@@ -41,4 +41,7 @@ func (d *Database) SettingInView(ctx context.Context, name string) (setting stri
 	return setting, err
 }
 
+// Renew closes the connections of the pool.
+func (d *Database) Renew() { d.pool.Reset() }
+
 const selectSetting = "select current_setting($1)"

@@ -56,12 +56,15 @@ func MigrateAndReport(ctx context.Context, url string, report func([]store.Migra
 			err = closeErr
 		}
 	}()
-	var encoding string
-	if err := db.QueryRowContext(ctx, "select current_setting('server_encoding')").Scan(&encoding); err != nil {
+	var encoding, commits string
+	if err := db.QueryRowContext(ctx, "select current_setting('server_encoding'), "+commitDefault).Scan(&encoding, &commits); err != nil {
 		return fmt.Errorf("postgres: cannot migrate: %w", explain(err))
 	}
 	if encoding != requiredEncoding {
 		return wrongEncoding(encoding)
+	}
+	if err := checkCommits(commits); err != nil {
+		return err
 	}
 	files, err := Migrations()
 	if err != nil {

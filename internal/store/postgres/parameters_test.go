@@ -103,6 +103,61 @@ func TestAnotherEncodingIsRefused(t *testing.T) {
 	}
 }
 
+// With synchronous_commit off, a crash undoes changes that were answered. The levels above it are choices of operators.
+func TestCommitsThatDoNotWaitForTheDiskAreRefused(t *testing.T) {
+	url := pgtest.Migrated(t)
+	conn := connect(t, url)
+	database := pgx.Identifier{conn.Config().Database}.Sanitize()
+	for _, level := range []string{"off", "local", "remote_write", "on", "remote_apply"} {
+		run(t, conn, "alter database "+database+" set synchronous_commit = "+level)
+		db, openErr := postgres.Open(t.Context(), url, postgres.Options{})
+		for action, err := range map[string]error{"migrate": postgres.Migrate(t.Context(), url), "open": openErr} {
+			if (err != nil) != (level == "off") || err != nil && !strings.Contains(err.Error(), "synchronous_commit is off") {
+				t.Errorf("%s with %s: %v", action, level, err)
+			}
+		}
+		if openErr != nil {
+			continue
+		}
+		if got, err := db.SettingInView(t.Context(), "synchronous_commit"); err != nil || got != level {
+			t.Errorf("with %s, transactions have %s (error %v)", level, got, err)
+		}
+		db.Close()
+	}
+}
+
+// The default can change while a node runs, and a pooler can have another role.
+func TestTransactionsWaitForTheDisk(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	conn := connect(t, url)
+	run(t, conn, "alter database "+pgx.Identifier{conn.Config().Database}.Sanitize()+" set synchronous_commit = off")
+	s.Renew()
+	isSet(t, s, "synchronous_commit", "on", "on")
+
+	pooled := connect(t, url)
+	run(t, pooled, "begin")
+	var level string
+	if _, err := pooled.Exec(t.Context(), postgres.Settings, "", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := pooled.QueryRow(t.Context(), "select current_setting('synchronous_commit')").Scan(&level); err != nil || level != "on" {
+		t.Errorf("in a transaction with the settings, synchronous_commit is %q (error %v)", level, err)
+	}
+}
+
+func TestAServerWithoutSyncsIsWarnedOf(t *testing.T) {
+	url := pgtest.Migrated(t)
+	var fsync string
+	if err := connect(t, url).QueryRow(t.Context(), "select current_setting('fsync')").Scan(&fsync); err != nil {
+		t.Fatal(err)
+	}
+	warnings := strings.Join(open(t, url, postgres.Options{}).Warnings(), "\n")
+	if strings.Contains(warnings, "fsync off") != (fsync == "off") {
+		t.Errorf("with fsync %s, the warnings are %q", fsync, warnings)
+	}
+}
+
 // PgBouncer gives the sessions of the server to other clients after each transaction, so a prepared statement
 // can be in another session.
 func TestALostStatementNamesTheModeForPoolers(t *testing.T) {

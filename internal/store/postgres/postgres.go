@@ -37,6 +37,7 @@ type Database struct {
 	pool     *pgxpool.Pool
 	listener *pgx.ConnConfig
 	citus    atomic.Bool // the database has the Citus extension; set by Open
+	warnings []string
 }
 
 var _ store.Database = (*Database)(nil)
@@ -124,12 +125,18 @@ func parse(url, name string, options Options) (*pgxpool.Config, error) {
 	return config, nil
 }
 
+// Warnings returns messages about settings of the server that are less safe than they could be.
+func (d *Database) Warnings() []string { return d.warnings }
+
 func (d *Database) check(ctx context.Context, options Options) error {
-	citus, err := checkServer(ctx, d.pool, options.AllowSuperuser)
+	found, err := checkServer(ctx, d.pool, options.AllowSuperuser)
 	if err != nil {
 		return err
 	}
-	if citus {
+	if !found.fsync {
+		d.warnings = append(d.warnings, fsyncWarning)
+	}
+	if found.citus {
 		d.citus.Store(true)
 		d.pool.Reset()
 	}

@@ -41,16 +41,20 @@ var citusSettings = slices.Concat(plannerSettings, []setting{
 // statements. It is set only if the server runs on Linux, because some other systems refuse it, such as Windows.
 const checkClient = `set_config('client_connection_check_interval', case when version() like '%%linux%%' then '1s' else '0' end, %s)`
 
+// commitDurably makes a commit wait for the disk if it would not, because the default has changed since
+// checkServer, or is another one behind a pooler. It keeps all other values, such as remote_apply.
+const commitDurably = `set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), %s)`
+
 type setting struct{ name, value string }
 
-// setAll returns SQL expressions that set the settings and checkClient. The argument until is
+// setAll returns SQL expressions that set the settings, checkClient and commitDurably. The argument until is
 // an SQL value or a placeholder. If it is true, the settings end with the transaction.
 func setAll(settings []setting, until string) string {
-	calls := make([]string, len(settings), len(settings)+1)
+	calls := make([]string, len(settings), len(settings)+2)
 	for i, s := range settings {
 		calls[i] = fmt.Sprintf("set_config('%s', '%s', %s)", s.name, s.value, until)
 	}
-	return strings.Join(append(calls, fmt.Sprintf(checkClient, until)), ", ")
+	return strings.Join(append(calls, fmt.Sprintf(checkClient, until), fmt.Sprintf(commitDurably, until)), ", ")
 }
 
 const setTenant = `select set_config('rolecall.tenant', $1, true)`
