@@ -50,16 +50,17 @@ func heldRows(grants []authz.Grant) (rows []permissionRow) {
 	return rows
 }
 
-// ownRows returns a row for each permission of the caller, with its reach.
-func (f frame) ownRows() (rows []permissionRow) {
-	everywhere, scoped := f.call.Grants()
+// ownRows returns a row for each permission of the caller, with its reach. If more is true, the caller has
+// further ones.
+func (f frame) ownRows() (rows []permissionRow, more bool) {
+	everywhere, scoped, more := f.call.Grants()
 	for _, g := range scoped {
 		rows = append(rows, permissionRow{g.Permission, []templ.Component{bdi(reachWords(g.Reach))}})
 	}
 	for _, p := range everywhere {
 		rows = append(rows, permissionRow{p, []templ.Component{bdi(reachWords(rolecall.Everywhere()))}})
 	}
-	return rows
+	return rows, more
 }
 
 // roleRows returns a row for each permission of the role. The cells say whether users with
