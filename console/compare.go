@@ -30,6 +30,7 @@ type compareView struct {
 	right       *compared // nil until the reader has chosen the other side
 	candidates  []compared
 	copies      string // address of the form that assigns the roles of the right user to the left one; empty if the caller may not
+	cut         bool   // not all permissions of the users are compared
 	more        bool   // not all candidates are shown
 	hidden      string // the name of the user whose roles the caller may not read; empty if the caller may read the roles of both users
 	most        int    // the maximum number of rows of each table
@@ -188,6 +189,7 @@ func (c *console) showCompareUsers(v *pageContext) error {
 			return c.showCompared(v, view)
 		}
 	}
+	view.cut = user.MorePermissions || other.MorePermissions
 	named := [2][]rolecall.Permission{permissionsOf(user.Permissions), permissionsOf(other.Permissions)}
 	same := func(a, b rolecall.Reach) bool { return a.Covers(b) && b.Covers(a) }
 	cell := func(r rolecall.Reach) templ.Component {

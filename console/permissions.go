@@ -73,16 +73,17 @@ func heldRows(grants []authz.Grant) permissionList {
 	return list
 }
 
-// ownRows returns a row for each of the first permissions of the caller, with its reach.
-func (f frame) ownRows() (list permissionList) {
-	everywhere, scoped := f.call.Grants()
+// ownRows returns a row for each of the first permissions of the caller, with its reach. If more is true, the
+// caller has permissions that the list does not count.
+func (f frame) ownRows() (list permissionList, more bool) {
+	everywhere, scoped, more := f.call.Grants()
 	for _, g := range scoped {
 		list.add(permissionsShown, g.Permission, func() []templ.Component { return []templ.Component{bdi(reachWords(g.Reach))} })
 	}
 	for _, p := range everywhere {
 		list.add(permissionsShown, p, func() []templ.Component { return []templ.Component{bdi(reachWords(rolecall.Everywhere()))} })
 	}
-	return list
+	return list, more
 }
 
 // roleRows returns a row for each permission of the role. The cells say whether users with

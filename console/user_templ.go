@@ -199,7 +199,7 @@ func userPage(u userView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = permissionsCard(msg("user.permissions"), u.Permissions).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = permissionsCard(msg("user.permissions"), u.Permissions, u.MorePermissions).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -2,8 +2,8 @@ package authz
 
 import (
 	"iter"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rolecall/rolecall"
@@ -315,18 +315,35 @@ type Grant struct {
 	Roles      []rolecall.Role // the roles that give the permission
 }
 
+// grantsRoom is about the number of bytes of the longest list of Grants in a response.
+const grantsRoom = rolecall.MaxPageBytes / 2
+
+// size returns about how many bytes the grant has in a response.
+func (g *Grant) size() int {
+	size := 100 + len(g.Permission.String())
+	for i := range g.Roles {
+		size += 100 + len(g.Roles[i].Name)
+	}
+	for _, department := range g.Reach.Departments() {
+		size += len(department) + len(`"",`)
+	}
+	return size
+}
+
 // Grants returns the permissions of the principal in two lists. The list everywhere has the
 // permissions for the whole tenant, and scoped has those for the users of some departments.
-// The lists are sorted by the text of the permission, without duplicates.
-func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) {
-	for _, g := range GrantsOf(p.usable()) {
+// The lists are sorted by the text of the permission, without duplicates. If more is true, they lack
+// permissions, as the result of GrantsOf.
+func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant, more bool) {
+	grants, more := GrantsOf(p.usable())
+	for _, g := range grants {
 		if g.Reach.IsEverywhere() {
 			everywhere = append(everywhere, g.Permission)
 		} else {
 			scoped = append(scoped, g)
 		}
 	}
-	return everywhere, scoped
+	return everywhere, scoped, more
 }
 
 // usable returns the assignments with the permissions that the principal can use.
@@ -341,30 +358,33 @@ func (p *Principal) usable() []rolecall.Assignment {
 // without duplicates. Each Grant has the roles that give the permission, and the union of
 // the reaches of their assignments. GrantsOf omits permissions that have no effect, such as
 // tenant:update in an assignment that is limited to departments.
-func GrantsOf(assignments []rolecall.Assignment) []Grant {
-	var grants []Grant
-	var reaches [][]rolecall.Reach
-	at := map[rolecall.Permission]int{}
-	for _, a := range assignments {
+//
+// The reaches of all permissions together can be much larger than the assignments. So the list ends
+// before it has more than 512 KiB in a response. The result more is then true.
+func GrantsOf(assignments []rolecall.Assignment) (grants []Grant, more bool) {
+	giving := map[rolecall.Permission][]*rolecall.Assignment{}
+	for i := range assignments {
+		a := &assignments[i]
 		for _, permission := range a.Role.Permissions {
-			if !a.Reach.IsEverywhere() && !permission.CountsWithin() {
-				continue
+			if a.Reach.IsEverywhere() || permission.CountsWithin() {
+				giving[permission] = append(giving[permission], a)
 			}
-			i, seen := at[permission]
-			if !seen {
-				i = len(grants)
-				at[permission] = i
-				grants, reaches = append(grants, Grant{Permission: permission}), append(reaches, nil)
-			}
-			reaches[i] = append(reaches[i], a.Reach)
-			grants[i].Roles = append(grants[i].Roles, a.Role)
 		}
 	}
-	for i := range grants {
-		grants[i].Reach = rolecall.UnionOf(reaches[i])
+	room := grantsRoom
+	for _, permission := range rolecall.NormalPermissions(slices.Collect(maps.Keys(giving))) {
+		g := Grant{Permission: permission}
+		var reaches []rolecall.Reach
+		for _, a := range giving[permission] {
+			g.Roles, reaches = append(g.Roles, a.Role), append(reaches, a.Reach)
+		}
+		g.Reach = rolecall.UnionOf(reaches)
+		if room -= g.size(); room < 0 {
+			return grants, true
+		}
+		grants = append(grants, g)
 	}
-	slices.SortFunc(grants, func(a, b Grant) int { return strings.Compare(a.Permission.String(), b.Permission.String()) })
-	return grants
+	return grants, false
 }
 
 // restrict returns copies of the assignments in which each role has only the permissions

@@ -228,7 +228,7 @@ func TestGrants(t *testing.T) {
 		holds{permissions: "users:update *:*", within: []string{"Support"}},
 		holds{permissions: "roles:read", until: aMoment},
 	)
-	everywhere, scoped := p.Grants()
+	everywhere, scoped, _ := p.Grants()
 	if got, want := texts(everywhere), []string{"shop/invoices:read", "users:read"}; !slices.Equal(got, want) {
 		t.Errorf("everywhere %q, want %q", got, want)
 	}
@@ -244,7 +244,7 @@ func TestGrants(t *testing.T) {
 }
 
 func TestGrantsHaveTheirRoles(t *testing.T) {
-	grants := authz.GrantsOf([]rolecall.Assignment{
+	grants, _ := authz.GrantsOf([]rolecall.Assignment{
 		holds{permissions: "users:read"}.assignment(), holds{permissions: "users:read roles:read"}.assignment(),
 	})
 	var got []string

@@ -52,7 +52,7 @@ func TestATokenIsRestrictedToItsPermissions(t *testing.T) {
 				t.Errorf("%s is missing: %v, of the holder %v", asked, got, lacks)
 			}
 		}
-		everywhere, _ := token.Grants()
+		everywhere, _, _ := token.Grants()
 		holds := slices.ContainsFunc(assignments, func(a rolecall.Assignment) bool {
 			return a.Reach.IsEverywhere() && covered(a.Role.Permissions, asked)
 		})
@@ -108,7 +108,7 @@ func TestDisplayedPermissionsOfATokenAreBounded(t *testing.T) {
 		limits = append(limits, "*/r"+strings.Repeat("x", i%60)+string(rune('a'+i/60))+":*")
 	}
 	token, _ := ofToken(permissions(limits...), []rolecall.Assignment{{Role: rolecall.Role{Permissions: permissions(held...)}, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never}})
-	if everywhere, _ := token.Grants(); len(everywhere) != 1024 {
+	if everywhere, _, _ := token.Grants(); len(everywhere) != 1024 {
 		t.Errorf("%d permissions are shown", len(everywhere))
 	}
 	if !token.Reach(permissions("shop/rxa.fxxa:read")[0]).IsEverywhere() {

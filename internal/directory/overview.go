@@ -21,10 +21,11 @@ const (
 // Readable member is false.
 type Overview struct {
 	User                rolecall.User
-	Assignments         []rolecall.Assignment // at most 100
+	Assignments         []rolecall.Assignment // at most 100, and at most 256 KiB
 	AssignmentCount     int
-	Expired             []rolecall.Assignment // at most 100, the most recently expired first
+	Expired             []rolecall.Assignment // likewise, the most recently expired first
 	Permissions         []authz.Grant
+	MorePermissions     bool // Permissions lacks some, as the result of authz.GrantsOf
 	AssignmentsReadable bool // applies to Permissions too
 	SignIn              SignInState
 	Invitation          rolecall.Invitation // zero if the user has no invitation
@@ -101,9 +102,8 @@ func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.Use
 		o.EventsReadable = isReadable(authz.ReadUserEvents)
 		o.AllowedActions = authz.UserActions(c.Principal, &o.User, assignments, s.now())
 		if o.AssignmentsReadable {
-			o.AssignmentCount, o.Permissions = len(assignments), authz.GrantsOf(assignments)
-			o.Assignments = assignments[:min(len(assignments), overviewAssignments)]
-			o.Expired = expired[:min(len(expired), overviewAssignments)]
+			o.AssignmentCount, o.Assignments, o.Expired = len(assignments), forOverview(assignments), forOverview(expired)
+			o.Permissions, o.MorePermissions = authz.GrantsOf(assignments)
 		}
 		if o.SignInReadable || o.SessionsReadable || o.FactorsReadable {
 			if err := s.signInParts(tx, c, &o, assignments); err != nil {
@@ -117,6 +117,17 @@ func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.Use
 		return nil
 	})
 	return o, err
+}
+
+// forOverview returns the first of the assignments, as many as an overview has.
+func forOverview(assignments []rolecall.Assignment) []rolecall.Assignment {
+	room := rolecall.MaxPageBytes / 4
+	for i := range assignments {
+		if room -= assignments[i].Size(); room < 0 || i == overviewAssignments {
+			return assignments[:i]
+		}
+	}
+	return assignments
 }
 
 // recentEvents returns the 10 newest events about the user, with only the values that the

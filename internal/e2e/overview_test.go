@@ -13,7 +13,7 @@ func testOverview(t *testing.T, p *program) {
 	clerk := w.holder(t, "overseen", "Sales", "Sales", "users:read", "shop/invoices:approve")
 	role := clerk.do(t, "GET /auths/session", "").text("/roles/0/id")
 	line := "GET /users/" + clerk.id + "/overview"
-	const everyPart = "user assignments assignmentCount expiredAssignments permissions signIn invitation sessions tokens factors recentEvents allowedActions"
+	const everyPart = "user assignments assignmentCount expiredAssignments permissions hasMorePermissions signIn invitation sessions tokens factors recentEvents allowedActions"
 
 	a := w.owner.do(t, line, "").expect(t, 200)
 	s := scenario{status: 200, members: everyPart, has: map[string]any{
@@ -63,7 +63,7 @@ func testOverview(t *testing.T, p *program) {
 		{name: "a pending user", as: w.owner, send: "GET /users/" + pending + "/overview", status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-pending", "/signIn/lastLoginAt": nil, "/assignmentCount": 0.0}},
 		{name: "who reads nothing", as: blind, send: line, status: 200, members: "user allowedActions", has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": nil}, lacks: []string{"canary", "Sales"}},
 		{name: "who reads the status", as: partly, send: line, status: 200, members: "user signIn invitation sessions tokens allowedActions", has: map[string]any{"/user/status": "suspended", "/user/name": nil}},
-		{name: "a viewer", as: viewer, send: line, status: 200, members: "user assignments assignmentCount expiredAssignments permissions signIn invitation allowedActions", contains: []string{`"allowedActions":[]`}},
+		{name: "a viewer", as: viewer, send: line, status: 200, members: "user assignments assignmentCount expiredAssignments permissions hasMorePermissions signIn invitation allowedActions", contains: []string{`"allowedActions":[]`}},
 		{name: "a viewer of themselves", as: viewer, send: "GET /users/" + viewer.id + "/overview", status: 200, members: everyPart},
 		{name: "anybody of themselves", as: nobody, send: "GET /users/" + nobody.id + "/overview", status: 200, members: everyPart, has: map[string]any{"/sessions/count": 1.0, "/allowedActions/0": "update"}},
 		{name: "an administrator of an owner", as: admin, send: "GET /users/" + w.owner.id + "/overview", status: 200, members: everyPart, has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": "assignRole", "/allowedActions/2": nil}},

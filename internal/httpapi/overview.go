@@ -22,10 +22,11 @@ func (s *Server) getUserOverview(ctx context.Context, c access.Caller, in *userR
 // overviewBody is the overview of a user. Parts that the caller may not read are nil.
 type overviewBody struct {
 	User               userBody            `json:"user" doc:"The user, with the members that the caller may read."`
-	Assignments        []assignmentBody    `json:"assignments,omitzero" doc:"The role assignments of the user that have not expired, at most 100."`
+	Assignments        []assignmentBody    `json:"assignments,omitzero" doc:"The role assignments of the user that have not expired. At most 100, and fewer if their reaches are large."`
 	AssignmentCount    *int                `json:"assignmentCount,omitzero" doc:"Number of role assignments of the user that have not expired."`
-	ExpiredAssignments []assignmentBody    `json:"expiredAssignments,omitzero" doc:"Expired assignments, the most recently expired first, at most 100. They have no effect."`
-	Permissions        []grantBody         `json:"permissions,omitzero" doc:"The permissions of the user, and the roles that they come from."`
+	ExpiredAssignments []assignmentBody    `json:"expiredAssignments,omitzero" doc:"Expired assignments, the most recently expired first. At most 100, and fewer if their reaches are large. They have no effect."`
+	Permissions        []grantBody         `json:"permissions,omitzero" doc:"The permissions of the user, sorted by their text, and the roles that they come from. If hasMorePermissions is true, only the first ones."`
+	HasMore            *bool               `json:"hasMorePermissions,omitzero" doc:"Whether the user has further permissions. The list of permissions ends at about 512 KiB."`
 	SignIn             *signInState        `json:"signIn,omitzero" doc:"Whether the user can sign in."`
 	Invitation         **pendingInvitation `json:"invitation,omitzero" nullable:"true" doc:"The latest invitation, if it was not accepted. It can be expired or invalid: see the reasons in signIn. Null without such an invitation."`
 	Sessions           *sessionSummary     `json:"sessions,omitzero" doc:"The live sessions of the user."`
@@ -88,7 +89,7 @@ func newOverviewBody(c access.Caller, o *directory.Overview, remedies map[string
 	b := overviewBody{User: newUserBody(c, &o.User), AllowedActions: o.AllowedActions}
 	if o.AssignmentsReadable {
 		b.Assignments, b.ExpiredAssignments = operation.Bodies(o.Assignments, newAssignmentBody), operation.Bodies(o.Expired, newAssignmentBody)
-		b.AssignmentCount = &o.AssignmentCount
+		b.AssignmentCount, b.HasMore = &o.AssignmentCount, &o.MorePermissions
 		b.Permissions = operation.Bodies(o.Permissions, func(g *authz.Grant) grantBody {
 			return grantBody{g.Permission, reachBody{g.Reach}, operation.Bodies(g.Roles, newRoleName)}
 		})

@@ -181,6 +181,54 @@ func TestPagesEndAtOneMebibyte(t *testing.T) {
 	})
 }
 
+// TestTheOverviewIsBounded reads the overviews of users whose permissions would have 6.6 MB and 1.3 GB.
+func TestTheOverviewIsBounded(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		large := rolecall.RoleDraft{}
+		for i := range rolecall.RolePermissionsMax {
+			large.Permissions = append(large.Permissions, fmt.Sprintf("%s%d/%s:read", strings.Repeat("a", 60), i, strings.Repeat("b", 64)))
+		}
+		few, many := f.member("ada"), f.member("grace")
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
+			for i := range rolecall.AssignmentsMax {
+				large.Name = fmt.Sprint("Large ", i)
+				role, faults := large.Role(start, rolecall.DefaultNameMin)
+				f.ok(faults.Err())
+				tx.InsertRole(role)
+				departments := wideReach().Departments()
+				for j := range departments {
+					departments[j] = fmt.Sprintf("%03d%s", i, departments[j][:rolecall.DepartmentMax-3])
+				}
+				a := rolecall.Assignment{Holder: rolecall.HolderOf(many.ID), Role: role, Reach: rolecall.Within(departments...), ExpiresAt: rolecall.Never, GrantedAt: start}
+				tx.UpsertAssignment(a)
+				if a.Holder = rolecall.HolderOf(few.ID); i == 0 {
+					tx.UpsertAssignment(a)
+				}
+			}
+			return nil
+		}))
+		for user, want := range map[rolecall.UserID][2]int{few.ID: {1, 1}, many.ID: {rolecall.AssignmentsMax, 0}} {
+			o, err := f.Directory.Overview(f.Context(), f.owner, user)
+			f.ok(err)
+			size, reaches := 0, []rolecall.Reach{}
+			for _, g := range o.Permissions {
+				reaches = append(reaches, g.Reach)
+			}
+			for _, a := range append(o.Assignments, o.Expired...) {
+				reaches = append(reaches, a.Reach)
+			}
+			for _, reach := range reaches {
+				for _, department := range reach.Departments() {
+					size += len(department) + len(`"",`)
+				}
+			}
+			if size > rolecall.MaxPageBytes || o.AssignmentCount != want[0] || len(o.Assignments) == 0 || !o.MorePermissions || len(o.Permissions) < want[1] {
+				t.Errorf("the overview of %d assignments has %d of them and %d permissions, in %d bytes", o.AssignmentCount, len(o.Assignments), len(o.Permissions), size)
+			}
+		}
+	})
+}
+
 // bytesOf returns the length of the JSON of the items.
 func (f *fixture) bytesOf(items any) int {
 	f.Helper()
