@@ -177,6 +177,7 @@ var (
 	ErrRoleKeyTaken         = &Error{Kind: Conflict, Code: "role-key-taken", Detail: "Another role of this tenant has this key. Use another key."}
 	ErrAccountNameTaken     = &Error{Kind: Conflict, Code: "service-account-name-taken", Detail: "Another service account of this tenant has this name. Use another name."}
 	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts have this role. Remove the role from them first. Or repeat the request with ?force=true, which removes the role from all of them and deletes it."}
+	ErrRoleDemandsFactor    = &Error{Kind: Conflict, Code: "role-demands-second-factor", Detail: "The tenant requires a second factor of the users with this role. An owner must first remove the role from the setting secondFactor."}
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This is a system role. It cannot be changed or deleted. Create another role instead."}
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant needs at least one active user whose owner role applies everywhere and never expires. Assign the owner role in this way to another user first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."}

@@ -69,7 +69,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrAttemptInvalid, web.ErrCrossOrigin, web.ErrCrossSite,
 	rolecall.ErrNotFound, web.ErrUnknownPath,
 	web.ErrMethodNotAllowed, web.ErrNotAcceptable,
-	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
+	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrRoleDemandsFactor, rolecall.ErrAccountNameTaken,
 	rolecall.ErrLimitReached, rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts, rolecall.ErrTooManyWebhooks, rolecall.ErrTooManyConnections, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyJobs,
 	rolecall.ErrPasswordsOff, rolecall.ErrConnectionNameTaken, rolecall.ErrIssuerTaken, rolecall.ErrDomainTaken, rolecall.ErrConnectionInUse, rolecall.ErrIdentityTaken,
 	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,

@@ -1467,7 +1467,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a role
-         * @description If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication.
+         * @description If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication.
          */
         delete: operations["RolesController_deleteRole"];
         options?: never;
@@ -4986,7 +4986,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Conflict. Codes: role-in-use, system-role, last-owner. */
+        /** @description Conflict. Codes: role-in-use, role-demands-second-factor, system-role, last-owner. */
         DeleteRoleConflict: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
