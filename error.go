@@ -185,6 +185,7 @@ var (
 	ErrRoleNameTaken         = Declare(Error{Kind: Conflict, Code: "role-name-taken", Detail: "Another role of this tenant has this name. Use another name."})
 	ErrRoleKeyTaken          = Declare(Error{Kind: Conflict, Code: "role-key-taken", Detail: "Another role of this tenant has this key. Use another key."})
 	ErrRoleInUse             = Declare(Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts have this role. Remove the role from them first. Or repeat the request with ?force=true, which removes the role from all of them and deletes it."})
+	ErrRoleDemandsFactor     = Declare(Error{Kind: Conflict, Code: "role-demands-second-factor", Detail: "The tenant requires a second factor of the users with this role. An owner must first remove the role from the setting secondFactor."})
 	ErrAccountNameTaken      = Declare(Error{Kind: Conflict, Code: "service-account-name-taken", Detail: "Another service account of this tenant has this name. Use another name."})
 	ErrLimitReached          = Declare(Error{Kind: Conflict, Code: "limit-reached", Detail: "The tenant or the account has the maximum number of these. Delete or remove one first."})
 	ErrTooManyTokens         = Declare(Error{Kind: Conflict, Code: "too-many-tokens", Detail: "This account has the maximum number of API tokens, including those that expired in the last 30 days. Revoke one first."})

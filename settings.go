@@ -95,9 +95,14 @@ func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
 	case SecondFactorOfAll:
 		return true
 	case SecondFactorOfRoles:
-		return slices.ContainsFunc(assignments, func(a Assignment) bool { return a.Live(now) && slices.Contains(r.Roles, a.Role.ID) })
+		return slices.ContainsFunc(assignments, func(a Assignment) bool { return a.Live(now) && r.Names(a.Role.ID) })
 	}
 	return false
+}
+
+// Names reports whether the rule requires a second factor of the users with the role.
+func (r SecondFactorRule) Names(role RoleID) bool {
+	return r.Required == SecondFactorOfRoles && slices.Contains(r.Roles, role)
 }
 
 // The defaults of the settings. The constants with Guarded in the name apply to users who

@@ -111,6 +111,8 @@ func (r roleView) hindrance(needed rolecall.Permission) string {
 		return msg("assignment.needs", "Permission", needed.String())
 	case err != nil:
 		return detailOf(err)
+	case needed == rolecall.RolesDelete && r.call.Tenant.Settings.SecondFactor.Names(r.role.ID):
+		return rolecall.ErrRoleDemandsFactor.Detail
 	}
 	return ""
 }

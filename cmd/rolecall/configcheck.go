@@ -247,15 +247,15 @@ func (c *healthCommand) Run(ctx context.Context, p *program) error {
 		}
 		address = base + "/readyz"
 	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	transport := &http.Transport{} // without the proxy of the environment, because the node is on this machine
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if c.URL == "" && c.TLSCert != "" {
 		config, err := onlyWith(c.TLSCert)
 		if err != nil {
 			return err
 		}
-		transport := &http.Transport{TLSClientConfig: config}
-		defer transport.CloseIdleConnections()
-		client.Transport = transport
+		transport.TLSClientConfig = config
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestHealth(t *testing.T) {
@@ -12,6 +16,20 @@ func TestHealth(t *testing.T) {
 		if out := run(t, t.TempDir(), "", append([]string{"health"}, args...)...); !strings.Contains(out, "answered 200.") {
 			t.Errorf("%q: %s", args, out)
 		}
+	}
+}
+
+// A proxy would answer in place of the node, or not reach the loopback addresses of this machine.
+func TestHealthUsesNoProxy(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+	t.Setenv("NO_PROXY", "")
+	address := "http://192.0.2.1:80/readyz" // net/http uses no proxy for loopback addresses
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var stderr bytes.Buffer
+	runCommand(ctx, []string{"health", "--url", address}, nil, nil, io.Discard, &stderr)
+	if strings.Contains(stderr.String(), "proxyconnect") || strings.Contains(stderr.String(), "127.0.0.1:1") {
+		t.Errorf("the request went to a proxy: %s", &stderr)
 	}
 }
 

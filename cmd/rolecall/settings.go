@@ -14,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail"
 	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
 // settings are the parsed and checked flags of serve.
@@ -41,7 +42,8 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 		}
 	}
 	s.checkPlainHTTP()
-	s.checkKeyFile(g.SecretKeyFile)
+	s.checkModes(g)
+	s.checkDatabaseTLS(g)
 	if g.SecretKeyFile == "" && !s.Demo {
 		s.warn("the instance key is in the database, so a copy or backup of the database exposes the secrets of authenticator apps, webhooks and connections and the links in waiting mail: move the key to a file and set --secret-key-file (docs/operations.md, Keep and rotate the instance key)")
 	}
@@ -62,11 +64,40 @@ func (s *settings) checkPlainHTTP() {
 	}
 }
 
-// checkKeyFile adds a warning if all users of the machine can read or change the key file. It
-// ignores a file that does not exist, because readKeyFile returns an error for it.
-func (s *settings) checkKeyFile(file string) {
+// checkModes adds a warning for each file with secrets that all users of the machine can read or change.
+func (s *settings) checkModes(g *globals) {
+	files := []struct{ setting, file, content string }{
+		{"--secret-key-file", g.SecretKeyFile, "the instance keys"}, {"--tls-key", s.TLSKey, "the private key"},
+		{"--mail-webhook-key-file", s.MailWebhookKey, "the key of the webhook"},
+	}
+	if !isPostgres(g.Database) {
+		files = append(files, struct{ setting, file, content string }{"--database", g.sqliteFile(), "the database"})
+	}
+	for _, f := range files {
+		if warning := modeWarning(f.setting, f.file, f.content); warning != "" {
+			s.warn(warning)
+		}
+	}
+}
+
+// modeWarning returns a warning if all users of the machine can read or change the file. It ignores a file that does
+// not exist, because reading it returns an error.
+func modeWarning(setting, file, content string) string {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o006 != 0 {
-		s.warn("--secret-key-file " + file + ": every user of this machine can read or change the instance keys: run chmod 600 on the file")
+		return setting + " " + file + ": every user of this machine can read or change " + content + ": run chmod 600 on the file"
+	}
+	return ""
+}
+
+// checkDatabaseTLS adds a warning for each host of PostgreSQL whose certificate is not verified.
+func (s *settings) checkDatabaseTLS(g *globals) {
+	for _, d := range []struct{ flag, database string }{{"--database", g.Database}, {"--direct-database", g.DirectDatabase}} {
+		if !isPostgres(d.database) {
+			continue
+		}
+		if hosts := postgres.Unverified(d.database); len(hosts) > 0 {
+			s.warn(d.flag + ": the certificate of PostgreSQL at " + strings.Join(hosts, ", ") + " is not verified, so the network can read and change all data: add sslmode=verify-full to the URL")
+		}
 	}
 }
 
@@ -141,6 +172,9 @@ func (s *settings) readPublicURL() error {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("--public-url must be an http or https URL with a host and an optional path, such as https://id.example.com/rolecall")
 	}
+	if !isOrigin(u) || !strings.HasPrefix(s.PublicURL, u.Scheme+"://"+u.Host) {
+		return errors.New("--public-url: write the scheme, the host and the port as browsers send them, in lower case and without a default port, such as https://id.example.com")
+	}
 	if !basePath.MatchString(u.EscapedPath()) {
 		return errors.New("--public-url: segments of the path must consist of ASCII letters, digits, _ ~ . and -, and must not begin with a period")
 	}
@@ -181,7 +215,7 @@ func (s *settings) readTLS() error {
 func (s *settings) readOrigins() error {
 	for _, origin := range s.AllowOrigin {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || !isHost(u.Hostname()) || origin != u.Scheme+"://"+u.Host || isDefaultPort(u) {
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || !isOrigin(u) || origin != u.Scheme+"://"+u.Host {
 			return fmt.Errorf("--allow-origin %q is not an origin as browsers send it: use a form such as https://app.example.com, in lower case, without a path or default port", origin)
 		}
 		if u.Scheme == "http" && !isLoopback(net.JoinHostPort(u.Hostname(), "0")) {
@@ -242,6 +276,9 @@ func isHost(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return hostName.MatchString(host) || err == nil && address.Is6() && address.String() == host
 }
+
+// isOrigin reports whether the host and the port are spelled as browsers spell them in an origin.
+func isOrigin(u *url.URL) bool { return isHost(u.Hostname()) && !isDefaultPort(u) }
 
 func isDefaultPort(u *url.URL) bool {
 	return strings.HasSuffix(u.Host, ":") || u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80"

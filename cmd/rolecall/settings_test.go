@@ -230,6 +230,15 @@ func TestPublicURLHasOneSpelling(t *testing.T) {
 		"https://id.example.com/":           true,
 		"https://id.example.com/people":     true,
 		"https://id.example.com/a-1/b_2.c/": true,
+		"https://id.example.com:8443/x":     true,
+		"http://[2001:db8::1]:8080":         true,
+		"https://ID.example.com":            false,
+		"HTTPS://id.example.com":            false,
+		"https://id.example.com:443":        false,
+		"http://id.example.com:80/people":   false,
+		"https://id.example.com:":           false,
+		"https://bücher.example":            false,
+		"https://[2001:DB8::1]":             false,
 		"https://":                          false,
 		"https://:8080":                     false,
 		"https://id.example.com//":          false,
@@ -355,15 +364,40 @@ func TestAddressesThatExcludeEachOtherAreRefused(t *testing.T) {
 	}
 }
 
-func TestKeyFileThatAllUsersCanReadIsReported(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "keys")
+func TestFilesThatAllUsersCanReadAreReported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
 	for mode, reported := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
 		if err := errors.Join(os.WriteFile(file, nil, mode), os.Chmod(file, mode)); err != nil {
 			t.Fatal(err)
 		}
-		s, err := (&serveCommand{Listen: "127.0.0.1:8080"}).settings(&globals{SecretKeyFile: file})
-		if err != nil || (s.warnings != nil) != reported {
-			t.Errorf("%o: %v, warned %q", mode, err, s.warnings)
+		for setting, read := range map[string]func() (settings, error){
+			"--secret-key-file": func() (settings, error) { return (&serveCommand{}).settings(&globals{SecretKeyFile: file}) },
+			"--database":        func() (settings, error) { return (&serveCommand{}).settings(&globals{Database: file}) },
+			"--tls-key": func() (settings, error) {
+				return (&serveCommand{TLSCert: "cert", TLSKey: file}).settings(&globals{})
+			},
+			"--mail-webhook-key-file": func() (settings, error) {
+				return (&serveCommand{PublicURL: "https://id.example.com", MailWebhook: "https://app.example.com/mail", MailWebhookKey: file}).settings(&globals{})
+			},
+		} {
+			s, err := read()
+			if warned := strings.Contains(strings.Join(s.warnings, "\n"), setting+" "+file+": every user of this machine can read or change"); err != nil || warned != reported {
+				t.Errorf("%s with mode %o: %v, warned %q", setting, mode, err, s.warnings)
+			}
+		}
+	}
+}
+
+func TestAnUnverifiedDatabaseIsReported(t *testing.T) {
+	for database, want := range map[string]string{
+		"postgres://u@db.example.com/x":                     "--database: the certificate of PostgreSQL at db.example.com is not verified",
+		"postgres://u@db.example.com/x?sslmode=verify-full": "",
+		"postgres://u@localhost/x":                          "",
+		"people.db":                                         "",
+	} {
+		s, err := (&serveCommand{}).settings(&globals{SecretKeyFile: "keys", Database: database})
+		if got := strings.Join(s.warnings, "\n"); err != nil || (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %v, warned %q", database, err, got)
 		}
 	}
 }

@@ -104,6 +104,9 @@ func (s *sources) variable(flag *kong.Flag) (value, name string, err error) {
 	if value = strings.TrimSpace(string(content)); value == "" {
 		return "", "", fmt.Errorf("%s: %s is empty", name, file)
 	}
+	if warning := modeWarning(name, file, "the secret"); warning != "" {
+		s.warnings = append(s.warnings, warning)
+	}
 	return value, name, nil
 }
 

@@ -171,9 +171,10 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 // returns ErrRoleInUse, unless force is true. With force, it also removes all assignments
 // of the role, and writes an event for each unexpired one. A role that access.BatchSize or
 // more users or service accounts hold disappears with its permissions at once, and a
-// background task removes the remaining assignments. DeleteRole can also fail with
-// ErrPermissionDenied, ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed or
-// ErrSystemRole.
+// background task removes the remaining assignments. If the tenant requires a second factor
+// of the users with the role, DeleteRole returns ErrRoleDemandsFactor, because only owners
+// may change this rule. DeleteRole can also fail with ErrPermissionDenied, ErrNotFound,
+// ErrBeyondOwnPermissions, ErrPreconditionFailed or ErrSystemRole.
 func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
 		return err
@@ -197,6 +198,11 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 		old, err := changeableRole(tx, c, id, match)
 		if err != nil {
 			return nil, false, err
+		}
+		if tenant, err := tx.TenantByID(c.Tenant.ID); err != nil {
+			return nil, false, err
+		} else if tenant.Settings.SecondFactor.Names(id) {
+			return nil, false, rolecall.ErrRoleDemandsFactor
 		}
 		if !force {
 			if used, err := tx.RoleInUse(id, s.now()); err != nil {

@@ -95,6 +95,7 @@ func (s *Service) mailShorterRetention(tx *store.Tx, old, changed *rolecall.Tena
 func checkTenantPatch(tx *store.Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
 	faults := patch.CheckOn(old.Settings)
 	if named := patch.Settings.SecondFactor.RoleIDs(); len(named) > 0 && len(named) <= rolecall.SecondFactorRolesMax {
+		tx.LockOwners() // so that no role is deleted before the change
 		roles, err := tx.RolesByID(named)
 		if err != nil {
 			return err

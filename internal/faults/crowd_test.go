@@ -128,7 +128,7 @@ func (c *crowd) askOn(a asker, keeps, pauses bool) {
 		began := time.Now()
 		r, want := c.next(i, user)
 		status, err := askAfter(a, r, answered)
-		for errors.Is(err, errPostponed) || errors.Is(err, errIdleTooLong) { // the machine is slow, which is no failure
+		for isNoFailure(err) && !(c.stopping.Load() && time.Since(began) > patience.Limit) {
 			r, want = c.next(i, user)
 			status, err = askAfter(a, r, time.Time{})
 		}
@@ -156,18 +156,80 @@ var errIdleTooLong = errors.New("the connection was idle for too long")
 // next request. Then it closes the connection, and the client must repeat a request (RFC 9112, section 9.3.1).
 const idleTime = 500 * time.Millisecond
 
+// isNoFailure reports whether the request failed only because the machine is slow, so that the client repeats it.
+func isNoFailure(err error) bool {
+	return errors.Is(err, errPostponed) || errors.Is(err, errIdleTooLong)
+}
+
 // askAfter sends the request once. It returns errIdleTooLong if that failed because the kept connection, whose last
-// response arrived at answered, was idle for idleTime.
+// response arrived at answered, was idle for idleTime. A response that has begun must be complete.
 func askAfter(a asker, r *http.Request, answered time.Time) (status int, err error) {
 	var sent atomic.Int64
+	var begun atomic.Bool // a byte of the response has arrived
 	status, err = a.ask(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { sent.CompareAndSwap(0, time.Now().UnixNano()) },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { sent.CompareAndSwap(0, time.Now().UnixNano()) },
+		GotFirstResponseByte: func() { begun.Store(true) },
 	})))
 	sent.CompareAndSwap(0, time.Now().UnixNano())
-	if err != nil && !errors.Is(err, errPostponed) && !answered.IsZero() && time.Unix(0, sent.Load()).Sub(answered) > idleTime {
+	if err != nil && !begun.Load() && !answered.IsZero() && time.Unix(0, sent.Load()).Sub(answered) > idleTime {
 		return 0, errIdleTooLong
 	}
 	return status, err
+}
+
+// Only a request that got no answer at all may have met a connection that the server closed.
+func TestOnlyRequestsWithoutAnAnswerAreRepeated(t *testing.T) {
+	for _, test := range []struct {
+		answer  string
+		excused bool
+	}{{"", true}, {"H", false}, {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", false}} {
+		for _, keep := range []bool{true, false} {
+			address := answering(t, test.answer)
+			c := &crowd{address: address}
+			for _, a := range []asker{&strict{address: address, keep: keep}, ordinary{&http.Transport{DisableKeepAlives: !keep}}} {
+				_, err := askAfter(a, c.request(http.MethodPost, "/users", "{}"), time.Now().Add(-time.Minute))
+				if err == nil || errors.Is(err, errIdleTooLong) != test.excused {
+					t.Errorf("%T, answered %q: %v", a, test.answer, err)
+				}
+				a.CloseIdleConnections()
+			}
+		}
+	}
+}
+
+// answering returns the address of a server that reads one request of each connection, writes the answer, and closes the
+// connection.
+func answering(t *testing.T, answer string) (address string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r, err := http.ReadRequest(bufio.NewReader(conn))
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body)
+			}
+			if err == nil {
+				_, err = io.WriteString(conn, answer)
+			}
+			if err := errors.Join(err, conn.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+	})
+	return listener.Addr().String()
 }
 
 // next returns the request with the index i, and the status of its answer.
@@ -294,6 +356,12 @@ func (s *strict) exchange(r *http.Request) (*http.Response, error) {
 	}
 	if err := r.Write(s.conn); err != nil {
 		return nil, err
+	}
+	if _, err := s.answers.Peek(1); err != nil {
+		return nil, err
+	}
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil { // as http.Transport does
+		trace.GotFirstResponseByte()
 	}
 	answer, err := http.ReadResponse(s.answers, r)
 	if err != nil {

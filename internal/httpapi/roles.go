@@ -230,10 +230,10 @@ var roleOperations = []*operation.Operation{
 	},
 	{
 		Method: http.MethodDelete, Path: "/roles/{id}", ID: "RolesController_deleteRole", Summary: "Delete a role",
-		Description: "If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them.",
+		Description: "If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true.",
 		Policy:      authz.DeleteRole,
 		Answers:     operation.Answers{{http.StatusNoContent, "The role was deleted.", nil}},
-		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleInUse, rolecall.ErrSystemRole, rolecall.ErrLastOwner},
+		Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleInUse, rolecall.ErrRoleDemandsFactor, rolecall.ErrSystemRole, rolecall.ErrLastOwner},
 		Endpoint:    operation.Typed((*Server).deleteRole),
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -34,6 +35,42 @@ func (f *fixture) holders(role rolecall.Role, n int) (ids []rolecall.UserID) {
 		return nil
 	}))
 	return ids
+}
+
+// Owners alone may change the rule for second factors, and more people may delete roles.
+func TestARoleThatDemandsASecondFactorIsNotDeleted(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		role := f.insertRole(holding("shop/a:b"))
+		remove := func(force bool) error {
+			return f.Directory.DeleteRole(f.Context(), f.owner, role.ID, force, nil)
+		}
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles, Roles: []rolecall.RoleID{role.ID}}})
+		f.is(remove(false), rolecall.ErrRoleDemandsFactor)
+		f.is(remove(true), rolecall.ErrRoleDemandsFactor)
+		f.settings(rolecall.TenantSettings{})
+		f.ok(remove(false))
+	})
+}
+
+// TestARoleIsNotDeletedWhileTheRuleNamesIt changes the rule for second factors to a role while the role is deleted.
+func TestARoleIsNotDeletedWhileTheRuleNamesIt(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		peer := f.node()
+		for range 30 {
+			role := f.insertRole(approver)
+			patch := rolecall.TenantPatch{Settings: rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{
+				Required: rolecall.Some(string(rolecall.SecondFactorOfRoles)), Roles: rolecall.Some([]string{role.ID.String()}),
+			}}}
+			var deleted, named error
+			var running sync.WaitGroup
+			running.Go(func() { deleted = f.Directory.DeleteRole(f.Context(), f.owner, role.ID, false, nil) })
+			running.Go(func() { _, named = peer.Directory.UpdateTenant(f.Context(), f.owner, patch, nil) })
+			running.Wait()
+			if (deleted == nil) == (named == nil) {
+				t.Errorf("deleted: %v; named: %v", deleted, named)
+			}
+		}
+	})
 }
 
 func TestEveryHolderOfADeletedRoleGetsAnEvent(t *testing.T) {

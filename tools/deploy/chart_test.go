@@ -210,7 +210,7 @@ func checkPods(t *testing.T, objects map[string]any, base string) {
 		if notices := int64(ready.PeriodSeconds * ready.FailureThreshold); drain < notices {
 			t.Errorf("%s: a node drains for %d s, but Kubernetes notices after %d s", kind, drain, notices)
 		}
-		const stop = 27 // two seconds for open connections, 20 for requests in progress, and five for the last spans
+		const stop = 37 // six seconds for open connections, six for the last ones, 20 for requests in progress, and five for the last spans
 		if *pod.TerminationGracePeriodSeconds < drain+stop {
 			t.Errorf("%s: the grace period of %d s is too short for a drain of %d s", kind, *pod.TerminationGracePeriodSeconds, drain)
 		}

@@ -158,6 +158,36 @@ func TestAServerWithoutSyncsIsWarnedOf(t *testing.T) {
 	}
 }
 
+func TestUnverifiedHosts(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgres://u@db.example.com/x":                                                "db.example.com",
+		"postgres://u@db.example.com/x?sslmode=disable":                                "db.example.com",
+		"postgres://u@db.example.com/x?sslmode=prefer":                                 "db.example.com",
+		"postgres://u@db.example.com/x?sslmode=require":                                "db.example.com",
+		"postgres://u@db.example.com/x?sslmode=verify-ca":                              "db.example.com",
+		"postgres://u@db.example.com/x?sslmode=verify-full":                            "",
+		"postgres://u@10.0.0.1,db2.example.com:5433/x?target_session_attrs=read-write": "10.0.0.1 db2.example.com",
+		"postgres://u@localhost/x":                                                     "",
+		"postgres://u@127.0.0.1:6432/x":                                                "",
+		"postgres://u@[::1]/x":                                                         "",
+		"postgres:///x?host=/run/postgresql":                                           "",
+		"postgres://u@localhost,db.example.com/x":                                      "db.example.com",
+		"postgres://u@db.example.com:port/x":                                           "",
+	} {
+		if got := strings.Join(postgres.Unverified(url), " "); got != want {
+			t.Errorf("%s: got %q, want %q", url, got, want)
+		}
+	}
+	t.Setenv("PGSSLMODE", "verify-full")
+	if got := postgres.Unverified("postgres://u@db.example.com/x"); got != nil {
+		t.Errorf("with PGSSLMODE=verify-full: got %q", got)
+	}
+	t.Setenv("PGSSLMODE", "require")
+	if got := postgres.Unverified("postgres://u@db.example.com/x"); len(got) != 1 {
+		t.Errorf("with PGSSLMODE=require: got %q", got)
+	}
+}
+
 // PgBouncer gives the sessions of the server to other clients after each transaction, so a prepared statement
 // can be in another session.
 func TestALostStatementNamesTheModeForPoolers(t *testing.T) {

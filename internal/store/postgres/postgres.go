@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -104,6 +106,26 @@ func parseURL(url string) (*pgxpool.Config, error) {
 	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	config.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
 	return config, nil
+}
+
+// Unverified returns the hosts of the URL that are on other machines and whose certificates are not verified, in the
+// order of the URL. The mode of TLS can also be in PGSSLMODE. Unverified returns nil if the URL is not valid.
+func Unverified(url string) (hosts []string) {
+	config, err := parseURL(url)
+	if err != nil {
+		return nil
+	}
+	first := config.ConnConfig
+	for _, way := range append([]*pgconn.FallbackConfig{{Host: first.Host, Port: first.Port, TLSConfig: first.TLSConfig}}, first.Fallbacks...) {
+		network, _ := pgconn.NetworkAddress(way.Host, way.Port)
+		ip := net.ParseIP(way.Host)
+		isHere := network == "unix" || way.Host == "localhost" || ip != nil && ip.IsLoopback()
+		isVerified := way.TLSConfig != nil && !way.TLSConfig.InsecureSkipVerify
+		if !isHere && !isVerified && !slices.Contains(hosts, way.Host) {
+			hosts = append(hosts, way.Host)
+		}
+	}
+	return hosts
 }
 
 // parse parses the URL. For settings that the URL does not contain, it uses name as the

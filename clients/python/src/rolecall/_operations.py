@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 9436c436741f4cede8755086b53e8ccb0fdbe79fcf19744b0407407edac825f7
+# 60908a775ae2733cdf8ba87b1922d4540e81a96d5c34e658d7900e10514d714a
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -504,7 +504,7 @@ class Operations(Sender):
         return cast('Role', self._send_json("PATCH", f"/roles/{quote(id)}", body=body, if_match=if_match))
 
     def delete_role(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        """If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/roles/{quote(id)}", query={"force": force}, if_match=if_match)
 
     def list_role_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> UserPage:
@@ -1160,7 +1160,7 @@ class AsyncOperations(AsyncSender):
         return cast('Role', await self._send_json("PATCH", f"/roles/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_role(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        """If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/roles/{quote(id)}", query={"force": force}, if_match=if_match)
 
     async def list_role_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> UserPage:

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 9436c436741f4cede8755086b53e8ccb0fdbe79fcf19744b0407407edac825f7
+# 60908a775ae2733cdf8ba87b1922d4540e81a96d5c34e658d7900e10514d714a
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ spec:
   automountServiceAccountToken: false
   enableServiceLinks: false
   # SIGTERM starts the drain of the program, so the pod needs no preStop hook.
-  terminationGracePeriodSeconds: {{ add .Values.drainSeconds 30 }}
+  terminationGracePeriodSeconds: {{ add .Values.drainSeconds 40 }}
   {{- with .Values.imagePullSecrets }}
   imagePullSecrets: {{ toYaml . | nindent 4 }}
   {{- end }}
