@@ -107,7 +107,7 @@ func families() map[string][]string {
 	for _, known := range reworded {
 		all[detailPrefix] = append(all[detailPrefix], known.Code)
 	}
-	all[faultPrefix] = []string{"reach/departments.too-few", "code.wrong", "settings/secondFactor/roles.required"}
+	all[faultPrefix] = []string{"reach/departments.too-few", "code.wrong", "settings/secondFactor/roles.required", "types.too-few", "types.conflict"}
 	for _, a := range slices.Concat(actions, serviceAccountActions) {
 		all[a.key+"."] = []string{"label", "title", "detail"}
 		all[donePrefix] = append(all[donePrefix], a.done)

@@ -338,8 +338,10 @@ func (c *console) editWebhook(v *pageContext) error {
 	return v.redirect(webhookAddress(v, v.webhookID) + "?done=saved")
 }
 
-// typesIn returns the types in the form.
-func typesIn(texts []string) (types []rolecall.EventType) {
+// typesIn returns the types in the form. It never returns nil, because a new webhook without a list
+// of types sends all events.
+func typesIn(texts []string) []rolecall.EventType {
+	types := []rolecall.EventType{}
 	for _, text := range lines(texts) {
 		types = append(types, rolecall.EventType(text))
 	}
