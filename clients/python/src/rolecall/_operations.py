@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 60908a775ae2733cdf8ba87b1922d4540e81a96d5c34e658d7900e10514d714a
+# 0f0f47a2f6ab37a4da37bbb7078af75087a5d3983fe735d80fa5cc97d4b173b8
 """A method for each operation of the API."""
 
 from __future__ import annotations

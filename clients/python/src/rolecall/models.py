@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 60908a775ae2733cdf8ba87b1922d4540e81a96d5c34e658d7900e10514d714a
+# 0f0f47a2f6ab37a4da37bbb7078af75087a5d3983fe735d80fa5cc97d4b173b8
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -1535,19 +1535,22 @@ class Overview(TypedDict):
     """Number of role assignments of the user that have not expired."""
 
     assignments: NotRequired[list[Assignment]]
-    """The role assignments of the user that have not expired, at most 100."""
+    """The role assignments of the user that have not expired. At most 100, and fewer if their reaches are large."""
 
     expiredAssignments: NotRequired[list[Assignment]]
-    """Expired assignments, the most recently expired first, at most 100. They have no effect."""
+    """Expired assignments, the most recently expired first. At most 100, and fewer if their reaches are large. They have no effect."""
 
     factors: NotRequired[FactorSummary]
     """The second factors of the user. Only the user, and callers who may reset the second factors of the user, get this member."""
+
+    hasMorePermissions: NotRequired[bool]
+    """Whether the user has further permissions. The list of permissions ends at about 512 KiB."""
 
     invitation: NotRequired[PendingInvitation | None]
     """The latest invitation, if it was not accepted. It can be expired or invalid: see the reasons in signIn. Null without such an invitation."""
 
     permissions: NotRequired[list[Grant]]
-    """The permissions of the user, and the roles that they come from."""
+    """The permissions of the user, sorted by their text, and the roles that they come from. If hasMorePermissions is true, only the first ones."""
 
     recentEvents: NotRequired[list[Event]]
     """The latest events about the user, newest first."""
