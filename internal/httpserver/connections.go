@@ -156,7 +156,7 @@ func (c *connections) hasRoom() bool {
 		return true
 	}
 	if time.Now().Before(c.searched) {
-		return false // so many requests that wait for room do not search again and again
+		return false // requests that wait for room need not search again
 	}
 	victim := c.waiting(func(other *connection) bool { return other.reserved.IsZero() })
 	if victim == nil {

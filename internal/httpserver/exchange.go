@@ -22,7 +22,7 @@ type instant struct{ nanoseconds atomic.Int64 }
 func (i *instant) set()   { i.nanoseconds.Store(time.Now().UnixNano()) }
 func (i *instant) clear() { i.nanoseconds.Store(0) }
 
-// earliest returns the earlier one of t and i. A zero time is none.
+// earliest returns the earlier one of t and i. It ignores a zero time.
 func (i *instant) earliest(t time.Time) time.Time {
 	nanoseconds := i.nanoseconds.Load()
 	if nanoseconds == 0 {
@@ -45,7 +45,7 @@ func (c *connection) waitsSince() time.Time {
 }
 
 // end notes that the handler has ended. From then on, the server waits for the client until the connection is
-// idle: it sends the rest of the response, and reads what the handler has left of the body.
+// idle: it sends the rest of the response, and reads the rest of the body.
 func (c *connections) end(e *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

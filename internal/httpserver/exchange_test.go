@@ -225,7 +225,7 @@ func TestAllQueuedRequestsOfAConnectionAreAdmitted(t *testing.T) {
 	})
 }
 
-// TestTheBodyOfNetHTTPIsKept checks two decisions of net/http that depend on the body of its own request.
+// TestTheBodyOfNetHTTPIsKept checks two decisions of net/http that depend on the body that it has made.
 func TestTheBodyOfNetHTTPIsKept(t *testing.T) {
 	address := serve(t, 2, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)

@@ -76,7 +76,7 @@ func (c *connections) handler(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		if r.Body != nil && r.Body != http.NoBody {
-			r = r.WithContext(r.Context()) // a copy, because net/http looks at the body of its own request after the handler
+			r = r.WithContext(r.Context()) // a copy, because net/http uses the original body after the handler
 			r.Body = &body{ReadCloser: r.Body, of: e}
 		}
 		next.ServeHTTP(&writer{w, e}, r)
