@@ -85,11 +85,12 @@ test-citus: ## run the tests of the store, the program and faults on a Citus clu
 	$(WITH_POSTGRES) -citus go test $(TEST_FLAGS) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
 # If a tool cannot be installed, its tests are skipped. If CI is set, they fail instead. A tool whose package
-# has another name is written as command:package. Without chromium-headless-shell, tests use chromium, which is slower.
+# has another name is written as command:package, or as command:package,package for the first one that apt-get has.
+# Without chromium-headless-shell, tests use chromium, which is slower.
 test-tools:
 	@for tool in $(TEST_TOOLS); do \
 		command -v $${tool%:*} >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
-		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $${tool#*:}; } || test $$tool = chromium-headless-shell || exit 1; \
+		{ package=$${tool#*:} && apt-get -qq update && apt-get -qq satisfy -y --no-install-recommends "$${package//,/ | }"; } || test $$tool = chromium-headless-shell || exit 1; \
 	done
 
 # The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
