@@ -51,8 +51,10 @@ NPM_CI = npm ci --silent --no-audit --no-fund
 NODE_TEST = ROLECALL_PROGRAM=$(PROGRAM) node tools/nodetest.mjs
 CONSOLE_PACKAGES = cd console/e2e && ../../tools/installed package-lock.json $(NPM_CI)
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
+# The package cargo of Debian 12 is too old for the generated Rust code, but cargo-web is not.
+CARGO = cargo:cargo-web,cargo
 
-.PHONY: help run test test-citus test-tools all-tools clean-tree test-deploy clients-test interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools all-tools clean-tree test-deploy clients-test generators interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,15 +87,16 @@ test-citus: ## run the tests of the store, the program and faults on a Citus clu
 	$(WITH_POSTGRES) -citus go test $(TEST_FLAGS) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
 # If a tool cannot be installed, its tests are skipped. If CI is set, they fail instead. A tool whose package
-# has another name is written as command:package. Without chromium-headless-shell, tests use chromium, which is slower.
+# has another name is written as command:package, or as command:package,package for the first one that apt-get has.
+# Without chromium-headless-shell, tests use chromium, which is slower.
 test-tools:
 	@for tool in $(TEST_TOOLS); do \
 		command -v $${tool%:*} >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
-		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $${tool#*:}; } || test $$tool = chromium-headless-shell || exit 1; \
+		{ package=$${tool#*:} && apt-get -qq update && apt-get -qq satisfy -y --no-install-recommends "$${package//,/ | }"; } || test $$tool = chromium-headless-shell || exit 1; \
 	done
 
 # The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
-all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr java:default-jre-headless caddy prometheus buildah
+all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr javac:default-jdk-headless mvn:maven $(CARGO) caddy prometheus buildah
 all-tools: test-tools
 	$(WITH_POSTGRES) true # it installs PostgreSQL
 
@@ -108,6 +111,12 @@ test-deploy: SHORT =
 test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah
 test-deploy: test-tools ## test everything in deploy/; SHORT=-short leaves out the chart and the release, whose tools take minutes to compile
 	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go test -count=1 -v -timeout 20m $(if $(SHORT),-tags=short) .'
+
+generators: TEST_TOOLS = nodejs npm python3 javac:default-jdk-headless mvn:maven $(CARGO)
+generators: test-tools program ## generate clients with code generators, and run a flow with each against the program; RECIPES=rust runs one; the first run downloads packages of npm, Python, Java and Rust
+	cd tools/generators && ../installed package-lock.json $(NPM_CI)
+	cd tools/generators && ../installed requirements.txt sh -ec 'test -x .venv/bin/python || python3 -m venv .venv; .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
+	ROLECALL_PROGRAM=$(PROGRAM) node tools/generators/run.mjs $(RECIPES)
 
 interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries

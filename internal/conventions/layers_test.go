@@ -82,7 +82,9 @@ var mayImport = map[string][]string{
 	"internal/webhooks":              {".", "internal/access", "internal/audit", "internal/authz", "internal/feed", "internal/idempotency", "internal/outbound", "internal/queue", "internal/secret", "internal/store", "internal/wire"},
 	"internal/wire":                  {"."},
 	"openapi":                        {},
-	"tools/webhooks":                 {}, // a separate module
+	"tools/generators/go":            {"tools/generators/.generated/go/rolecall"},  // a separate module
+	"tools/generators/oapi-codegen":  {"tools/generators/.generated/oapi-codegen"}, // a separate module
+	"tools/webhooks":                 {},                                           // a separate module
 }
 
 // onlyIn maps a package outside of this module to the only packages that may import it. A key that
@@ -97,7 +99,7 @@ var onlyIn = map[string][]string{
 	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest", "internal/oidc/oidctest", "internal/outbound"},
 	"crypto/x509":                       {"internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/outbound/outboundtest"},
 	"golang.org/x/crypto/":              {"internal/argon2", "internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/tracing", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/webhooks", "client", "client/clienttest", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/tracing", "internal/web", "cmd/rolecall", "internal/httpserver", "internal/mail", "internal/oidc", "internal/oidc/oidctest", "internal/outbound", "internal/secret", "internal/outbound/outboundtest", "internal/webhooks", "tools/generators/oapi-codegen", "tools/webhooks", "client", "client/clienttest", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/rekey", "internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
@@ -138,6 +140,7 @@ var onlyIn = map[string][]string{
 	"github.com/anishathalye/porcupine": {},
 	"github.com/rogpeppe/go-internal/":  {},
 	"github.com/standard-webhooks/":     {"tools/webhooks"},
+	"github.com/oapi-codegen/":          {"tools/generators/oapi-codegen"},
 }
 
 func TestImportsPointInward(t *testing.T) {
