@@ -96,7 +96,7 @@ test-tools:
 	done
 
 # The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
-all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr javac:default-jdk-headless mvn:maven $(CARGO) caddy prometheus buildah
+all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr java:default-jre-headless caddy prometheus buildah
 all-tools: test-tools
 	$(WITH_POSTGRES) true # it installs PostgreSQL
 
