@@ -34,7 +34,7 @@ const commitDefault = `(select reset_val from pg_settings where name = 'synchron
 // that was revoked would then be valid again.
 func checkCommits(byDefault string) error {
 	if byDefault == "off" {
-		return errors.New("postgres: synchronous_commit is off, so a crash of the server undoes changes that were answered, such as the end of a session: ")
+		return errors.New("postgres: synchronous_commit is off, so a crash of the server undoes changes that were answered, such as the end of a session: remove the setting from postgresql.conf, the database and the role (alter role rolecall reset synchronous_commit)")
 	}
 	return nil
 }
