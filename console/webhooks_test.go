@@ -295,7 +295,7 @@ func TestAWebhookThatDeliversNothingIsNotShownAsEnabled(t *testing.T) {
 	if form := f.get(path+"/"+w.ID.String()+"/edit", cookie).body; !strings.Contains(form, "Import (suspended)</option>") {
 		t.Errorf("the form does not offer the present service account: %s", form)
 	}
-	other := f.send(http.MethodPost, path+"/create", cookie, url.Values{"idempotency-key": {"k"}, "url": {"https://hooks.example.com/"}, "serviceAccountId": {account.ID.String()}})
+	other := f.send(http.MethodPost, path+"/create", cookie, url.Values{"idempotency-key": {"k"}, "url": {"https://hooks.example.com/"}, "types": {"*"}, "serviceAccountId": {account.ID.String()}})
 	if other.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(other.body, "active service account") {
 		t.Errorf("a webhook with a suspended service account: %d %s", other.StatusCode, other.body)
 	}
