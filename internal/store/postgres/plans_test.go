@@ -169,7 +169,7 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	admin := connect(t, pgtest.Admin(t, url))
 	run(t, admin, `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
-		select tenant_id, id, id, created_at, department, department_key, '{}' from users`, "analyze tombstones")
+		select tenant_id, id, id, created_at, department, department_key, '{"user":{},"version":1,"assignments":[]}' from users`, "analyze tombstones")
 	p := plannerOf(t, url, tenant)
 	for _, within := range []rolecall.Reach{rolecall.Everywhere(), rolecall.Within("Support"), rolecall.Within("Legal", "Support"), rolecall.Within("Legal")} {
 		for _, after := range []*rolecall.Position{nil, {ID: rolecall.NewID[any](now)}} {
@@ -259,7 +259,7 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	admin := connect(t, pgtest.Admin(t, url))
 	run(t, admin, `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
-		select tenant_id, id, id, created_at, department, department_key, '{}' from users`, "analyze tombstones")
+		select tenant_id, id, id, created_at, department, department_key, '{"user":{},"version":1,"assignments":[]}' from users`, "analyze tombstones")
 	p := plannerOf(t, url, tenant)
 	var others []rolecall.AnyID
 	ids := make([]rolecall.UserID, 100)
