@@ -492,7 +492,7 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
 		members := "user allowedActions"
 		if p.is(s) || p.may("roles:read", s.department) {
-			members += " assignments assignmentCount expiredAssignments permissions"
+			members += " assignments assignmentCount expiredAssignments permissions hasMorePermissions"
 		}
 		if p.speaksFor(s) || p.may("users.status:read", s.department) {
 			members += " signIn invitation"
