@@ -3,10 +3,13 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -133,5 +136,26 @@ func TestLargeSessionsWaitForEachOther(t *testing.T) {
 	}
 	if r := s.as(holder, "POST", "/auths/checks", `{"checks":[{"permission":"shop/r17:a255"}]}`); r.StatusCode != http.StatusOK || !strings.Contains(r.body, "true") {
 		t.Errorf("POST /auths/checks answered %d: %s", r.StatusCode, r.body)
+	}
+}
+
+// TestChecksOfPermissionsOnlyRead checks what the middleware learns from the declaration of an operation: whether it may
+// cut off the response of a slow client.
+func TestChecksOfPermissionsOnlyRead(t *testing.T) {
+	s := newTestServer(t)
+	for _, id := range []string{"AuthsController_checkAll", "AuthsController_logout"} {
+		op := operations[slices.IndexFunc(operations, func(op *operation.Operation) bool { return op.ID == id })]
+		handler, readsOnly := s.edge.runner.Handler(op), false
+		observed := s.site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler.ServeHTTP(w, r)
+			readsOnly = web.RequestOf(r).ReadsOnly
+		}), s.site.RespondProblem)
+		r := httptest.NewRequest(op.Method, op.Path, strings.NewReader(`{"checks":[]}`))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}
+		w := httptest.NewRecorder()
+		observed.ServeHTTP(w, r)
+		if want := id == "AuthsController_checkAll"; w.Code >= 400 || readsOnly != want {
+			t.Errorf("%s answered %d, and only reads: %v", id, w.Code, readsOnly)
+		}
 	}
 }
