@@ -207,7 +207,7 @@ func (u userAccessView) rows() (list permissionList) {
 	return list
 }
 
-// roleLinksMax is the maximum number of roles that a row with links to roles names.
+// roleLinksMax is the maximum number of links to roles in a row.
 const roleLinksMax = 10
 
 // count returns the number of permissions as text, such as "3 permissions".

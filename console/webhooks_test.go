@@ -120,7 +120,7 @@ func TestTheFormOfAWebhookShowsItsErrors(t *testing.T) {
 	}
 }
 
-// A form that has lost its selection must not get more than any selection.
+// An empty selection must not select all types.
 func TestAWebhookSendsAllEventsOnlyIfTheFormSaysSo(t *testing.T) {
 	f := newFixture(t)
 	account := f.makeAccount("Import", f.makeRole("Follower", "changes:read", "users:read"))
