@@ -32,6 +32,16 @@ func (c *connections) work(t *testing.T, conn net.Conn) *exchange {
 	return e
 }
 
+// closesNone checks that no connection makes room for another one.
+func (c *connections) closesNone(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hasRoom() {
+		t.Error("a connection was closed while a handler worked")
+	}
+}
+
 // isClosed reports whether this end of a pipe was closed.
 func isClosed(conn net.Conn) bool {
 	return conn.SetDeadline(time.Time{}) != nil

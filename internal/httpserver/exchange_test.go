@@ -64,11 +64,7 @@ func TestAResponseThatIsReadIsNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(2 * restTime)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.hasRoom() {
-			t.Error("a connection was closed while a handler worked")
-		}
+		c.closesNone(t)
 	})
 }
 
@@ -80,11 +76,7 @@ func TestTheServerWaitsForTheClientAfterTheHandlers(t *testing.T) {
 		first, second := c.work(t, ends[0]), c.work(t, ends[0])
 		c.end(first)
 		<-time.After(restTime)
-		c.mu.Lock()
-		if c.hasRoom() {
-			t.Error("a connection was closed while a handler worked")
-		}
-		c.mu.Unlock()
+		c.closesNone(t)
 		c.end(second)
 		c.observe(ends[1], http.StateNew)
 		if got := closedOnes(ends[:1]); got != "0" {
