@@ -1,7 +1,6 @@
 package conventions
 
 import (
-	"go/ast"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,31 +188,6 @@ func TestChainsOfImportsAreShort(t *testing.T) {
 	for name := range mayImport {
 		if c := chain(name); len(c) > longestChain {
 			t.Errorf("%s: %d packages, want at most %d", strings.Join(c, " → "), len(c), longestChain)
-		}
-	}
-}
-
-// mostFiles is the maximum number of hand-written files of a package, without tests.
-const mostFiles = 20
-
-// mostPages is the maximum number of hand-written files of the console package, which
-// has one file for each section of its pages.
-const mostPages = 39
-
-func TestPackagesHaveFewFiles(t *testing.T) {
-	files := map[string]int{}
-	for _, f := range sources(t) {
-		if !f.isTest() && !ast.IsGenerated(f.syntax) {
-			files[f.folder()]++
-		}
-	}
-	for folder, n := range files {
-		most := mostFiles
-		if folder == "console" {
-			most = mostPages
-		}
-		if n > most {
-			t.Errorf("%s has %d files, want at most %d", folder, n, most)
 		}
 	}
 }

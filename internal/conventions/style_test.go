@@ -6,21 +6,16 @@ import (
 	"testing"
 )
 
-const (
-	longestFile     = 600 // lines
-	longestFunction = 80
-)
+const longestFunction = 80 // lines, apart from functions that only return a table
 
-func TestFilesAndFunctionsAreShort(t *testing.T) {
+func TestFunctionsAreShort(t *testing.T) {
 	for _, f := range sources(t) {
 		if ast.IsGenerated(f.syntax) {
 			continue
 		}
-		if n := f.lines(f.syntax); n > longestFile {
-			t.Errorf("%s has %d lines, want at most %d", f.path, n, longestFile)
-		}
 		for _, declaration := range f.syntax.Decls {
-			if function, ok := declaration.(*ast.FuncDecl); ok && !f.isTest() && f.lines(function) > longestFunction {
+			function, ok := declaration.(*ast.FuncDecl)
+			if ok && !f.isTest() && function.Body != nil && len(function.Body.List) > 1 && f.lines(function) > longestFunction {
 				t.Errorf("%s: %s has %d lines, want at most %d", f.path, function.Name, f.lines(function), longestFunction)
 			}
 		}

@@ -2,10 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"reflect"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,6 +15,54 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/internal/wire"
 )
+
+func (s *Server) authOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodPost, Path: "/auths/login", ID: "AuthsController_login", Summary: "Sign in with a password",
+			Description: "Starts a session, and ends the session of the request. If a second factor is needed, the answer is 401 with a challenge, and no session is started.",
+			Limiter:     web.PasswordLimiter,
+			Policy:      authz.SignIn,
+			Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session. The session cookie is set, or the tokens are in the body.", []string{"Set-Cookie"}}},
+			Problems:    problems{rolecall.ErrWrongCredentials, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
+			Handler:     operation.JSON(s.login),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/refresh", ID: "AuthsController_refresh", Summary: "Refresh the session",
+			Description: "Replaces the token of the session. The old token works for refreshGraceSeconds after the new one is first used.",
+			Limiter:     web.SessionLimiter,
+			Policy:      authz.Anyone,
+			Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session. The cookie has the new token.", []string{"Set-Cookie"}}},
+			Problems:    problems{rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended},
+			Handler:     operation.JSON(s.refresh),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/logout", ID: "AuthsController_logout", Summary: "Sign out",
+			Description: "Ends the session of the request, if any, and clears the cookie.",
+			Limiter:     web.SessionLimiter,
+			Policy:      authz.SignOut,
+			Answers:     operation.Answers{{http.StatusNoContent, "The request has no session any more.", []string{"Set-Cookie"}}},
+			Handler:     operation.JSON(s.logout),
+		},
+		{
+			Method: http.MethodGet, Path: "/auths/session", ID: "AuthsController_getSession", Summary: "Get the caller's session", ReturnsPermissions: true,
+			Description: "Returns the caller with the caller's roles and permissions, and the session if the request has one.",
+			Limiter:     web.SessionLimiter,
+			Policy:      authz.ReadSession,
+			Answers:     operation.Answers{{http.StatusOK, "The caller, and the session if the request has one.", nil}},
+			Handler:     operation.JSON(s.getSession),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/confirm", ID: "AuthsController_confirm", Summary: "Re-authenticate",
+			Description: "Verifies the password, or the code of a sign-in with an identity provider (connectionCode). It also verifies the second factor if the user has one, unless the identity provider has proved a second factor. After that, the session can use operations that need a recent sign-in. Its token is replaced, as by a refresh.",
+			Limiter:     web.PasswordLimiter,
+			Policy:      authz.Reauthenticate,
+			Answers:     operation.Answers{{http.StatusOK, "The session. The cookie has the new token.", []string{"Set-Cookie"}}},
+			Problems:    problems{rolecall.ErrSecondFactorRequired, rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
+			Handler:     operation.JSON(s.confirm),
+		},
+	}
+}
 
 type loginBody struct {
 	Email    string `json:"email" required:"true" doc:"Email address of the user."`
@@ -338,142 +383,4 @@ func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmReques
 	}
 	body := confirmedSession{newSessionBody(signIn.Principal), headerTokensOf(&signIn).Token}
 	return operation.Response[confirmedSession]{Body: body, Cookies: s.sessionCookies(&signIn)}, nil
-}
-
-type changePasswordRequest struct{ Body changePasswordBody }
-
-type changePasswordBody struct {
-	CurrentPassword string `json:"currentPassword" required:"true" format:"password" doc:"The current password."`
-	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. It must have at least passwordMinimum characters, and must not be easy to guess."`
-}
-
-func (s *Server) changePassword(ctx context.Context, c access.Caller, in *changePasswordRequest) (operation.Response[operation.NoContent], error) {
-	device, err := s.signin.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
-	return operation.Response[operation.NoContent]{Cookies: func(w http.ResponseWriter, r *http.Request) { s.setDevice(w, r, c.Tenant.ID, device) }}, err
-}
-
-// checksMax is the maximum number of permissions in one request.
-const checksMax = 200
-
-type checkRequest struct {
-	Permission permissionValue `query:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
-	Department string          `query:"department" maxLength:"255" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Null is the same as its absence."`
-}
-
-// permissionValue is one permission to check, without wildcards.
-type permissionValue rolecall.Permission
-
-// SetParameter reads the permission.
-func (p *permissionValue) SetParameter(text string) (code, detail string) {
-	permission, err := rolecall.ParsePermission(text)
-	*p = permissionValue(permission)
-	switch {
-	case err != nil:
-		return "format", err.Error()
-	case permission.HasWildcard():
-		return "wildcard", "must name one permission, without wildcards"
-	case !permission.Known():
-		return "unknown-permission", "is not one of Rolecall's own permissions; write a permission of an application as application/resource:action"
-	}
-	return "", ""
-}
-
-// orNil returns the permission, or nil if the request has none.
-func (p permissionValue) orNil() *rolecall.Permission {
-	if p == (permissionValue{}) {
-		return nil
-	}
-	return (*rolecall.Permission)(&p)
-}
-
-// UnmarshalWire reads the permission.
-func (p *permissionValue) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
-	if text, ok := d.Text(pointer, value); ok {
-		code, detail := p.SetParameter(text)
-		d.Add(pointer, code, detail)
-	}
-}
-
-// AppendJSON appends the permission.
-func (p permissionValue) AppendJSON(b []byte) []byte {
-	return wire.AppendText(b, rolecall.Permission(p).String())
-}
-
-// check responds with 204 if the caller has the permission, and with 403 if not. Back ends and
-// proxies call this operation to authorize requests of users.
-func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (operation.Response[operation.NoContent], error) {
-	var department *string
-	if in.Department != "" {
-		department = &in.Department
-	}
-	err := c.RequirePermission(rolecall.Permission(in.Permission), department)
-	return operation.Response[operation.NoContent]{NameCaller: true}, err
-}
-
-type checkAllRequest struct{ Body checkAllBody }
-
-type checkAllBody struct {
-	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check. Empty for no results."`
-}
-
-// permissionCheck is one permission to check: in the department, or in the whole tenant if the
-// department is nil.
-type permissionCheck struct {
-	Permission permissionValue `json:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
-	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Null is the same as its absence."`
-}
-
-// departmentText is the name of a department.
-type departmentText string
-
-// UnmarshalWire reads the name.
-func (t *departmentText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
-	if text, ok := d.Text(pointer, value); ok {
-		d.FieldErrors.Text(pointer, text, 1, rolecall.DepartmentMax)
-		*t = departmentText(text)
-	}
-}
-
-// permissionChecks are at most checksMax checks.
-type permissionChecks []permissionCheck
-
-var checkDecoder = wire.NewDecoder(reflect.TypeFor[permissionCheck]())
-
-// UnmarshalWire reads an array of checks.
-func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
-	if value.Kind() != jsontext.KindBeginArray {
-		d.Add(pointer, "type", "must be an array of objects")
-		return
-	}
-	for i, element := range wire.Elements(value) {
-		if i == checksMax {
-			d.Add(pointer, "too-many", fmt.Sprintf("must have at most %d checks", checksMax))
-			return
-		}
-		var check permissionCheck
-		checkDecoder.Continue(d, pointer+"/"+strconv.Itoa(i), element, reflect.ValueOf(&check).Elem())
-		*c = append(*c, check)
-	}
-}
-
-// checkResult is the result of one check.
-type checkResult struct {
-	Permission permissionValue `json:"permission" doc:"The permission that was checked."`
-	Department *departmentText `json:"department" doc:"The department of the check."`
-	Allowed    bool            `json:"allowed" doc:"Whether the caller has the permission: for the department, or in the whole tenant for a check without a department."`
-}
-
-// checkResults are the results of the checks, in the order of the request.
-type checkResults struct {
-	Results []checkResult `json:"results" doc:"One result for each check."`
-}
-
-// checkAll checks up to checksMax permissions of the caller in one request.
-func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {
-	results := make([]checkResult, len(in.Body.Checks))
-	for i, asked := range in.Body.Checks {
-		allowed := c.Holds(rolecall.Permission(asked.Permission), (*string)(asked.Department))
-		results[i] = checkResult{asked.Permission, asked.Department, allowed}
-	}
-	return operation.Response[checkResults]{Body: checkResults{results}, NameCaller: true}, nil
 }

@@ -81,7 +81,7 @@ func isJSONText() []string {
 // each response has the status.
 func (s *testServer) judged(document string, status int) {
 	s.t.Helper()
-	for _, op := range everyOperation {
+	for _, op := range declared {
 		if !op.Input().TakesJSON() {
 			continue
 		}
@@ -154,7 +154,7 @@ func TestEveryOperationReadsValidJSON(t *testing.T) {
 func TestDuplicateAndMisspelledMembersAreRefused(t *testing.T) {
 	s := quietServer(t)
 	schemas := Document().Components.Schemas.Map()
-	for _, op := range everyOperation {
+	for _, op := range declared {
 		if !op.Input().TakesJSON() {
 			continue
 		}

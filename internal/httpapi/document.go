@@ -44,7 +44,7 @@ func Document() *huma.OpenAPI {
 		},
 		Types: types, Catalogue: catalogue, Examples: loadExamples(),
 	}
-	return contract.Document(slices.Concat(operations, operatorOperations))
+	return contract.Document(declared)
 }
 
 // YAML returns the OpenAPI document as YAML. It returns the same bytes if the contract has not

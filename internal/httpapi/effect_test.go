@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func TestEveryOperationDeclaresItsEffectOnAccess(t *testing.T) {
-	for _, op := range everyOperation {
+	for _, op := range declared {
 		switch op.Policy.Effect {
 		case authz.Grants, authz.Removes, authz.Ends, authz.Proves, authz.NoEffect:
 		default:
@@ -28,11 +27,11 @@ func TestEveryOperationDeclaresItsEffectOnAccess(t *testing.T) {
 }
 
 func TestAnOperationWithoutADeclaredEffectStepsUp(t *testing.T) {
-	declared := *operations[0].Policy
-	if declared.StepsUp() {
-		t.Errorf("%s needs step-up", operations[0].ID)
+	policy := *declared[0].Policy
+	if policy.StepsUp() {
+		t.Errorf("%s needs step-up", declared[0].ID)
 	}
-	if declared.Effect = ""; !declared.StepsUp() {
+	if policy.Effect = ""; !policy.StepsUp() {
 		t.Error("an operation without an effect needs no step-up")
 	}
 }
@@ -65,7 +64,7 @@ func stepUpTable() string {
 	var b strings.Builder
 	b.WriteString("| operation | what it does | effect | step-up |\n|---|---|---|---|\n")
 	for _, effect := range []authz.Effect{authz.Grants, authz.Removes, authz.Ends, authz.Proves} {
-		for _, op := range slices.Concat(operations, operatorOperations) {
+		for _, op := range declared {
 			if op.Policy.Effect != effect {
 				continue
 			}

@@ -3,9 +3,8 @@ package httpapi
 import (
 	"context"
 	"encoding/base64"
-	"encoding/binary"
+	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,10 +17,51 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/operation"
-	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/internal/wire"
 )
+
+func (s *Server) eventOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodGet, Path: "/users/{id}/events", ID: "UsersController_listUserEvents", Summary: "List a user's events",
+			Description: "Lists the events about the user, newest first.",
+			Policy:      authz.ReadUserEvents,
+			Answers:     operation.Answers{{http.StatusOK, "A page of events.", []string{"Link"}}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.listUserEvents),
+		},
+		{
+			Method: http.MethodGet, Path: "/events", ID: "EventsController_listEvents", Summary: "List events",
+			Description: "Lists the events of the tenant (the audit log), newest first.",
+			Policy:      authz.ReadEvents,
+			Answers:     operation.Answers{{http.StatusOK, "A page of events.", []string{"Link"}}},
+			Handler:     operation.JSON(s.listEvents),
+		},
+		{
+			Method: http.MethodGet, Path: "/events/checkpoint", ID: "EventsController_getCheckpoint", Summary: "Get a checkpoint of the audit log",
+			Description: "Returns the signed state of the log that all events of the tenant form: a Merkle tree as in RFC 6962, whose leaves are the events in the order of GET /changes. Save checkpoints outside of the service. With a checkpoint, you can prove later that no event before it was changed or removed.",
+			Policy:      authz.ReadEvents,
+			Answers:     operation.Answers{{http.StatusOK, "The checkpoint.", nil}},
+			Handler:     operation.JSON(s.getCheckpoint),
+		},
+		{
+			Method: http.MethodGet, Path: "/events/consistency", ID: "EventsController_getConsistency", Summary: "Prove that the audit log has only grown",
+			Description: "Returns the proof that the log begins with exactly the events of an earlier checkpoint.",
+			Policy:      authz.ReadEvents,
+			Answers:     operation.Answers{{http.StatusOK, "The proof, and the current checkpoint.", nil}},
+			Problems:    problems{rolecall.ErrLogShorter},
+			Handler:     operation.JSON(s.getConsistency),
+		},
+		{
+			Method: http.MethodGet, Path: "/events/{id}/proof", ID: "EventsController_getEventProof", Summary: "Prove that an event is in the audit log",
+			Description: "Returns the leaf of the event, the proof that it is in the log, and the checkpoint to verify both. An erasure of a person removes data from events. Their leaves have salted commitments to the data, and stay valid.",
+			Policy:      authz.ReadEvents,
+			Answers:     operation.Answers{{http.StatusOK, "The proof, and the checkpoint of the log.", nil}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.getEventProof),
+		},
+	}
+}
 
 // eventFilters are the filters of every list of events.
 type eventFilters struct {
@@ -121,172 +161,6 @@ func newEventBody(e *rolecall.Event) eventBody {
 
 // optionalText is a text. If it is empty, its JSON is null.
 type optionalText = wire.OptionalText
-
-const (
-	longestWait = 30 // seconds
-
-	// waitPart is how long a request waits without a look at the database. Some changes wake no
-	// waiting request, such as those of a process that died after its commit.
-	waitPart = 5 * time.Second
-)
-
-type listChangesRequest struct {
-	After changesCursor  `query:"after" doc:"The nextCursor of an earlier response. It is valid for the same tenant and type. Without it, the changes begin with the oldest event that is kept."`
-	At    changesPlace   `query:"at" doc:"With now, the response has no changes, and the cursor after all changes until now."`
-	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions may add types."`
-	changesPage
-}
-
-// changesPage is the part of a request for changes that limits the page and the wait.
-type changesPage struct {
-	Limit   operation.Limit `query:"limit" doc:"Maximum number of changes. Values above 200 are treated as 200. A response can have fewer changes, or none, while upToDate is false."`
-	Wait    waitSeconds     `query:"wait" doc:"If there are no changes, how many seconds to wait for one. A principal can have 8 requests that wait on a node."`
-	Waiting operation.Waiting
-}
-
-// await calls read until it returns true, the wait of the request is over, or the process is about to
-// stop. Between the calls, it waits until changed tells of a change.
-func (p *changesPage) await(c access.Caller, changed func(access.Caller) (<-chan struct{}, func()), read func(access.Caller) (done bool, err error)) error {
-	end := time.Now().Add(time.Duration(p.Wait) * time.Second)
-	if p.Wait > 0 {
-		endWait, err := p.Waiting.Begin(time.Until(end))
-		if err != nil {
-			return err
-		}
-		defer endWait()
-	}
-	for more := true; ; {
-		awoken, stop := changed(c)
-		done, err := read(c)
-		rest := time.Until(end)
-		if err != nil || done || rest <= 0 || !more {
-			stop()
-			return err
-		}
-		c, more, err = p.Waiting.Await(awoken, min(rest, waitPart))
-		stop()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// changesCursor is the text of a cursor of the change feed.
-type changesCursor string
-
-// SetParameter stores the text. The handler decrypts it.
-func (c *changesCursor) SetParameter(text string) (code, detail string) {
-	*c = changesCursor(text)
-	if text == "" {
-		return "cursor", changesCursorDetail
-	}
-	return "", ""
-}
-
-const changesCursorDetail = "must be the nextCursor of a response with changes of the same tenant and type"
-
-// changesPlace is a place in the change feed that has a name.
-type changesPlace string
-
-// Known returns the names of places.
-func (changesPlace) Known() (places []string, otherwise string) {
-	return []string{"now"}, "must be now"
-}
-
-// waitSeconds is the time that a request can wait.
-type waitSeconds int
-
-// SetParameter parses the number of seconds.
-func (s *waitSeconds) SetParameter(text string) (code, detail string) {
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil || n > longestWait {
-		return "range", "must be a whole number from 0 to 30"
-	}
-	*s = waitSeconds(n)
-	return "", ""
-}
-
-func (s *Server) listChanges(ctx context.Context, c access.Caller, in *listChangesRequest) (operation.Response[changesBody], error) {
-	q := feed.Query{Type: rolecall.EventType(in.Type), Limit: in.Limit.OrDefault()}
-	rights, err := s.openChangesCursor(c, in, &q)
-	if err != nil {
-		return operation.Response[changesBody]{}, err
-	}
-	if in.At != "" {
-		page, err := s.directory.ChangesEnd(ctx, c)
-		return s.changesOf(c, in, &page), err
-	}
-	var response operation.Response[changesBody]
-	err = in.await(c, s.directory.AwaitChanges, func(c access.Caller) (done bool, err error) {
-		if rights != "" && rights != rightsOf(c) {
-			return true, rolecall.ErrChangesExpired
-		}
-		page, err := s.directory.Changes(ctx, c, q)
-		if err != nil {
-			return true, err
-		}
-		q.After = &page.Next
-		response = s.changesOf(c, in, &page)
-		return len(page.Changes) > 0 || !page.UpToDate, nil
-	})
-	return response, err
-}
-
-// rightsLength is the number of bytes of a cursor that identify which values the caller may read.
-const rightsLength = 16
-
-// rightsOf identifies which values of events the caller may read.
-func rightsOf(c access.Caller) string {
-	return string(secret.Digest(authz.ValueRights(c.Principal))[:rightsLength])
-}
-
-// openChangesCursor sets q.After to the position in the cursor of the request. It returns the rights
-// that the cursor was issued for, or an empty string if the request has no cursor.
-func (s *Server) openChangesCursor(c access.Caller, in *listChangesRequest, q *feed.Query) (rights string, err error) {
-	if in.After == "" {
-		return "", nil
-	}
-	at, err := s.openFeedCursor(in.After, in.At, changesDigest(c, in), 8+rightsLength)
-	if err != nil {
-		return "", err
-	}
-	q.After = &rolecall.FeedPosition{Number: int64(binary.BigEndian.Uint64([]byte(at.Key[:8]))), Event: rolecall.EventID(at.ID)}
-	return at.Key[8:], nil
-}
-
-// openFeedCursor returns the content of a cursor, whose key must have the given length.
-func (s *Server) openFeedCursor(cursor changesCursor, at changesPlace, digest []byte, length int) (*rolecall.Position, error) {
-	if at != "" {
-		return nil, rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "at", Code: "ambiguous", Detail: "must not be given together with after"})
-	}
-	content, ok := web.OpenCursor(s.access.Keys, string(cursor), digest)
-	if !ok || len(content.Key) != length {
-		return nil, rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "after", Code: "cursor", Detail: changesCursorDetail})
-	}
-	return content, nil
-}
-
-// changesDigest identifies the changes of a tenant with a type. A cursor is valid only for them.
-func changesDigest(c access.Caller, in *listChangesRequest) []byte {
-	return secret.Digest([]byte("changes"), c.Tenant.ID[:], []byte(in.Type))
-}
-
-// changesOf returns the response with the page.
-func (s *Server) changesOf(c access.Caller, in *listChangesRequest, page *feed.Page) operation.Response[changesBody] {
-	key := binary.BigEndian.AppendUint64(nil, uint64(page.Next.Number))
-	next := rolecall.Position{ID: rolecall.AnyID(page.Next.Event), Key: string(key) + rightsOf(c)}
-	body := changesBody{NextCursor: web.SealCursor(s.access.Keys, &next, changesDigest(c, in)), UpToDate: page.UpToDate}
-	source := feed.SourceOf(s.site.Public, c.Tenant.Name)
-	body.Items = operation.Bodies(page.Changes, func(change *rolecall.Change) feed.Item { return feed.NewItem(&change.Event, source, c.Tenant.Name) })
-	return operation.Response[changesBody]{Body: body}
-}
-
-// changesBody is a part of the change feed.
-type changesBody struct {
-	Items      []feed.Item `json:"items" doc:"The changes, the oldest first."`
-	NextCursor string      `json:"nextCursor" doc:"The cursor after these changes. It is never null. Use it as after in the next request."`
-	UpToDate   bool        `json:"upToDate" doc:"Whether there were no further changes."`
-}
 
 // checkpointBody is the signed state of the audit log.
 type checkpointBody struct {

@@ -3,16 +3,124 @@ package httpapi
 import (
 	"context"
 	"encoding/base64"
+	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
+
+func (s *Server) factorOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodPost, Path: "/auths/login/second-factor", ID: "AuthsController_completeLogin", Summary: "Complete a sign-in with a second factor",
+			Description: "Answers the challenge of a sign-in with a code, a recovery code or a passkey. To enroll a second factor, send its first code or the new passkey. A challenge is valid for five minutes and accepts five answers.",
+			Policy:      authz.SignIn,
+			Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session. The session cookie is set, or the tokens are in the body.", []string{"Set-Cookie"}}},
+			Problems:    problems{rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts},
+			Handler:     operation.JSON(s.completeLogin),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/login/enrolment", ID: "AuthsController_beginEnrolment", Summary: "Start enrolling a second factor at sign-in",
+			Description: "For a sign-in that was answered with second-factor-enrolment-required. Complete the sign-in with POST /auths/login/second-factor.",
+			Policy:      authz.SignIn,
+			Answers:     operation.Answers{{http.StatusOK, "A secret for an authenticator app and options for a passkey. Use one of them.", nil}},
+			Problems:    problems{rolecall.ErrChallengeInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended},
+			Handler:     operation.JSON(s.beginEnrolment),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/passkeys/sign-in-options", ID: "AuthsController_getPasskeySignInOptions", Summary: "Start a passkey sign-in",
+			Description: "Returns options for navigator.credentials.get. Send its result to POST /auths/passkeys/sign-in within five minutes.",
+			Policy:      authz.Anyone,
+			Answers:     operation.Answers{{http.StatusOK, "The options.", nil}},
+			Problems:    problems{rolecall.ErrPasskeysUnavailable},
+			Handler:     operation.JSON(s.getPasskeySignInOptions),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/passkeys/sign-in", ID: "AuthsController_signInByPasskey", Summary: "Sign in with a passkey",
+			Description: "Starts a session without a password. The authenticator must verify the user, so the passkey counts as two factors.",
+			Policy:      authz.SignIn,
+			Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session. The session cookie is set, or the tokens are in the body.", []string{"Set-Cookie"}}},
+			Problems:    problems{rolecall.ErrPasskeyRefused, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended},
+			Handler:     operation.JSON(s.signInByPasskey),
+		},
+		{
+			Method: http.MethodGet, Path: "/auths/factors", ID: "AuthsController_getFactors", Summary: "Get your second factors",
+			Description: "Returns the caller's second factors, without their secrets.",
+			Policy:      authz.ReadOwnFactors,
+			Answers:     operation.Answers{{http.StatusOK, "The second factors, without their secrets.", nil}},
+			Handler:     operation.JSON(s.getFactors),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/totp", ID: "AuthsController_beginTotp", Summary: "Start adding an authenticator app",
+			Description: "Returns a secret for the app. The app becomes a second factor when you confirm it with a code. Until then, an existing app stays in use.",
+			Policy:      authz.AddOwnFactor,
+			Answers:     operation.Answers{{http.StatusOK, "The secret, which is returned only once.", nil}},
+			Handler:     operation.JSON(s.beginTOTP),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/totp/confirm", ID: "AuthsController_confirmTotp", Summary: "Confirm an authenticator app",
+			Description: "Verifies a code of the app, makes the app a second factor, and ends all other sessions of the user.",
+			Policy:      authz.AddOwnFactor,
+			Answers:     operation.Answers{{http.StatusOK, "The app is now a second factor. The body has recovery codes if the user had none.", nil}},
+			Handler:     operation.JSON(s.confirmTOTP),
+		},
+		{
+			Method: http.MethodDelete, Path: "/auths/totp", ID: "AuthsController_deleteTotp", Summary: "Remove your authenticator app",
+			Description: "Removes the app and ends all other sessions of the user.",
+			Policy:      authz.RemoveOwnFactor,
+			Answers:     operation.Answers{{http.StatusNoContent, "The app was removed.", nil}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFactorDemanded},
+			Handler:     operation.JSON(s.deleteTOTP),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/recovery-codes", ID: "AuthsController_makeRecoveryCodes", Summary: "Create new recovery codes",
+			Description: "Creates ten recovery codes, makes all earlier ones invalid, and ends all other sessions of the user.",
+			Policy:      authz.AddOwnFactor,
+			Answers:     operation.Answers{{http.StatusOK, "The recovery codes, which are returned only once.", nil}},
+			Problems:    problems{rolecall.ErrNoSecondFactor},
+			Handler:     operation.JSON(s.makeRecoveryCodes),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/passkeys/options", ID: "AuthsController_getPasskeyOptions", Summary: "Start adding a passkey",
+			Description: "Returns options for navigator.credentials.create. Send its result to POST /auths/passkeys within five minutes.",
+			Policy:      authz.AddOwnFactor,
+			Answers:     operation.Answers{{http.StatusOK, "The options.", nil}},
+			Problems:    problems{rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable},
+			Handler:     operation.JSON(s.getPasskeyOptions),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/passkeys", ID: "AuthsController_createPasskey", Summary: "Add a passkey",
+			Description: "Makes the passkey a second factor, and ends all other sessions of the user. The passkey can also replace the password.",
+			Policy:      authz.AddOwnFactor,
+			Answers:     operation.Answers{{http.StatusCreated, "The passkey. The body has recovery codes if the user had none.", []string{"Idempotent-Replayed"}}},
+			Problems:    problems{rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable},
+			Handler:     operation.JSON(s.createPasskey),
+		},
+		{
+			Method: http.MethodPatch, Path: "/auths/passkeys/{passkeyId}", ID: "AuthsController_updatePasskey", Summary: "Rename a passkey",
+			Description: "Changes the name of the passkey.",
+			Policy:      authz.AddOwnFactor,
+			Answers:     operation.Answers{{http.StatusOK, "The renamed passkey.", nil}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.updatePasskey),
+		},
+		{
+			Method: http.MethodDelete, Path: "/auths/passkeys/{passkeyId}", ID: "AuthsController_deletePasskey", Summary: "Remove a passkey",
+			Description: "Removes the passkey and ends all other sessions of the user.",
+			Policy:      authz.RemoveOwnFactor,
+			Answers:     operation.Answers{{http.StatusNoContent, "The passkey was removed.", nil}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFactorDemanded},
+			Handler:     operation.JSON(s.deletePasskey),
+		},
+	}
+}
 
 // proofBody has the proof of a second factor: a code, a recovery code or a passkey response. The
 // handlers check how many members are set.
@@ -152,10 +260,6 @@ func (s *Server) deleteTOTP(ctx context.Context, c access.Caller, _ *noRequest) 
 func (s *Server) makeRecoveryCodes(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[recoveryCodesBody], error) {
 	codes, err := s.signin.MakeRecoveryCodes(ctx, c)
 	return operation.Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
-}
-
-func (s *Server) resetFactors(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
-	return operation.Response[operation.NoContent]{}, s.signin.ResetFactors(ctx, c, in.ID)
 }
 
 func (s *Server) getPasskeySignInOptions(_ context.Context, _ access.Caller, in *anonymousRequest) (operation.Response[publicKeyBody], error) {

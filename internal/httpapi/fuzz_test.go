@@ -33,7 +33,7 @@ var bodySeeds = []string{
 // operation does.
 func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	readers := map[string]func(string) (reflect.Value, error){}
-	for _, op := range everyOperation {
+	for _, op := range declared {
 		takes := op.Input()
 		if !takes.TakesJSON() {
 			continue
@@ -118,8 +118,8 @@ func FuzzBodies(f *testing.F) {
 
 // operationNamed returns the operation with the id.
 func operationNamed(id string) *operation.Operation {
-	i := slices.IndexFunc(everyOperation, func(op *operation.Operation) bool { return op.ID == id })
-	return everyOperation[i]
+	i := slices.IndexFunc(declared, func(op *operation.Operation) bool { return op.ID == id })
+	return declared[i]
 }
 
 // FuzzRequests sends arbitrary requests to the server with a real service and store. No request
@@ -218,7 +218,7 @@ func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	}
 	r := &http.Request{Method: method, URL: u, RequestURI: target, Host: "localhost", RemoteAddr: "127.0.0.1:1", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body))}
 	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}
-	if slices.ContainsFunc(operations, func(op *operation.Operation) bool { return op.Policy.Public && op.Path == u.Path }) { // public operations, such as a sign-in, could end the owner's session
+	if slices.ContainsFunc(declared, func(op *operation.Operation) bool { return op.Policy.Public && op.Path == u.Path }) { // public operations, such as a sign-in, could end the owner's session
 		r.Header.Set("Cookie", web.SessionCookie+"="+string(secret.NewToken()))
 	}
 	if isOperators(u) {
@@ -289,22 +289,19 @@ func serves(r *http.Request) *operation.Operation {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	for _, op := range everyOperation {
+	for _, op := range declared {
 		if op.Method == method {
 			mux.Handle(op.Path, http.NotFoundHandler())
 		}
 	}
 	_, pattern := mux.Handler(r)
-	for _, op := range everyOperation {
+	for _, op := range declared {
 		if op.Method == method && op.Path == pattern {
 			return op
 		}
 	}
 	return nil
 }
-
-// everyOperation is the list of all documented operations.
-var everyOperation = slices.Concat(operations, operatorOperations)
 
 // bodySchema returns the name of the schema of the operation's request body.
 func bodySchema(op *operation.Operation) string { return types.Names[op.Input().Body.Type].Name }

@@ -148,7 +148,7 @@ func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	schemas := Document().Components.Schemas.Map()
 	fill := strings.NewReplacer("{name}", operatedTenant, "{passkeyId}", "AA", "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID)
 	return func(yield func(string, func() reply) bool) {
-		for _, op := range everyOperation {
+		for _, op := range declared {
 			if !op.Input().TakesJSON() {
 				continue
 			}

@@ -15,80 +15,80 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// jobOperations are the operations on jobs. Each change has its own operation to start a job, because
-// the changes need different permissions.
-var jobOperations = []*operation.Operation{
-	{
-		Method: http.MethodPost, Path: "/jobs/suspend-users", ID: "JobsController_suspendUsers", Summary: "Suspend all matching users",
-		Description: "Starts a job that suspends each user as POST /users/{id}/suspend does. " + aboutJobs,
-		Policy:      authz.StartSuspendJob,
-		Answers:     startedJob,
-		Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrTooManyJobs},
-		Endpoint: operation.Typed(func(s *Server, ctx context.Context, c access.Caller, in *startJobRequest[statusJob]) (operation.Response[jobBody], error) {
-			return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.draft(rolecall.JobSuspend))
-		}),
-	},
-	{
-		Method: http.MethodPost, Path: "/jobs/resume-users", ID: "JobsController_resumeUsers", Summary: "Resume all matching users",
-		Description: "Starts a job that resumes each user as POST /users/{id}/resume does. " + aboutJobs,
-		Policy:      authz.StartResumeJob,
-		Answers:     startedJob,
-		Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrTooManyJobs},
-		Endpoint: operation.Typed(func(s *Server, ctx context.Context, c access.Caller, in *startJobRequest[statusJob]) (operation.Response[jobBody], error) {
-			return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.draft(rolecall.JobResume))
-		}),
-	},
-	{
-		Method: http.MethodPost, Path: "/jobs/assign-role", ID: "JobsController_assignRole", Summary: "Assign a role to all matching users",
-		Description: "Starts a job that assigns the role to each user as PUT /users/{id}/roles/{roleId} does. " + aboutJobs,
-		Policy:      authz.StartAssignJob,
-		Answers:     startedJob,
-		Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrBeyondOwnPermissions, rolecall.ErrTooManyJobs},
-		Endpoint: operation.Typed(func(s *Server, ctx context.Context, c access.Caller, in *startJobRequest[assignJob]) (operation.Response[jobBody], error) {
-			return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.jobDraft())
-		}),
-	},
-	{
-		Method: http.MethodPost, Path: "/jobs/unassign-role", ID: "JobsController_unassignRole", Summary: "Remove a role from all matching users",
-		Description: "Starts a job that removes the role from each user as DELETE /users/{id}/roles/{roleId} does. " + aboutJobs,
-		Policy:      authz.StartUnassignJob,
-		Answers:     startedJob,
-		Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrTooManyJobs},
-		Endpoint: operation.Typed(func(s *Server, ctx context.Context, c access.Caller, in *startJobRequest[unassignJob]) (operation.Response[jobBody], error) {
-			return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.jobDraft())
-		}),
-	},
-	{
-		Method: http.MethodGet, Path: "/jobs", ID: "JobsController_listJobs", Summary: "List jobs",
-		Description: "Lists the jobs that the caller started, newest first. Callers with events:read in the whole tenant get all jobs. Jobs are kept for 7 days after their end.",
-		Policy:      authz.ReadJobs,
-		Answers:     operation.Answers{{http.StatusOK, "A page of jobs.", []string{"Link"}}},
-		Endpoint:    operation.Typed((*Server).listJobs),
-	},
-	{
-		Method: http.MethodGet, Path: "/jobs/{id}", ID: "JobsController_getJob", Summary: "Get a job",
-		Description: "Returns the job with its progress.",
-		Policy:      authz.ReadJobs,
-		Answers:     operation.Answers{{http.StatusOK, "The job.", nil}},
-		Problems:    problems{rolecall.ErrNotFound},
-		Endpoint:    operation.Typed((*Server).getJob),
-	},
-	{
-		Method: http.MethodGet, Path: "/jobs/{id}/results", ID: "JobsController_listJobResults", Summary: "List the results of a job",
-		Description: "Lists the users that the job has visited, in the order of their IDs. Of each job, the first 10,000 refused users and the first 10,000 other users are kept.",
-		Policy:      authz.ReadJobs,
-		Answers:     operation.Answers{{http.StatusOK, "A page of results.", []string{"Link"}}},
-		Problems:    problems{rolecall.ErrNotFound},
-		Endpoint:    operation.Typed((*Server).listJobResults),
-	},
-	{
-		Method: http.MethodPost, Path: "/jobs/{id}/cancel", ID: "JobsController_cancelJob", Summary: "Cancel a job",
-		Description: "Ends the job before it changes more users. Users that it has changed stay changed. If the job has ended, it does not change.",
-		Policy:      authz.CancelJob,
-		Answers:     operation.Answers{{http.StatusOK, "The job.", nil}},
-		Problems:    problems{rolecall.ErrNotFound},
-		Endpoint:    operation.Typed((*Server).cancelJob),
-	},
+func (s *Server) jobOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodPost, Path: "/jobs/suspend-users", ID: "JobsController_suspendUsers", Summary: "Suspend all matching users",
+			Description: "Starts a job that suspends each user as POST /users/{id}/suspend does. " + aboutJobs,
+			Policy:      authz.StartSuspendJob,
+			Answers:     startedJob,
+			Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrTooManyJobs},
+			Handler: operation.JSON(func(ctx context.Context, c access.Caller, in *startJobRequest[statusJob]) (operation.Response[jobBody], error) {
+				return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.draft(rolecall.JobSuspend))
+			}),
+		},
+		{
+			Method: http.MethodPost, Path: "/jobs/resume-users", ID: "JobsController_resumeUsers", Summary: "Resume all matching users",
+			Description: "Starts a job that resumes each user as POST /users/{id}/resume does. " + aboutJobs,
+			Policy:      authz.StartResumeJob,
+			Answers:     startedJob,
+			Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrTooManyJobs},
+			Handler: operation.JSON(func(ctx context.Context, c access.Caller, in *startJobRequest[statusJob]) (operation.Response[jobBody], error) {
+				return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.draft(rolecall.JobResume))
+			}),
+		},
+		{
+			Method: http.MethodPost, Path: "/jobs/assign-role", ID: "JobsController_assignRole", Summary: "Assign a role to all matching users",
+			Description: "Starts a job that assigns the role to each user as PUT /users/{id}/roles/{roleId} does. " + aboutJobs,
+			Policy:      authz.StartAssignJob,
+			Answers:     startedJob,
+			Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrBeyondOwnPermissions, rolecall.ErrTooManyJobs},
+			Handler: operation.JSON(func(ctx context.Context, c access.Caller, in *startJobRequest[assignJob]) (operation.Response[jobBody], error) {
+				return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.jobDraft())
+			}),
+		},
+		{
+			Method: http.MethodPost, Path: "/jobs/unassign-role", ID: "JobsController_unassignRole", Summary: "Remove a role from all matching users",
+			Description: "Starts a job that removes the role from each user as DELETE /users/{id}/roles/{roleId} does. " + aboutJobs,
+			Policy:      authz.StartUnassignJob,
+			Answers:     startedJob,
+			Problems:    problems{rolecall.ErrFieldNotReadable, rolecall.ErrTooManyJobs},
+			Handler: operation.JSON(func(ctx context.Context, c access.Caller, in *startJobRequest[unassignJob]) (operation.Response[jobBody], error) {
+				return s.startJob(ctx, c, in.IdempotencyHeader, in.Body.jobDraft())
+			}),
+		},
+		{
+			Method: http.MethodGet, Path: "/jobs", ID: "JobsController_listJobs", Summary: "List jobs",
+			Description: "Lists the jobs that the caller started, newest first. Callers with events:read in the whole tenant get all jobs. Jobs are kept for 7 days after their end.",
+			Policy:      authz.ReadJobs,
+			Answers:     operation.Answers{{http.StatusOK, "A page of jobs.", []string{"Link"}}},
+			Handler:     operation.JSON(s.listJobs),
+		},
+		{
+			Method: http.MethodGet, Path: "/jobs/{id}", ID: "JobsController_getJob", Summary: "Get a job",
+			Description: "Returns the job with its progress.",
+			Policy:      authz.ReadJobs,
+			Answers:     operation.Answers{{http.StatusOK, "The job.", nil}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.getJob),
+		},
+		{
+			Method: http.MethodGet, Path: "/jobs/{id}/results", ID: "JobsController_listJobResults", Summary: "List the results of a job",
+			Description: "Lists the users that the job has visited, in the order of their IDs. Of each job, the first 10,000 refused users and the first 10,000 other users are kept.",
+			Policy:      authz.ReadJobs,
+			Answers:     operation.Answers{{http.StatusOK, "A page of results.", []string{"Link"}}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.listJobResults),
+		},
+		{
+			Method: http.MethodPost, Path: "/jobs/{id}/cancel", ID: "JobsController_cancelJob", Summary: "Cancel a job",
+			Description: "Ends the job before it changes more users. Users that it has changed stay changed. If the job has ended, it does not change.",
+			Policy:      authz.CancelJob,
+			Answers:     operation.Answers{{http.StatusOK, "The job.", nil}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.cancelJob),
+		},
+	}
 }
 
 // aboutJobs is the part of the description that all operations to start a job share.

@@ -44,7 +44,7 @@ func (m *requestMember) bodyWith(value any) string {
 
 // requestMembers returns the members of all bodies in the OpenAPI document.
 func requestMembers() (members []requestMember) {
-	for _, o := range slices.Concat(operations, operatorOperations) {
+	for _, o := range declared {
 		if !o.Input().TakesJSON() {
 			continue
 		}

@@ -19,43 +19,43 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// oidcOperations are the operations with which applications sign users in through connections. The
-// browser opens the two pages of attemptPages in between.
-var oidcOperations = []*operation.Operation{
-	{
-		Method: http.MethodPost, Path: "/auths/oidc/start", ID: "AuthsController_startOidc", Summary: "Start a sign-in with an identity provider",
-		Description: "Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable.",
-		Limiter:     web.SessionLimiter,
-		Policy:      authz.Anyone,
-		Answers:     operation.Answers{{http.StatusOK, "The URL to open in the browser.", nil}},
-		Problems:    problems{rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrNotFound, rolecall.ErrConnectionUnavailable},
-		Endpoint:    operation.Typed((*Server).startOIDC),
-	},
-	{
-		Method: http.MethodPost, Path: "/auths/codes/exchange", ID: "AuthsController_exchangeCode", Summary: "Start a session with a code",
-		Description: "Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started.",
-		Limiter:     web.SessionLimiter,
-		Policy:      authz.SignIn,
-		Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session.", []string{"Set-Cookie"}}},
-		Problems:    problems{rolecall.ErrCodeInvalid, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts},
-		Endpoint:    operation.Typed((*Server).exchangeCode),
-	},
-	{
-		Method: http.MethodPost, Path: "/auths/oidc/link", ID: "AuthsController_linkOidc", Summary: "Add an identity to your account",
-		Description: "Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail.",
-		Policy:      authz.LinkOwnIdentity,
-		Answers:     operation.Answers{{http.StatusOK, "The identity.", nil}},
-		Problems:    problems{rolecall.ErrIdentityTaken, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyAttempts},
-		Endpoint:    operation.Typed((*Server).linkOIDC),
-	},
-	{
-		Method: http.MethodPost, Path: "/auths/oidc/sign-out", ID: "AuthsController_signOutOidc", Summary: "Sign out, also at the identity provider",
-		Description: "Ends the session of the request, if any, and clears the cookie, as POST /auths/logout does. If the session began with an identity provider that supports it, the response has the URL at which the browser signs out there. The identity provider then returns the browser to returnTo, if this address is registered there too. If the identity provider cannot be reached, the session ends all the same, and the URL is null.",
-		Limiter:     web.SessionLimiter,
-		Policy:      authz.SignOut,
-		Answers:     operation.Answers{{http.StatusOK, "The request has no session any more.", []string{"Set-Cookie"}}},
-		Endpoint:    operation.Typed((*Server).signOutOIDC),
-	},
+func (s *Server) oidcOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodPost, Path: "/auths/oidc/start", ID: "AuthsController_startOidc", Summary: "Start a sign-in with an identity provider",
+			Description: "Returns a URL of Rolecall. Let the browser open it within two minutes. It leads to the identity provider of the connection, and from there back to returnTo, with the parameter code. To start a session, send the code to POST /auths/codes/exchange with the verifier of codeChallenge. Keep the verifier where only this browser or app can use it. With the purpose confirm, send the code to POST /auths/confirm, and with the purpose link, to POST /auths/oidc/link. If the sign-in fails, returnTo gets the parameter error: sign-in-refused, identity-unknown or connection-unavailable.",
+			Limiter:     web.SessionLimiter,
+			Policy:      authz.Anyone,
+			Answers:     operation.Answers{{http.StatusOK, "The URL to open in the browser.", nil}},
+			Problems:    problems{rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrNotFound, rolecall.ErrConnectionUnavailable},
+			Handler:     operation.JSON(s.startOIDC),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/codes/exchange", ID: "AuthsController_exchangeCode", Summary: "Start a session with a code",
+			Description: "Starts a session with the code that returnTo got after a sign-in with an identity provider. A code works once, for one minute, and only with the verifier of codeChallenge. If a second factor is needed, the answer is 401 with a challenge, and no session is started.",
+			Limiter:     web.SessionLimiter,
+			Policy:      authz.SignIn,
+			Answers:     operation.Answers{{http.StatusOK, "The signed-in user and the session.", []string{"Set-Cookie"}}},
+			Problems:    problems{rolecall.ErrCodeInvalid, rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts},
+			Handler:     operation.JSON(s.exchangeCode),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/oidc/link", ID: "AuthsController_linkOidc", Summary: "Add an identity to your account",
+			Description: "Lets the caller sign in with an account of an identity provider. Start with POST /auths/oidc/start and the purpose link, and send the code that returnTo got. It works in the same session, once, for five minutes. The user is notified by mail.",
+			Policy:      authz.LinkOwnIdentity,
+			Answers:     operation.Answers{{http.StatusOK, "The identity.", nil}},
+			Problems:    problems{rolecall.ErrIdentityTaken, rolecall.ErrTooManyIdentities, rolecall.ErrTooManyAttempts},
+			Handler:     operation.JSON(s.linkOIDC),
+		},
+		{
+			Method: http.MethodPost, Path: "/auths/oidc/sign-out", ID: "AuthsController_signOutOidc", Summary: "Sign out, also at the identity provider",
+			Description: "Ends the session of the request, if any, and clears the cookie, as POST /auths/logout does. If the session began with an identity provider that supports it, the response has the URL at which the browser signs out there. The identity provider then returns the browser to returnTo, if this address is registered there too. If the identity provider cannot be reached, the session ends all the same, and the URL is null.",
+			Limiter:     web.SessionLimiter,
+			Policy:      authz.SignOut,
+			Answers:     operation.Answers{{http.StatusOK, "The request has no session any more.", []string{"Set-Cookie"}}},
+			Handler:     operation.JSON(s.signOutOIDC),
+		},
+	}
 }
 
 // attemptPages are the pages of a sign-in with an identity provider. A browser opens them without

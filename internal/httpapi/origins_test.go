@@ -160,7 +160,7 @@ func TestOwnOriginBehindAProxy(t *testing.T) {
 func TestSignInFromAnotherSiteSaysThatTheCookieIsDropped(t *testing.T) {
 	s := newSharedServer(t)
 	count := 0
-	for _, op := range operations {
+	for _, op := range declared {
 		if !op.SetsSession() || op.Path == "/auths/login/second-factor" { // its challenge decides, and such a page has none
 			continue
 		}

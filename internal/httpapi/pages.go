@@ -204,7 +204,7 @@ func (d *docs) explainProblem(w http.ResponseWriter, r *http.Request) error {
 		return rolecall.ErrNotFound.With("No problem type has this code. /problems lists all codes.")
 	}
 	v := view{Here: "problems", Title: web.TitleOf(code), Problem: viewProblem(catalogue[at])}
-	for _, op := range operations {
+	for _, op := range declared {
 		if slices.Contains(op.ProblemsByStatus(catalogue)[v.Problem.Status], catalogue[at]) {
 			v.Problem.Operations = append(v.Problem.Operations, viewOperation(op))
 		}

@@ -53,11 +53,11 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 // needsHead is the head of the table with the requirements of each operation.
 const needsHead = "| operation | what it needs |\n|---|---|\n"
 
-// needsTable returns the requirements of each operation's policy, as rows of a Markdown table.
+// needsTable returns the requirements of the policy of each operation for tenants, as rows of a Markdown table.
 func needsTable() string {
 	var b strings.Builder
-	for _, op := range operations {
-		if needs := op.Policy.Requirements(); needs != "" {
+	for _, op := range declared {
+		if needs := op.Policy.Requirements(); needs != "" && !op.Policy.Operators {
 			fmt.Fprintf(&b, "| `%s %s` | %s |\n", op.Method, op.Path, needs)
 		}
 	}

@@ -67,7 +67,7 @@ func groups(words []string) []groupView {
 	var all []groupView
 	for _, tag := range builtDocument().Tags {
 		group := groupView{Name: tag.Name, About: tag.Description}
-		for _, op := range slices.Concat(operations, operatorOperations) {
+		for _, op := range declared {
 			if op.Tag() != tag.Name {
 				continue
 			}
@@ -117,7 +117,7 @@ func (d *docs) showReference(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *docs) showOperation(w http.ResponseWriter, r *http.Request) error {
-	all := slices.Concat(operations, operatorOperations)
+	all := declared
 	at := slices.IndexFunc(all, func(op *operation.Operation) bool { return op.ID == r.PathValue("id") })
 	if at < 0 {
 		return rolecall.ErrNotFound.With("No operation has this ID. /docs lists all operations.")

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +12,7 @@ import (
 func TestEveryOperationHasAPage(t *testing.T) {
 	edge := atBase(t, "/id")
 	index := fetch(edge, "/id/docs").Body.String()
-	for _, op := range slices.Concat(operations, operatorOperations) {
+	for _, op := range declared {
 		if !strings.Contains(index, `href="/id/docs/operations/`+op.ID+`"`) {
 			t.Errorf("/docs does not list %s", op.ID)
 		}
@@ -86,7 +85,7 @@ func TestTheCurlCommandsAreShellCommands(t *testing.T) {
 	request := regexp.MustCompile(`(?s)aria-label="Example request"><code>(.*?)</code>`)
 	var script strings.Builder
 	script.WriteString("curl() { printf '%s\\n' \"$#\"; }\n")
-	all := slices.Concat(operations, operatorOperations)
+	all := declared
 	for _, op := range all {
 		script.WriteString(html.UnescapeString(request.FindStringSubmatch(fetch(edge, "/docs/operations/"+op.ID).Body.String())[1]) + "\n")
 	}

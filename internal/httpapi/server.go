@@ -1,5 +1,5 @@
 // Package httpapi is the HTTP API. It translates requests into calls of the packages directory
-// and signin, and results into JSON. The variable operations lists the operations for tenants.
+// and signin, and results into JSON. Server.operations lists the operations.
 // Each kind of object, such as users or roles, has one file with its inputs, handlers and bodies.
 // Package operation checks requests, decodes inputs and encodes bodies. Package web has the
 // middleware.
@@ -8,6 +8,7 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -65,19 +66,35 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 
 		securityContact: o.SecurityContact,
 	}
-	server.runner = &operation.Runner{Access: a, Site: site, Tenants: d, Callers: in, API: server, ServesOperators: server.servesOperators}
+	server.runner = &operation.Runner{Access: a, Site: site, Tenants: d, Callers: in, ServesOperators: server.servesOperators}
 	server.router = site.NewRouter(server.fail)
-	server.route(operations)
-	server.route(operatorOperations)
+	server.route()
 	server.router.Handle(server.pages(), nil)
 	server.handler = site.Handler(server.router, site.RespondProblem)
 	return server
 }
 
+// operations returns the operations for tenants, and then those for operators. Until an operator key
+// exists, requests to the paths of the latter get 404.
+func (s *Server) operations() []*operation.Operation {
+	return slices.Concat(
+		s.userOperations(), s.overviewOperations(), s.assignmentOperations(), s.sessionOperations(), s.tokenOperations(), s.jobOperations(), s.roleOperations(), s.accessOperations(),
+		s.webhookOperations(), s.connectionOperations(), s.oidcOperations(), s.serviceAccountOperations(), s.eventOperations(), s.changeOperations(),
+		s.tenantOperations(), s.summaryOperations(), s.authOperations(), s.checkOperations(), s.factorOperations(), s.invitationOperations(), s.passwordOperations(), s.emailChangeOperations(),
+		s.logoOperations(), s.exportOperations(), s.operatorOperations(), s.tenantsChangeOperations(), s.operatorEventOperations(), s.operatorWebhookOperations(),
+	)
+}
+
+// declared are the operations for the document, the pages and the policies. Their handlers cannot be called.
+var declared = new(Server).operations()
+
+// problems are the errors that an operation can return in addition to those that follow from its declaration.
+type problems = []*rolecall.Error
+
 // route adds the operations to the router.
-func (s *Server) route(operations []*operation.Operation) {
+func (s *Server) route() {
 	var tenants, operators []web.Route
-	for _, op := range operations {
+	for _, op := range s.operations() {
 		s.remedies[op.ID] = op.Method + " " + op.Path
 		r := web.Route{Method: op.Method, Path: op.Path, Label: op.ID, Handler: s.runner.Handler(op)}
 		if op.Policy.Operators {
@@ -115,7 +132,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // them to authorize its pages and to show API requests.
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
-	for _, op := range operations {
+	for _, op := range declared {
+		if op.Policy.Operators {
+			continue
+		}
 		policies[op.ID] = web.Policy{Policy: op.Policy, Limiter: op.Limiter, Summary: op.Summary, Path: op.Path, Curl: func(address string, given url.Values) string { return curl(address, op, given) }}
 	}
 	return policies
@@ -157,6 +177,9 @@ type (
 type holder interface {
 	rolecall.User | rolecall.ServiceAccount
 }
+
+// holders has the handlers of operations on the holders of one kind.
+type holders[T holder] struct{ *Server }
 
 // match returns a precondition for a service method, or nil if the request has no If-Match header.
 // The precondition is true if the header contains the ETag of the stored value. This ETag is

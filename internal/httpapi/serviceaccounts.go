@@ -2,13 +2,75 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
+
+func (s *Server) serviceAccountOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodGet, Path: "/service-accounts", ID: "ServiceAccountsController_listServiceAccounts", Summary: "List service accounts",
+			Description: "Lists the service accounts of the tenant.",
+			Policy:      authz.ReadServiceAccounts,
+			Answers:     operation.Answers{{http.StatusOK, "A page of service accounts.", []string{"Link"}}},
+			Handler:     operation.JSON(s.listServiceAccounts),
+		},
+		{
+			Method: http.MethodPost, Path: "/service-accounts", ID: "ServiceAccountsController_createServiceAccount", Summary: "Create a service account",
+			Description: "Creates a service account without roles and API tokens.",
+			Policy:      authz.CreateServiceAccount,
+			Answers:     operation.Answers{{http.StatusCreated, "The new service account. Callers without service-accounts:read get the ID only.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
+			Problems:    problems{rolecall.ErrAccountNameTaken, rolecall.ErrTooManyAccounts},
+			Handler:     operation.JSON(s.createServiceAccount),
+		},
+		{
+			Method: http.MethodGet, Path: "/service-accounts/{id}", ID: "ServiceAccountsController_getServiceAccount", Summary: "Get a service account",
+			Description: "Returns the service account.",
+			Policy:      authz.ReadServiceAccounts,
+			Answers:     operation.Answers{{http.StatusOK, "The service account.", []string{"ETag"}}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.getServiceAccount),
+		},
+		{
+			Method: http.MethodPatch, Path: "/service-accounts/{id}", ID: "ServiceAccountsController_updateServiceAccount", Summary: "Update a service account",
+			Description: "Changes the members that are in the body.",
+			Policy:      authz.UpdateServiceAccount,
+			Answers:     operation.Answers{{http.StatusOK, "The changed service account. Callers without service-accounts:read get the ID only.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrAccountNameTaken},
+			Handler:     operation.JSON(s.updateServiceAccount),
+		},
+		{
+			Method: http.MethodDelete, Path: "/service-accounts/{id}", ID: "ServiceAccountsController_deleteServiceAccount", Summary: "Delete a service account",
+			Description: "Deletes the service account with its API tokens and role assignments. It cannot be restored.",
+			Policy:      authz.DeleteServiceAccount,
+			Answers:     operation.Answers{{http.StatusNoContent, "The service account was deleted.", nil}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+			Handler:     operation.JSON(s.deleteServiceAccount),
+		},
+		{
+			Method: http.MethodPost, Path: "/service-accounts/{id}/suspend", ID: "ServiceAccountsController_suspendServiceAccount", Summary: "Suspend a service account",
+			Description: "Refuses the API tokens of the service account until it is resumed.",
+			Policy:      authz.SuspendServiceAccount,
+			Answers:     operation.Answers{{http.StatusOK, "The suspended service account. Callers without service-accounts:read get the ID only.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+			Handler:     operation.JSON(s.suspendServiceAccount),
+		},
+		{
+			Method: http.MethodPost, Path: "/service-accounts/{id}/resume", ID: "ServiceAccountsController_resumeServiceAccount", Summary: "Resume a service account",
+			Description: "Lets the API tokens of the service account work again.",
+			Policy:      authz.ResumeServiceAccount,
+			Answers:     operation.Answers{{http.StatusOK, "The resumed service account. Callers without service-accounts:read get the ID only.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+			Handler:     operation.JSON(s.resumeServiceAccount),
+		},
+	}
+}
 
 type listServiceAccountsRequest struct {
 	operation.PageRequest
@@ -113,61 +175,4 @@ func serviceAccountTag(c access.Caller) func(*rolecall.ServiceAccount) string {
 	return func(a *rolecall.ServiceAccount) string {
 		return secret.ETag(serviceAccountBody{a, readable}.AppendJSON(nil))
 	}
-}
-
-type listTokensRequest[T holder] struct {
-	idPath[T]
-	operation.PageRequest
-}
-
-func listTokens[T holder](s *Server, ctx context.Context, c access.Caller, in *listTokensRequest[T]) (operation.Response[operation.Page[tokenBody]], error) {
-	page, err := s.directory.Tokens(ctx, c, rolecall.HolderOf(in.ID), in.After.At, in.Limit.OrDefault())
-	return operation.NewPage(&page, newTokenBody), err
-}
-
-type createTokenRequest[T holder] struct {
-	idPath[T]
-	operation.IdempotencyHeader
-	Body rolecall.APITokenDraft
-}
-
-func createToken[T holder](s *Server, ctx context.Context, c access.Caller, in *createTokenRequest[T]) (operation.Response[newTokenBodyWithSecret], error) {
-	created, err := s.directory.CreateToken(ctx, c, in.Key, rolecall.HolderOf(in.ID), in.Body)
-	secret := created.Value.Secret
-	return operation.Response[newTokenBodyWithSecret]{
-		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},
-		Replayed: created.Replayed,
-	}, err
-}
-
-type revokeTokenRequest[T holder] struct {
-	idPath[T]
-	Token rolecall.APITokenID `path:"tokenId" example:"019d83e6-1ef1-7003-9f3e-2c4d6b8a0e33" doc:"ID of the API token."`
-}
-
-func revokeToken[T holder](s *Server, ctx context.Context, c access.Caller, in *revokeTokenRequest[T]) (operation.Response[operation.NoContent], error) {
-	return operation.Response[operation.NoContent]{}, s.directory.RevokeToken(ctx, c, rolecall.HolderOf(in.ID), in.Token)
-}
-
-// tokenBody is an API token without its secret.
-type tokenBody struct {
-	ID          rolecall.APITokenID   `json:"id" doc:"ID of the token."`
-	Name        string                `json:"name" doc:"Name of the token, for example its purpose."`
-	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions of the token. They are effective only while the user or service account of the token has them."`
-	CreatedBy   rolecall.UserID       `json:"createdBy" nullable:"true" doc:"ID of the principal who created the token. Null for an operator."`
-	CreatedAt   rolecall.Time         `json:"createdAt" doc:"When the token was created."`
-	ExpiresAt   rolecall.Time         `json:"expiresAt" doc:"When the token expires."`
-	LastUsedAt  rolecall.Time         `json:"lastUsedAt" nullable:"true" doc:"When the token was used last, to the minute. Null for never."`
-}
-
-func newTokenBody(t *rolecall.APIToken) tokenBody {
-	return tokenBody{t.ID, t.Name, t.Permissions, t.CreatedBy, t.CreatedAt, t.ExpiresAt, t.LastUsedAt}
-}
-
-// newTokenBodyWithSecret is a new API token with its secret. Only the first response has the
-// secret. The response to a repeated request has secretWithheld instead.
-type newTokenBodyWithSecret struct {
-	tokenBody
-	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."`
-	Token          string `json:"token,omitzero" doc:"The secret, to send as Authorization: Bearer rc_…."`
 }

@@ -12,11 +12,29 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
+
+func (s *Server) tenantOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodGet, Path: "/tenant", ID: "TenantController_getTenant", Summary: "Get the tenant",
+			Description: "Returns the tenant of the request, with its settings.",
+			Policy:      authz.ReadTenant,
+			Answers:     operation.Answers{{http.StatusOK, "The tenant.", []string{"ETag"}}},
+			Handler:     operation.JSON(s.getTenant),
+		},
+		{
+			Method: http.MethodPatch, Path: "/tenant", ID: "TenantController_updateTenant", Summary: "Update the tenant",
+			Description: "Changes the display name and the settings that are in the body.",
+			Policy:      authz.UpdateTenant,
+			Answers:     operation.Answers{{http.StatusOK, "The changed tenant. Callers without tenant:read get the ID only.", []string{"ETag"}}},
+			Handler:     operation.JSON(s.updateTenant),
+		},
+	}
+}
 
 type getTenantRequest struct {
 	operation.IfNoneMatchHeader
@@ -150,22 +168,6 @@ func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 	return tenantBody{t.ID, t.Name, t.DisplayName, t.Status, settingsBody(t.Settings), newLogoBody(t.Logo), t.CreatedAt, t.UpdatedAt, t.PurgeAt, readable}
 }
 
-// logoBody describes the logo of a tenant.
-type logoBody struct {
-	MediaType string        `json:"mediaType" doc:"image/png, image/jpeg or image/webp. Later versions may add values."`
-	Width     int           `json:"width" doc:"Width in pixels."`
-	Height    int           `json:"height" doc:"Height in pixels."`
-	Size      int           `json:"size" doc:"Size in bytes."`
-	UpdatedAt rolecall.Time `json:"updatedAt" doc:"When the logo was set."`
-}
-
-func newLogoBody(l *rolecall.Logo) *logoBody {
-	if l == nil {
-		return nil
-	}
-	return &logoBody{l.MediaType, l.Width, l.Height, l.Size, l.UpdatedAt}
-}
-
 // settingsBody is the effective settings of a tenant. Its JSON has a number for each entry of
 // rolecall.NumberSettings, and the members of otherSettings.
 type settingsBody rolecall.TenantSettings
@@ -224,68 +226,4 @@ func (b *tenantBody) HasTag() bool { return b.readable }
 func tenantTag(t *rolecall.Tenant) string {
 	body := newTenantBody(t, true)
 	return secret.ETag(body.AppendJSON(nil))
-}
-
-// logoOperations are the operations on the logo of the tenant.
-var logoOperations = []*operation.Operation{
-	{
-		Method: http.MethodGet, Path: "/tenant/logo", ID: "TenantController_getLogo", Summary: "Get the logo of the tenant",
-		Description: "Returns the image as it was uploaded.",
-		Policy:      authz.ReadTenant,
-		Answers:     operation.Answers{{http.StatusOK, "The image.", []string{"ETag"}}},
-		Problems:    problems{rolecall.ErrNotFound},
-		Endpoint:    operation.Download(rolecall.LogoMediaTypes, (*Server).getLogo),
-	},
-	{
-		Method: http.MethodPut, Path: "/tenant/logo", ID: "TenantController_setLogo", Summary: "Set the logo of the tenant",
-		Description: "Stores the image in the body, and replaces an earlier logo. The pages where users sign in, accept an invitation, or follow another mailed link show it to everyone. The image has a width and a height from 16 to 1024 pixels. It is stored unchanged, with its metadata. SVG is refused, because it can contain scripts.",
-		Policy:      authz.UpdateTenant,
-		Answers:     operation.Answers{{http.StatusOK, "The logo. The ETag is that of GET /tenant/logo.", []string{"ETag"}}},
-		Endpoint:    operation.Typed((*Server).setLogo),
-	},
-	{
-		Method: http.MethodDelete, Path: "/tenant/logo", ID: "TenantController_deleteLogo", Summary: "Remove the logo of the tenant",
-		Description: "Removes the logo. Browsers can keep a copy.",
-		Policy:      authz.UpdateTenant,
-		Answers:     operation.Answers{{http.StatusNoContent, "The logo was removed.", nil}},
-		Problems:    problems{rolecall.ErrNotFound},
-		Endpoint:    operation.Typed((*Server).deleteLogo),
-	},
-}
-
-func (s *Server) getLogo(ctx context.Context, c access.Caller, _ *getTenantRequest) (operation.File, error) {
-	file, err := s.directory.TenantLogo(ctx, c)
-	return operation.File(file), err
-}
-
-type setLogoRequest struct {
-	operation.IfMatchHeader
-	Body operation.File
-}
-
-// FileRules returns the limits of the image.
-func (setLogoRequest) FileRules() operation.FileRules {
-	return operation.FileRules{MediaTypes: rolecall.LogoMediaTypes, SizeMax: rolecall.LogoSizeMax}
-}
-
-func (s *Server) setLogo(ctx context.Context, c access.Caller, in *setLogoRequest) (operation.Response[logoBody], error) {
-	logo, err := s.directory.SetLogo(ctx, c, rolecall.LogoFile(in.Body), matchLogo(in.IfMatch))
-	return operation.Response[logoBody]{Body: *newLogoBody(&logo), Tag: logoTag(&logo)}, err
-}
-
-type deleteLogoRequest struct{ operation.IfMatchHeader }
-
-func (s *Server) deleteLogo(ctx context.Context, c access.Caller, in *deleteLogoRequest) (operation.Response[operation.NoContent], error) {
-	return operation.Response[operation.NoContent]{}, s.directory.RemoveLogo(ctx, c, matchLogo(in.IfMatch))
-}
-
-// logoTag returns the ETag of the image.
-func logoTag(l *rolecall.Logo) string { return `"` + l.Hash + `"` }
-
-// matchLogo is like match. Without a logo, no If-Match header matches, also not *.
-func matchLogo(m operation.IfMatch) directory.Match[rolecall.Logo] {
-	if !m.Given {
-		return nil
-	}
-	return func(l *rolecall.Logo) bool { return l != nil && m.Matches(logoTag(l)) }
 }

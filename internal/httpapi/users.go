@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,6 +15,91 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
+
+func (s *Server) userOperations() []*operation.Operation {
+	return []*operation.Operation{
+		{
+			Method: http.MethodGet, Path: "/users", ID: "UsersController_listUsers", Summary: "List users",
+			Description: "Lists the users that the caller may read.",
+			Policy:      authz.ListUsers,
+			Answers:     operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrFieldNotReadable},
+			Handler:     operation.JSON(s.listUsers),
+		},
+		{
+			Method: http.MethodPost, Path: "/users", ID: "UsersController_createUser", Summary: "Create a user",
+			Description: "Creates a user with the status pending. To let the user set a password and sign in, set invite, or invite the user later.",
+			Policy:      authz.CreateUser,
+			Answers:     operation.Answers{{http.StatusCreated, "The new user, with the members that the caller may read.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
+			Problems:    problems{rolecall.ErrOutsideReach, rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrTooManyMails},
+			Handler:     operation.JSON(s.createUser),
+		},
+		{
+			Method: http.MethodGet, Path: "/users/{id}", ID: "UsersController_getUser", Summary: "Get a user",
+			Description: "Returns the user, with the members that the caller may read.",
+			Policy:      authz.ReadUser,
+			Answers:     operation.Answers{{http.StatusOK, "The user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound},
+			Handler:     operation.JSON(s.getUser),
+		},
+		{
+			Method: http.MethodPatch, Path: "/users/{id}", ID: "UsersController_updateUser", Summary: "Update a user",
+			Description: "Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes.",
+			Policy:      authz.UpdateUser,
+			Answers:     operation.Answers{{http.StatusOK, "The changed user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrExternalIDTaken},
+			Handler:     operation.JSON(s.updateUser),
+		},
+		{
+			Method: http.MethodDelete, Path: "/users/{id}", ID: "UsersController_deleteUser", Summary: "Delete a user",
+			Description: "Deletes the user, and ends the user's sessions and API tokens. The user can be restored for 30 days.",
+			Policy:      authz.DeleteUser,
+			Answers:     operation.Answers{{http.StatusNoContent, "The user was deleted.", nil}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+			Handler:     operation.JSON(s.deleteUser),
+		},
+		{
+			Method: http.MethodPost, Path: "/users/{id}/suspend", ID: "UsersController_suspendUser", Summary: "Suspend a user",
+			Description: "Ends all sessions of the user. Until the user is resumed, sign-ins and the user's API tokens are refused.",
+			Policy:      authz.SuspendUser,
+			Answers:     operation.Answers{{http.StatusOK, "The suspended user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+			Handler:     operation.JSON(s.suspendUser),
+		},
+		{
+			Method: http.MethodPost, Path: "/users/{id}/resume", ID: "UsersController_resumeUser", Summary: "Resume a user",
+			Description: "Lets a suspended user sign in again, and lets the user's API tokens work again. A user without a password becomes pending.",
+			Policy:      authz.ResumeUser,
+			Answers:     operation.Answers{{http.StatusOK, "The resumed user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+			Handler:     operation.JSON(s.resumeUser),
+		},
+		{
+			Method: http.MethodPost, Path: "/users/{id}/restore", ID: "UsersController_restoreUser", Summary: "Restore a user",
+			Description: "Restores a user who was deleted in the last 30 days. The restored user is pending, or suspended if the user was suspended before, and needs an invitation to sign in. The user gets back the roles that the caller may assign.",
+			Policy:      authz.RestoreUser,
+			Answers:     operation.Answers{{http.StatusOK, "The restored user, with the members that the caller may read.", []string{"Withheld-Fields"}}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken},
+			Handler:     operation.JSON(s.restoreUser),
+		},
+		{
+			Method: http.MethodPost, Path: "/users/{id}/erase", ID: "UsersController_eraseUser", Summary: "Erase a user",
+			Description: "Permanently removes the user and all personal data. It also works for a deleted user. Events about the user keep only their type and time, and the IDs of assigned roles. The event of the erasure keeps its reason, so the reason must have no personal data of the user.",
+			Policy:      authz.EraseUser,
+			Answers:     operation.Answers{{http.StatusNoContent, "The user was erased.", nil}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+			Handler:     operation.JSON(s.eraseUser),
+		},
+		{
+			Method: http.MethodDelete, Path: "/users/{id}/factors", ID: "UsersController_resetFactors", Summary: "Reset a user's second factors",
+			Description: "Removes all second factors of a user who has lost them, ends the user's sessions, and notifies the user. After that, the user signs in with the password alone, or enrolls a new factor if the tenant requires one.",
+			Policy:      authz.ResetFactors,
+			Answers:     operation.Answers{{http.StatusNoContent, "The second factors were removed.", nil}},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrSessionRequired, rolecall.ErrFactorDemanded},
+			Handler:     operation.JSON(s.resetFactors),
+		},
+	}
+}
 
 // userFilters are the filters and the sort order of lists of users.
 type userFilters struct {
@@ -363,55 +449,6 @@ func (s *Server) eraseUser(ctx context.Context, c access.Caller, in *statusReque
 	return operation.Response[operation.NoContent]{}, s.directory.EraseUser(ctx, c, in.ID, string(in.Body.Reason))
 }
 
-type listUserSessionsRequest struct {
-	userPath
-	operation.PageRequest
-}
-
-func (s *Server) listUserSessions(ctx context.Context, c access.Caller, in *listUserSessionsRequest) (operation.Response[operation.Page[userSessionBody]], error) {
-	page, err := s.signin.UserSessions(ctx, c, in.ID, in.After.At, in.Limit.OrDefault())
-	return operation.NewPage(&page, func(session *rolecall.Session) userSessionBody {
-		return userSessionBody{
-			ID: session.ID, CreatedAt: session.AuthenticatedAt, LastUsedAt: session.LastUsedAt, ExpiresAt: session.ExpiresAt,
-			SecondFactor: session.SecondFactor, Address: optionalText(session.Source), Client: optionalText(session.Client),
-			ConnectionID: session.Connection, Current: session.ID == c.Session.ID,
-		}
-	}), err
-}
-
-type endUserSessionRequest struct {
-	userPath
-	Session rolecall.SessionID `path:"sessionId" example:"019d83e6-1ef1-7004-a4d5-6e7f8091a244" doc:"ID of the session."`
-}
-
-func (s *Server) endUserSession(ctx context.Context, c access.Caller, in *endUserSessionRequest) (operation.Response[operation.NoContent], error) {
-	err := s.signin.EndUserSession(ctx, c, in.ID, in.Session)
-	return s.sessionsEnded(in.Session == c.Session.ID), err
-}
-
-func (s *Server) endUserSessions(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
-	err := s.signin.EndUserSessions(ctx, c, in.ID)
-	return s.sessionsEnded(in.ID == c.Session.UserID), err
-}
-
-// sessionsEnded returns the response after sessions were ended. If isOwn is true, the session of
-// the request ended too, and the response clears its cookie.
-func (s *Server) sessionsEnded(isOwn bool) operation.Response[operation.NoContent] {
-	if !isOwn {
-		return operation.Response[operation.NoContent]{}
-	}
-	return operation.Response[operation.NoContent]{Cookies: s.clearSession}
-}
-
-// userSessionBody is a live session of a user.
-type userSessionBody struct {
-	ID           rolecall.SessionID    `json:"id" doc:"ID of the session."`
-	CreatedAt    rolecall.Time         `json:"createdAt" doc:"When the user signed in."`
-	LastUsedAt   rolecall.Time         `json:"lastUsedAt" doc:"When the session was used last, to about a minute."`
-	ExpiresAt    rolecall.Time         `json:"expiresAt" doc:"When the session expires even if it is used (maximum session length)."`
-	SecondFactor bool                  `json:"secondFactor" doc:"Whether the user signed in with a second factor. If not, the session is refused while the tenant requires a second factor of the user."`
-	Address      optionalText          `json:"address" nullable:"true" doc:"Client address at sign-in."`
-	Client       optionalText          `json:"client" nullable:"true" doc:"Name of the client at sign-in, such as Firefox on Linux."`
-	ConnectionID rolecall.ConnectionID `json:"connectionId" nullable:"true" doc:"ID of the connection with which the user signed in. Null if the user signed in without an identity provider."`
-	Current      bool                  `json:"current" doc:"Whether this is the session of the request."`
+func (s *Server) resetFactors(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.signin.ResetFactors(ctx, c, in.ID)
 }

@@ -99,7 +99,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		*fieldOf[Waiting](in, takes.waiting) = Waiting{s, op, w, r, in, sent}
 	}
 	q.ReadsOnly = op.ReadsOnly
-	b.answer, err = op.Endpoint.serve(s, op, w, r, c, in, b.answer)
+	b.answer, err = op.Handler.serve(s, op, w, r, c, in, b.answer)
 	return err
 }
 
@@ -121,7 +121,7 @@ func (s *Runner) checkFraming(op *Operation, r *http.Request, in reflect.Value) 
 	if _, chooses := in.Addr().Interface().(tokenReturning); !chooses && dropsSession(op, r) {
 		return web.ErrCrossSite
 	}
-	if answers := op.Endpoint.mediaTypes(); answers != nil && !slices.ContainsFunc(answers, func(answer string) bool { return accepts(r.Header["Accept"], answer) }) {
+	if answers := op.Handler.mediaTypes; answers != nil && !slices.ContainsFunc(answers, func(answer string) bool { return accepts(r.Header["Accept"], answer) }) {
 		return notAcceptable(strings.Join(answers, " or "))
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {

@@ -24,30 +24,15 @@ func (q *RawQuery) isRaw() bool { return q.Raw }
 
 type rawable interface{ isRaw() bool }
 
-// csvEndpoint is the endpoint of a handler that returns a table. The response is the table as a CSV
-// file.
-type csvEndpoint[API, In any] struct {
-	handler func(api API, ctx context.Context, c access.Caller, in *In) (*rolecall.Table, error)
-	input   *Input
-}
-
-// CSV returns the endpoint of a handler whose table is sent as a CSV file.
-func CSV[API, In any](handler func(api API, ctx context.Context, c access.Caller, in *In) (*rolecall.Table, error)) Endpoint {
-	return &csvEndpoint[API, In]{handler, inputOf(reflect.TypeFor[In]())}
-}
-
-func (e *csvEndpoint[API, In]) takes() *Input { return e.input }
-
-func (e *csvEndpoint[API, In]) answer() reflect.Type { return reflect.TypeFor[string]() }
-
-func (e *csvEndpoint[API, In]) mediaTypes() []string { return []string{csvType} }
-
-func (e *csvEndpoint[API, In]) serve(s *Runner, _ *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
-	format := web.CSV{Tenant: c.Tenant.Name}
-	if raw, ok := in.Addr().Interface().(rawable); ok {
-		format.Raw = raw.isRaw()
+// CSV returns the handler that calls the method do. Its table is sent as a CSV file.
+func CSV[In any](do func(ctx context.Context, c access.Caller, in *In) (*rolecall.Table, error)) Handler {
+	serve := func(run *Runner, _ *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
+		input := in.Addr().Interface().(*In)
+		format := web.CSV{Tenant: c.Tenant.Name}
+		if raw, ok := any(input).(rawable); ok {
+			format.Raw = raw.isRaw()
+		}
+		return buffer, run.Site.ServeCSV(w, r, format, func() (*rolecall.Table, error) { return do(r.Context(), c, input) })
 	}
-	return buffer, s.Site.ServeCSV(w, r, format, func() (*rolecall.Table, error) {
-		return e.handler(s.API.(API), r.Context(), c, in.Addr().Interface().(*In))
-	})
+	return Handler{inputOf(reflect.TypeFor[In]()), reflect.TypeFor[string](), []string{csvType}, serve}
 }

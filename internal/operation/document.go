@@ -284,9 +284,9 @@ func tenantParameter() *huma.Param {
 // answer returns the description of a successful response.
 func (d *describer) answer(o *Operation, about string, headers []string) *huma.Response {
 	r := &huma.Response{Description: about, Headers: d.headersNamed(headers...)}
-	if t := o.Endpoint.answer(); t != nil {
+	if t := o.Handler.answer; t != nil {
 		r.Content = map[string]*huma.MediaType{}
-		for _, mediaType := range o.Endpoint.mediaTypes() {
+		for _, mediaType := range o.Handler.mediaTypes {
 			r.Content[mediaType] = &huma.MediaType{Schema: d.answers.of(t, ""), Example: exampleOf(d.contract.Examples[o.ID].Response)}
 		}
 	}
@@ -317,7 +317,7 @@ func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rol
 	if o.SetsSession() {
 		all = append(all, web.ErrCrossSite)
 	}
-	if o.Endpoint.mediaTypes() != nil {
+	if o.Handler.mediaTypes != nil {
 		all = append(all, web.ErrNotAcceptable)
 	}
 	takes := o.Input()

@@ -52,41 +52,27 @@ func (in *Input) tooLarge() error {
 	return web.ErrContentTooLarge
 }
 
-// fileEndpoint is the endpoint of a handler that returns a file.
-type fileEndpoint[API, In any] struct {
-	handler func(api API, ctx context.Context, c access.Caller, in *In) (File, error)
-	input   *Input
-	types   []string
-}
-
-// Download returns the endpoint of a handler whose file is sent as it is. The media type of the
-// file is one of types.
-func Download[API, In any](types []string, handler func(api API, ctx context.Context, c access.Caller, in *In) (File, error)) Endpoint {
-	return &fileEndpoint[API, In]{handler, inputOf(reflect.TypeFor[In]()), types}
-}
-
-func (e *fileEndpoint[API, In]) takes() *Input { return e.input }
-
-func (e *fileEndpoint[API, In]) answer() reflect.Type { return reflect.TypeFor[File]() }
-
-func (e *fileEndpoint[API, In]) mediaTypes() []string { return e.types }
-
-func (e *fileEndpoint[API, In]) serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
-	file, err := e.handler(s.API.(API), r.Context(), c, in.Addr().Interface().(*In))
-	if err != nil {
-		return buffer, err
-	}
-	if !accepts(r.Header["Accept"], file.MediaType) {
-		return buffer, notAcceptable(file.MediaType)
-	}
-	tag := secret.ETag(file.Content)
-	h := w.Header()
-	h["Etag"] = []string{tag}
-	if index := e.input.ifNoneMatch; index != nil && fieldOf[IfNoneMatch](in, index).matchesWeakly(tag) {
-		web.Respond(w, r, http.StatusNotModified, nil)
+// Download returns the handler that calls the method do. Its file is sent as it is. The media type of the file
+// is one of types.
+func Download[In any](types []string, do func(ctx context.Context, c access.Caller, in *In) (File, error)) Handler {
+	serve := func(_ *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
+		file, err := do(r.Context(), c, in.Addr().Interface().(*In))
+		if err != nil {
+			return buffer, err
+		}
+		if !accepts(r.Header["Accept"], file.MediaType) {
+			return buffer, notAcceptable(file.MediaType)
+		}
+		tag := secret.ETag(file.Content)
+		h := w.Header()
+		h["Etag"] = []string{tag}
+		if index := op.Handler.input.ifNoneMatch; index != nil && fieldOf[IfNoneMatch](in, index).matchesWeakly(tag) {
+			web.Respond(w, r, http.StatusNotModified, nil)
+			return buffer, nil
+		}
+		h["Content-Type"] = []string{file.MediaType}
+		web.Respond(w, r, op.Answers[0].Status, file.Content)
 		return buffer, nil
 	}
-	h["Content-Type"] = []string{file.MediaType}
-	web.Respond(w, r, op.Answers[0].Status, file.Content)
-	return buffer, nil
+	return Handler{inputOf(reflect.TypeFor[In]()), reflect.TypeFor[File](), types, serve}
 }

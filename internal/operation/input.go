@@ -54,8 +54,8 @@ type Input struct {
 }
 
 // inputOf compiles the input type t, a struct. It panics if a field has an invalid tag or an
-// unsupported type. The operations are declared in variables, so such a panic stops the program
-// at its start.
+// unsupported type. Package httpapi declares all operations in a variable, so such a panic stops the
+// program at its start.
 func inputOf(t reflect.Type) *Input {
 	in := &Input{typ: t}
 	for _, p := range parametersOf(t) {

@@ -27,7 +27,7 @@ type Operation struct {
 	Answers      Answers
 	Problems     []*rolecall.Error
 	Limiter      web.Limiter
-	Endpoint     Endpoint
+	Handler      Handler
 	// AnswersByDenial is true for an operation that checks a permission on behalf of its caller.
 	// Its 403 is a normal result, and is not recorded as a refusal.
 	AnswersByDenial bool
@@ -51,10 +51,10 @@ func (o *Operation) Tag() string {
 }
 
 // Input returns the parameters and the body of the operation.
-func (o *Operation) Input() *Input { return o.Endpoint.takes() }
+func (o *Operation) Input() *Input { return o.Handler.input }
 
 // AnswersJSON reports whether successful responses of the operation have a JSON body.
-func (o *Operation) AnswersJSON() bool { return slices.Equal(o.Endpoint.mediaTypes(), asJSON) }
+func (o *Operation) AnswersJSON() bool { return slices.Equal(o.Handler.mediaTypes, asJSON) }
 
 // SetsSession reports whether a successful response sets a session cookie. A browser drops this
 // cookie if the page that sent the request is on another site.

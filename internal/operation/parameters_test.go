@@ -157,9 +157,9 @@ type (
 	}
 )
 
-// listOf returns the endpoint of an operation with the input In.
-func listOf[In any]() Endpoint {
-	return Typed(func(any, context.Context, access.Caller, *In) (Response[NoContent], error) {
+// listOf returns the handler of an operation with the input In.
+func listOf[In any]() Handler {
+	return JSON(func(context.Context, access.Caller, *In) (Response[NoContent], error) {
 		return Response[NoContent]{}, nil
 	})
 }
@@ -176,10 +176,10 @@ func FuzzQuery(f *testing.F) {
 		f.Add(query)
 	}
 	principal := &authz.Principal{}
-	lists := map[string]Endpoint{"users": listOf[userListRequest](), "events": listOf[eventListRequest]()}
+	lists := map[string]Handler{"users": listOf[userListRequest](), "events": listOf[eventListRequest]()}
 	f.Fuzz(func(t *testing.T, query string) {
-		for id, endpoint := range lists {
-			op := &Operation{ID: id, Endpoint: endpoint}
+		for id, handler := range lists {
+			op := &Operation{ID: id, Handler: handler}
 			takes := op.Input()
 			read := func(query string) (in reflect.Value, r *http.Request, faults parameterFaults) {
 				in, r = takes.New(), &http.Request{URL: &url.URL{Path: "/list", RawQuery: query}}

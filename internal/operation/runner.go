@@ -20,8 +20,6 @@ type Runner struct {
 	Site    *web.Site
 	Tenants Tenants
 	Callers Callers
-	// API is the first argument of each handler.
-	API any
 	// ServesOperators reports whether the listener of the request serves operators.
 	ServesOperators func(*http.Request) bool
 

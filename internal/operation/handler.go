@@ -12,10 +12,6 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// Handler is the handler of one operation. Its first argument is Runner.API, so a method of the
-// type API can be a handler.
-type Handler[API, In, Out any] func(api API, ctx context.Context, c access.Caller, in *In) (Response[Out], error)
-
 // Response is what a handler returns: the status, the body and the headers of the response.
 type Response[T any] struct {
 	Status     int // 0 for the status in Operation.Answers[0]
@@ -49,70 +45,49 @@ type taggedBody interface{ HasTag() bool }
 // cursorBody is the body of a page of a list.
 type cursorBody interface{ setNextCursor(cursor string) }
 
-// Endpoint is a handler with its input and output types erased.
-type Endpoint interface {
-	// takes returns the parameters and the body that the handler takes.
-	takes() *Input
-	// answer returns the type of the response body, or nil if the response has no body.
-	answer() reflect.Type
-	// mediaTypes returns the media types that the response body can have, or nil if the response
-	// has no body.
-	mediaTypes() []string
-	// serve calls the handler with the input in and writes the response. It encodes the body into
-	// buffer, and returns the buffer for reuse.
-	serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
+// Handler serves the requests of one operation.
+type Handler struct {
+	input      *Input
+	answer     reflect.Type // of the response body; nil if the response has none
+	mediaTypes []string     // that the response body can have; nil if the response has none
+	// serve calls the method of the API and writes its response. It encodes the body into buffer, and returns
+	// the buffer for reuse.
+	serve func(run *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
 }
 
-// typedEndpoint is the endpoint of a handler with the input type In and the body type Out.
-type typedEndpoint[API, In, Out any] struct {
-	handler Handler[API, In, Out]
-	input   *Input
-	encoder *wire.Encoder[Out] // nil for NoContent
+// JSON returns the handler that calls the method do. The body of its response is sent as JSON, unless it is NoContent.
+func JSON[In, Out any](do func(ctx context.Context, c access.Caller, in *In) (Response[Out], error)) Handler {
+	h := Handler{input: inputOf(reflect.TypeFor[In]())}
+	var encoder *wire.Encoder[Out]
+	if answer := reflect.TypeFor[Out](); answer != reflect.TypeFor[NoContent]() {
+		h.answer, h.mediaTypes, encoder = answer, asJSON, wire.NewEncoder[Out]()
+	}
+	h.serve = func(run *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
+		response, err := do(r.Context(), c, in.Addr().Interface().(*In))
+		if err != nil {
+			return buffer, err
+		}
+		if response.Problem != nil {
+			p := web.RequestOf(r).ProblemOf(response.Problem.Error)
+			p.Extension = response.Problem.Extension
+			run.respondProblem(op, w, r, p)
+			return buffer, nil
+		}
+		return respond(run, op, w, r, c, in, &response, encoder, buffer)
+	}
+	return h
 }
 
-// Typed returns the endpoint of a handler whose response body is sent as JSON.
-func Typed[API, In, Out any](h Handler[API, In, Out]) Endpoint {
-	e := &typedEndpoint[API, In, Out]{handler: h, input: inputOf(reflect.TypeFor[In]())}
-	if reflect.TypeFor[Out]() != reflect.TypeFor[NoContent]() {
-		e.encoder = wire.NewEncoder[Out]()
-	}
-	return e
-}
-
-func (e *typedEndpoint[API, In, Out]) takes() *Input { return e.input }
-
-func (e *typedEndpoint[API, In, Out]) answer() reflect.Type {
-	if e.encoder == nil {
-		return nil
-	}
-	return reflect.TypeFor[Out]()
-}
-
-func (e *typedEndpoint[API, In, Out]) mediaTypes() []string {
-	if e.encoder == nil {
-		return nil
-	}
-	return asJSON
-}
-
-func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
-	response, err := e.handler(s.API.(API), r.Context(), c, in.Addr().Interface().(*In))
-	if err != nil {
-		return buffer, err
-	}
-	if response.Problem != nil {
-		p := web.RequestOf(r).ProblemOf(response.Problem.Error)
-		p.Extension = response.Problem.Extension
-		s.respondProblem(op, w, r, p)
-		return buffer, nil
-	}
+// respond writes the response. It encodes the body into buffer, and returns the buffer. A response without an
+// encoder has no body.
+func respond[Out any](run *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, response *Response[Out], encoder *wire.Encoder[Out], buffer []byte) ([]byte, error) {
 	h := w.Header()
 	status := response.Status
 	if status == 0 {
 		status = op.Answers[0].Status
 	}
 	if response.Location != "" {
-		h["Location"] = []string{s.Site.Base + response.Location}
+		h["Location"] = []string{run.Site.Base + response.Location}
 	}
 	if response.Tag != "" {
 		h["Etag"] = []string{response.Tag}
@@ -127,17 +102,17 @@ func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.Res
 		h["X-Auth-User"] = []string{c.User.ID.String()}
 		h["X-Auth-Tenant"] = []string{c.Tenant.Name}
 	}
-	if e.encoder == nil {
+	if encoder == nil {
 		web.Respond(w, r, status, nil)
 		return buffer, nil
 	}
 	body := any(&response.Body)
 	if page, ok := body.(cursorBody); ok && response.Next != nil {
-		next := web.SealCursor(s.Access.Keys, response.Next, listDigest(op, r.URL, c.Principal))
+		next := web.SealCursor(run.Access.Keys, response.Next, listDigest(op, r.URL, c.Principal))
 		page.setNextCursor(next)
 		h["Link"] = []string{nextLink(r.URL, next)}
 	}
-	buffer = e.encoder.Append(buffer, &response.Body)
+	buffer = encoder.Append(buffer, &response.Body)
 	if body, ok := body.(redacted); ok {
 		if hidden := body.HiddenMembers(); hidden != "" {
 			h["Withheld-Fields"] = []string{hidden}
@@ -146,7 +121,7 @@ func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.Res
 	if body, ok := body.(taggedBody); ok && body.HasTag() {
 		tag := secret.ETag(buffer)
 		h["Etag"] = []string{tag}
-		if index := e.input.ifNoneMatch; index != nil && fieldOf[IfNoneMatch](in, index).matchesWeakly(tag) {
+		if index := op.Handler.input.ifNoneMatch; index != nil && fieldOf[IfNoneMatch](in, index).matchesWeakly(tag) {
 			web.Respond(w, r, http.StatusNotModified, nil)
 			return buffer, nil
 		}
