@@ -19,12 +19,13 @@ var mayImport = map[string][]string{
 	"bench/load":                     {},
 	"bench/peers":                    {"bench/load", "internal/pgtest", "internal/process"},
 	"bench/peers/pocketbase":         {}, // a separate module
-	"bench/speed":                    {"bench/floor", "bench/load", "bench/peers", "client", "internal/pgtest", "internal/process", "internal/progress"},
+	"bench/speed":                    {"bench/floor", "bench/load", "bench/peers", "internal/pgtest", "internal/process", "internal/progress"},
 	"bench/checks":                   {}, // a separate module
 	"bench/scale":                    {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress", "internal/store", "internal/store/sqlite"},
-	"bench/timing":                   {"client", "internal/process"},
-	"client":                         {},
+	"bench/timing":                   {"internal/process"},
+	"client":                         {}, // a separate module
 	"client/clienttest":              {"client"},
+	"client/e2e":                     {}, // a separate module
 	"console":                        {".", "internal/access", "internal/auditlog", "internal/authz", "internal/connections", "internal/directory", "internal/idempotency", "internal/secret", "internal/signin", "internal/timezone", "internal/typeface", "internal/web", "internal/webhooks"},
 	"cmd/rolecall":                   {".", "console", "internal/access", "internal/audit", "internal/auditlog", "internal/demo", "internal/feed", "internal/httpapi", "internal/httpserver", "internal/invalidation", "internal/mail", "internal/node", "internal/oidc", "internal/outbound", "internal/outbox", "internal/passkey", "internal/progress", "internal/ratelimit", "internal/secret", "internal/seed", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/tracing", "internal/web", "internal/webhooks"},
 	"internal/httpserver":            {},
