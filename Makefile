@@ -106,7 +106,7 @@ test-tools:
 	done
 
 # The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
-all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr java:default-jre-headless caddy prometheus buildah
+all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr javac:default-jdk-headless mvn:maven $(CARGO) caddy prometheus buildah
 all-tools: test-tools
 	$(WITH_POSTGRES) true # it installs PostgreSQL
 
@@ -132,7 +132,7 @@ interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries
 	cd internal/httpapi/interop && ../../../tools/installed package-lock.json $(NPM_CI)
 	cd internal/httpapi/interop && ../../../tools/installed requirements.txt sh -ec 'test -x .venv/bin/python || python3 -m venv .venv; .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
-	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestLibrariesParseItems$$' ./internal/httpapi
+	ROLECALL_TEST_INTEROP=1 go test -count=1 -v -run '^TestLibrariesParseItems$$' ./internal/httpapi
 	tools/webhooks/run
 
 test-idp: TEST_TOOLS = nodejs npm openssl chromium chromium-headless-shell java:default-jre-headless
