@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"internal/outbound/outboundtest": {"internal/patience"},
 	"internal/outage":                {"."},
 	"internal/outbox":                {".", "internal/outage", "internal/queue", "internal/secret", "internal/store"},
-	"internal/pgtest":                {".", "internal/patience", "internal/store/postgres"},
+	"internal/pgtest":                {".", "internal/patience", "internal/process", "internal/store/postgres"},
 	"internal/pgtest/withpostgres":   {"internal/pgtest"},
 	"internal/process":               {"internal/patience"},
 	"internal/progress":              {},
