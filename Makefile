@@ -6,11 +6,12 @@ SHELL = /bin/bash -o pipefail
 # that each package is compiled once.
 export CGO_ENABLED = 0
 WITH_POSTGRES = go run ./internal/pgtest/withpostgres
-STATICCHECK = go tool -modfile=tools/go.mod staticcheck
-TEMPL = go tool -modfile=tools/go.mod templ
-VALE = CGO_ENABLED=1 go tool -modfile=tools/go.mod vale
-GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
-GOTESTSUM = go tool -modfile=tools/go.mod gotestsum
+TOOL = go tool -modfile=$(CURDIR)/tools/go.mod
+STATICCHECK = $(TOOL) staticcheck
+TEMPL = $(TOOL) templ
+VALE = CGO_ENABLED=1 $(TOOL) vale
+GOVULNCHECK = $(TOOL) govulncheck
+GOTESTSUM = $(TOOL) gotestsum
 FUZZTIME = 10s
 
 PACKAGES = ./...
@@ -36,6 +37,10 @@ RACED = $(addprefix ./internal/,argon2 feed httpserver idempotency invalidation 
 # All other packages. The conventions are a part of make check.
 PLAIN = $$(go list ./... | grep -v -x -F -e "$$(go list $(BLACK_BOX) $(RACED) ./internal/conventions)")
 
+# The Go client is a module, so that applications do not inherit the dependencies of the server. Its tests against the
+# program are another module, client/e2e, which also finds the packages of the client.
+CLIENT = github.com/rolecall/rolecall/client/...
+
 # The program that black-box tests, browsers and clients test, and the same program with the race detector.
 # Its password hashes are cheap, and tests can let it send webhooks to this machine.
 TEST_TAGS = -tags=cheap_hashes,loopback_endpoints
@@ -54,7 +59,7 @@ TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 # The package cargo of Debian 12 is too old for the generated Rust code, but cargo-web is not.
 CARGO = cargo:cargo-web,cargo
 
-.PHONY: help run test test-citus test-tools all-tools clean-tree test-deploy clients-test generators interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test server-test go-client-test test-citus test-tools all-tools clean-tree test-deploy clients-test generators interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,9 +67,14 @@ help: ## list these commands
 run: ## serve a demo on http://127.0.0.1:8080, and print how to sign in
 	go run ./cmd/rolecall serve --demo
 
-test: test-tools program ## run the tests on SQLite and on a temporary PostgreSQL, without the long ones; SHORT= runs these too
+test: server-test go-client-test ## run the tests on SQLite and on a temporary PostgreSQL, without the long ones; SHORT= runs these too
+
+server-test: test-tools program
 	$(call compile,$(PACKAGES))
 	ROLECALL_PROGRAM=$(PROGRAM) $(WITH_POSTGRES) $(call gotest,$(PACKAGES),$(SHORT))
+
+go-client-test: program
+	cd client/e2e && ROLECALL_PROGRAM=$(PROGRAM) $(call gotest,$(CLIENT),$(SHORT))
 
 program:
 	go build $(TEST_TAGS) -o $(PROGRAM) ./cmd/rolecall
@@ -96,7 +106,7 @@ test-tools:
 	done
 
 # The tools of all targets that .ci/run calls. apt-get cannot run twice at the same time.
-all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr java:default-jre-headless caddy prometheus buildah
+all-tools: TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs npm python3 openssl chromium chromium-headless-shell firefox-esr javac:default-jdk-headless mvn:maven $(CARGO) caddy prometheus buildah
 all-tools: test-tools
 	$(WITH_POSTGRES) true # it installs PostgreSQL
 
@@ -122,7 +132,7 @@ interop: TEST_TOOLS = nodejs npm python3
 interop: test-tools ## parse what the change feeds return, and verify deliveries of webhooks, with the official libraries
 	cd internal/httpapi/interop && ../../../tools/installed package-lock.json $(NPM_CI)
 	cd internal/httpapi/interop && ../../../tools/installed requirements.txt sh -ec 'test -x .venv/bin/python || python3 -m venv .venv; .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt'
-	ROLECALL_TEST_INTEROP=1 go test -count=1 -run '^TestLibrariesParseItems$$' ./internal/httpapi
+	ROLECALL_TEST_INTEROP=1 go test -count=1 -v -run '^TestLibrariesParseItems$$' ./internal/httpapi
 	tools/webhooks/run
 
 test-idp: TEST_TOOLS = nodejs npm openssl chromium chromium-headless-shell java:default-jre-headless
@@ -160,6 +170,9 @@ check: ## run the linters and the tests of the conventions
 	git diff --exit-code -- 'console/*_templ.go' # if this fails, run make templ and commit the result
 	go vet ./...
 	$(STATICCHECK) ./...
+	cd client && go mod tidy -diff
+	cd client/e2e && go mod tidy -diff && go vet $(CLIENT) && $(STATICCHECK) $(CLIENT)
+	cd bench/checks && go mod tidy -diff && go vet ./...
 	$(MAKE) prose
 	$(call gotest,./internal/conventions)
 

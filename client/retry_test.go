@@ -2,13 +2,9 @@ package client_test
 
 import (
 	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,15 +37,12 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.sent = append(s.sent, one)
 	return s.answers.RoundTrip(r)
 }
-
 func (s *script) client() *client.Client {
 	return client.NewWithToken("http://rolecall.example", "acme", "rc_x", &http.Client{Transport: s})
 }
-
 func prepared(all ...string) *script {
 	return &script{answers: answers{begun: time.Now(), left: all}}
 }
-
 func TestACreationIsRepeatedWithItsKey(t *testing.T) {
 	for _, failure := range []string{"429", "503", "reset"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -72,7 +65,6 @@ func TestACreationIsRepeatedWithItsKey(t *testing.T) {
 		})
 	}
 }
-
 func TestEachCallHasItsOwnKey(t *testing.T) {
 	s := prepared("200", "200", "200")
 	for _, key := range []string{"", "", "mine"} {
@@ -84,7 +76,6 @@ func TestEachCallHasItsOwnKey(t *testing.T) {
 		t.Errorf("sent %+v", s.sent)
 	}
 }
-
 func TestAChangeWithoutAKeyIsNotRepeatedAfterALostConnection(t *testing.T) {
 	for name, change := range map[string]func(context.Context, *client.Client) error{
 		"update": func(ctx context.Context, c *client.Client) error {
@@ -107,7 +98,6 @@ func TestAChangeWithoutAKeyIsNotRepeatedAfterALostConnection(t *testing.T) {
 		})
 	}
 }
-
 func TestOtherResponsesAreNotRepeated(t *testing.T) {
 	for _, status := range []string{"400", "401", "403", "404", "409", "410", "412", "422", "500", "502", "504", "429 31"} {
 		s := prepared(status, "200")
@@ -117,7 +107,6 @@ func TestOtherResponsesAreNotRepeated(t *testing.T) {
 		}
 	}
 }
-
 func TestRepetitionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prepared("503", "503", "503", "503", "200")
@@ -132,7 +121,6 @@ func TestRepetitionsEnd(t *testing.T) {
 		}
 	})
 }
-
 func TestListsEndOnlyAtANullCursor(t *testing.T) {
 	pages := []string{`[],"nextCursor":"a"`, `[{"id":"1"}],"nextCursor":"b"`, `[],"nextCursor":"c"`, `[],"nextCursor":"d"`, `[{"id":"2"},{"id":"3"}],"nextCursor":"e"`, `[],"nextCursor":null`}
 	var cursors []string
@@ -156,127 +144,3 @@ func TestListsEndOnlyAtANullCursor(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestACreationHasOneEffectIfTheConnectionIsCutAfterTheCommit(t *testing.T) {
-	d := newDemo(t)
-	owner, relay := d.signedIn(t), newRelay(t, d.Address)
-	signedIn := client.New("http://"+relay.address(), d.Tenant, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
-	if _, err := signedIn.Login(t.Context(), d.Email, d.Password); err != nil {
-		t.Fatal(err)
-	}
-	relay.swallow.Store(true)
-	user, err := signedIn.CreateUser(t.Context(), "", client.NewUser{Email: "once@demo.example", Name: "Only Once"})
-	if err != nil || relay.swallow.Load() {
-		t.Fatalf("%v; swallowed: %v", err, !relay.swallow.Load())
-	}
-	found := 0
-	for one, err := range owner.Users(t.Context(), client.UserFilter{Query: "only once"}) {
-		if err != nil || one.ID != user.ID {
-			t.Errorf("found %+v, %v", one, err)
-		}
-		found++
-	}
-	if found != 1 {
-		t.Errorf("%d users", found)
-	}
-}
-
-// relay is a TCP proxy whose connections can be cut.
-type relay struct {
-	listener net.Listener
-	running  sync.WaitGroup
-	swallow  atomic.Bool // cuts the next connection after the service has answered
-	refuses  atomic.Bool // cuts each connection
-
-	mu   sync.Mutex
-	held chan struct{} // not nil: no data passes until it is closed
-	open map[net.Conn]bool
-}
-
-func newRelay(t *testing.T, target string) *relay {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{listener: listener, open: map[net.Conn]bool{}}
-	r.running.Go(func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", strings.TrimPrefix(target, "http://"))
-			if err != nil || r.refuses.Load() {
-				_ = near.Close() // the client can have closed it
-				if far != nil {
-					_ = far.Close()
-				}
-				continue
-			}
-			r.mu.Lock()
-			r.open[near], r.open[far] = true, true
-			r.mu.Unlock()
-			r.running.Go(func() { r.pass(near, far, false) })
-			r.running.Go(func() { r.pass(far, near, true) })
-		}
-	})
-	t.Cleanup(func() {
-		r.refuses.Store(true)
-		r.hold(false)
-		if err := listener.Close(); err != nil {
-			t.Error(err)
-		}
-		r.cut()
-		r.running.Wait()
-	})
-	return r
-}
-
-func (r *relay) address() string { return r.listener.Addr().String() }
-
-func (r *relay) pass(from, to net.Conn, isAnswer bool) {
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		r.mu.Lock()
-		held := r.held
-		r.mu.Unlock()
-		if held != nil {
-			<-held
-		}
-		if err != nil || isAnswer && r.swallow.Swap(false) {
-			break
-		}
-		if _, err := to.Write(buffer[:n]); err != nil {
-			break
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.open, from)
-	delete(r.open, to)
-	_ = errors.Join(from.Close(), to.Close()) // either can be closed already
-}
-
-// cut closes all connections.
-func (r *relay) cut() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for conn := range r.open {
-		_ = conn.Close() // it can be closed already
-	}
-}
-
-// hold keeps connections open and passes no data, until it is called with false.
-func (r *relay) hold(holds bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.held != nil {
-		close(r.held)
-		r.held = nil
-	}
-	if holds {
-		r.held = make(chan struct{})
-	}
-}

@@ -5,7 +5,7 @@ go 1.26.0
 
 require (
 	github.com/golang-jwt/jwt/v5 v5.3.1
-	github.com/rolecall/rolecall v0.0.0
+	github.com/rolecall/rolecall/client v0.0.0
 )
 
-replace github.com/rolecall/rolecall => ../..
+replace github.com/rolecall/rolecall/client => ../../client

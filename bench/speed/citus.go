@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall/bench/load"
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
@@ -189,16 +188,13 @@ func (c *cluster) plan(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		owner := client.New(c.URL(), name, nil)
-		if _, err := owner.Login(ctx, address(0), password); err != nil {
+		ids, err := userIDs(ctx, c.Address, name, session)
+		if err != nil {
 			return err
 		}
 		var gets []string
-		for user, err := range owner.Users(ctx, client.UserFilter{}) {
-			if err != nil {
-				return err
-			}
-			gets = append(gets, get("/users/"+user.ID, session))
+		for _, id := range ids {
+			gets = append(gets, get("/users/"+id, session))
 		}
 		reads = append(reads, ofTenant(name, gets))
 		creates = append(creates, ofTenant(name, creations([]string{session})))

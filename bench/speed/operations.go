@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/rolecall/rolecall/bench/floor"
 	"github.com/rolecall/rolecall/bench/load"
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
@@ -125,15 +125,12 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 		requests["page"] = append(requests["page"], get("/users?limit=50", session))
 		requests["login"] = append(requests["login"], send("POST", "/auths/login", fmt.Sprintf(`{"email":%q,"password":%q}`, address(n), password)))
 	}
-	owner := client.New(b.URL(), tenant, nil)
-	if _, err := owner.Login(ctx, address(0), password); err != nil {
+	ids, err := userIDs(ctx, b.Address, tenant, sessions[0])
+	if err != nil {
 		return err
 	}
-	for user, err := range owner.Users(ctx, client.UserFilter{}) {
-		if err != nil {
-			return err
-		}
-		requests["read"] = append(requests["read"], get("/users/"+user.ID, sessions[len(requests["read"])%owners]))
+	for n, id := range ids {
+		requests["read"] = append(requests["read"], get("/users/"+id, sessions[n%owners]))
 	}
 	if n := len(requests["read"]); n != users {
 		return fmt.Errorf("the store has %d users, not %d", n, users)
@@ -149,6 +146,30 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 		b.operations = append(b.operations, op)
 	}
 	return nil
+}
+
+// userIDs returns the ids of all users of the tenant.
+func userIDs(ctx context.Context, address, tenant, session string) (ids []string, err error) {
+	for query := "?limit=200"; query != ""; {
+		list, err := sendOne(ctx, address, ofTenant(tenant, []string{get("/users"+query, session)})[0])
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Items      []struct{ ID string }
+			NextCursor string
+		}
+		if err := json.Unmarshal([]byte(list), &page); err != nil {
+			return nil, err
+		}
+		for _, user := range page.Items {
+			ids = append(ids, user.ID)
+		}
+		if query = ""; page.NextCursor != "" {
+			query = "?limit=200&cursor=" + url.QueryEscape(page.NextCursor)
+		}
+	}
+	return ids, nil
 }
 
 // sample asks Rolecall for the data that the minimal server puts into its responses: the id of the

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall/bench/load"
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/process"
 )
@@ -110,12 +109,13 @@ func (s *subject) fill(ctx context.Context) error {
 	if _, err := s.Run(ctx, password, "tenant", "create", tenant, "--owner-email", address(0), "--owner-name", "Owner", "--password-stdin"); err != nil {
 		return err
 	}
-	owner := client.New(s.URL(), tenant, nil)
-	if _, err := owner.Login(ctx, address(0), password); err != nil {
+	session, _, err := s.signIn(ctx, 0)
+	if err != nil {
 		return err
 	}
 	for n := 1; n < owners; n++ {
-		if _, err := owner.CreateUser(ctx, address(n), client.NewUser{Email: address(n), Name: "Owner"}); err != nil {
+		owner := send("POST", "/users", fmt.Sprintf(`{"email":%q,"name":"Owner"}`, address(n)), "Cookie: session="+session, "Idempotency-Key: "+load.Number)
+		if _, err := sendOne(ctx, s.Address, owner); err != nil {
 			return err
 		}
 		if _, err := s.Run(ctx, password, "user", "set-password", "--tenant", tenant, "--email", address(n), "--password-stdin"); err != nil {
@@ -124,10 +124,6 @@ func (s *subject) fill(ctx context.Context) error {
 		if _, err := s.Run(ctx, "", "tenant", "add-owner", tenant, "--email", address(n)); err != nil {
 			return err
 		}
-	}
-	session, _, err := s.signIn(ctx, 0)
-	if err != nil {
-		return err
 	}
 	// Sign-ins must not end the sessions that the other requests use.
 	if _, err := sendOne(ctx, s.Address, send("PATCH", "/tenant", `{"settings":{"sessionsPerUser":1000}}`, "Cookie: session="+session)); err != nil {

@@ -13,8 +13,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/process"
 )
 
@@ -82,36 +82,62 @@ func (s *server) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	owner := client.New(s.URL(), tenant, nil)
-	if _, err := owner.Login(ctx, address("owner", 0), password); err != nil {
+	if err := errors.Join(s.session(ctx, tenant, &s.owner), s.session(ctx, "foreign", &s.foreign)); err != nil {
 		return err
 	}
 	for n := range accounts {
 		for _, kind := range []string{"active", "pending", "suspended", "deleted"} {
-			user, err := owner.CreateUser(ctx, fmt.Sprintf("%s-%d", kind, n), client.NewUser{Email: address(kind, n), Name: "Somebody"})
-			if err != nil {
+			var user struct{ ID string }
+			body := fmt.Sprintf(`{"email":%q,"name":"Somebody"}`, address(kind, n))
+			if err := s.asOwner(ctx, http.MethodPost, "/users", body, &user); err != nil {
 				return err
 			}
 			if kind == "pending" {
 				continue
 			}
-			if err := s.run(ctx, "user", "set-password", "--tenant", tenant, "--email", address(kind, n)); err != nil {
+			err := s.run(ctx, "user", "set-password", "--tenant", tenant, "--email", address(kind, n))
+			if err != nil {
 				return err
 			}
 			switch kind {
 			case "active":
 				s.moving = append(s.moving, user.ID)
 			case "suspended":
-				_, err = owner.SuspendUser(ctx, user.ID, "")
+				err = s.asOwner(ctx, http.MethodPost, "/users/"+user.ID+"/suspend", `{"reason":""}`, nil)
 			case "deleted":
-				err = owner.DeleteUser(ctx, user.ID)
+				err = s.asOwner(ctx, http.MethodDelete, "/users/"+user.ID, "", nil)
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(s.session(ctx, tenant, &s.owner), s.session(ctx, "foreign", &s.foreign))
+	return nil
+}
+
+// asOwner sends a request with the owner's session. It decodes the response into result, unless that is nil.
+// It returns an error if the status is not that of a success.
+func (s *server) asOwner(ctx context.Context, method, path, body string, result any) error {
+	request, err := http.NewRequestWithContext(ctx, method, s.URL()+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = http.Header{"X-Tenant-Schema": {tenant}, "Content-Type": {"application/json"}, "Cookie": {"session=" + s.owner}, "Idempotency-Key": {fmt.Sprint(rand.Uint64())}}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s: %s", method, path, content)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(content, result)
 }
 
 // session signs the owner of the tenant in and stores the token.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -21,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
@@ -171,29 +168,31 @@ func readUntilCurl(t *testing.T, s *process) string {
 
 func checkDemo(t *testing.T, s *process, password string) {
 	t.Helper()
-	c := client.New("http://"+s.address, "demo", nil)
-	if _, err := c.Login(t.Context(), "ada.lovelace@demo.example", password); err != nil {
-		t.Fatal(err)
+	c := &caller{process: s, tenant: "demo"}
+	if code := c.signIn(t, "ada.lovelace@demo.example", password).problem(t); code != "" {
+		t.Fatal(code)
 	}
 	departments, statuses := map[string]int{}, map[string]int{}
-	for user, err := range c.Users(t.Context(), client.UserFilter{Limit: 100}) {
-		if err != nil {
-			t.Fatal(err)
+	for query := "?limit=100"; query != ""; {
+		var page struct {
+			Items      []struct{ Status, Department string }
+			NextCursor string
 		}
-		statuses[user.Status]++
-		if user.Department != nil {
-			departments[*user.Department]++
+		c.get(t, "/users"+query).decode(t, &page)
+		for _, user := range page.Items {
+			statuses[user.Status]++
+			if user.Department != "" {
+				departments[user.Department]++
+			}
+		}
+		if query = ""; page.NextCursor != "" {
+			query = "?limit=100&cursor=" + url.QueryEscape(page.NextCursor)
 		}
 	}
-	roles := 0
-	for _, err := range c.Roles(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		roles++
-	}
-	if n := statuses["active"] + statuses["suspended"] + statuses["pending"]; n != 241 || len(statuses) != 3 || len(departments) != 8 || roles != 10 {
-		t.Errorf("the demo has users %v in %d departments and %d roles", statuses, len(departments), roles)
+	var roles struct{ Items []struct{ ID string } }
+	c.get(t, "/roles?limit=100").decode(t, &roles)
+	if n := statuses["active"] + statuses["suspended"] + statuses["pending"]; n != 241 || len(statuses) != 3 || len(departments) != 8 || len(roles.Items) != 10 {
+		t.Errorf("the demo has users %v in %d departments and %d roles", statuses, len(departments), len(roles.Items))
 	}
 }
 
@@ -213,7 +212,7 @@ func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
 		{[]string{"--public-url", "http://id.example.com"}, true, "", "browsers do not send"},
 	} {
 		s := startServer(t, folder, test.args...)
-		answer := signIn(t, s)
+		_, answer := owner(t, s)
 		for _, cookie := range answer.Cookies() {
 			if cookie.Secure != test.secure || !cookie.HttpOnly {
 				t.Errorf("%v: cookie %v, want Secure %v", test.args, cookie, test.secure)
@@ -252,34 +251,26 @@ func TestCommandsWorkNextToARunningServer(t *testing.T) {
 				createTenant(t, folder)
 			}
 			s := startServer(t, folder)
-			c := client.New("http://"+s.address, "acme", nil)
-			if _, err := c.Login(t.Context(), ownerEmail, ownerPassword); err != nil {
-				t.Fatal(err)
-			}
+			c, _ := owner(t, s)
 			const replacement = "another passphrase of some length"
 			run(t, folder, replacement+"\n", "user", "set-password", "--tenant", "acme", "--email", ownerEmail, "--password-stdin")
-			if _, err := c.Login(t.Context(), ownerEmail, ownerPassword); !isProblem(err, "wrong-credentials") {
-				t.Errorf("the old password: %v", err)
+			if code := c.signIn(t, ownerEmail, ownerPassword).problem(t); code != "wrong-credentials" {
+				t.Errorf("the old password: %q", code)
 			}
-			if _, err := c.Login(t.Context(), ownerEmail, replacement); err != nil {
-				t.Errorf("the new password: %v", err)
+			if code := c.signIn(t, ownerEmail, replacement).problem(t); code != "" {
+				t.Errorf("the new password: %q", code)
 			}
 			run(t, folder, "", "tenant", "suspend", "acme")
-			var err error
+			code := ""
 			patience.Poll(func() bool { // the server reads the change a moment later
-				_, err = c.Session(t.Context())
-				return err != nil
+				code = c.get(t, "/auths/session").problem(t)
+				return code != ""
 			})
-			if !isProblem(err, "tenant-suspended") {
-				t.Errorf("in a suspended tenant: %v", err)
+			if code != "tenant-suspended" {
+				t.Errorf("in a suspended tenant: %q", code)
 			}
 		})
 	}
-}
-
-func isProblem(err error, code string) bool {
-	problem, ok := errors.AsType[*client.Problem](err)
-	return ok && problem.Code == code
 }
 
 func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
@@ -296,57 +287,16 @@ func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
 		{[]byte{2}, http.StatusBadRequest},
 	} {
 		s := startServer(t, folder, writeKeys(t, folder, test.keys...)...)
-		cookies := signIn(t, s).Cookies()
-		session := cookies[len(cookies)-1]
+		c, _ := owner(t, s)
 		if cursor == "" {
-			_, page := getAs(t, s, session, "/roles?limit=1")
-			cursor = regexp.MustCompile(`"nextCursor":"([^"]+)"`).FindStringSubmatch(page)[1]
+			var page struct{ NextCursor string }
+			c.get(t, "/roles?limit=1").decode(t, &page)
+			cursor = page.NextCursor
 		}
-		if status, page := getAs(t, s, session, "/roles?limit=1&cursor="+url.QueryEscape(cursor)); status != test.want {
-			t.Errorf("with the keys %q: %d %s", test.keys, status, page)
+		if a := c.get(t, "/roles?limit=1&cursor="+url.QueryEscape(cursor)); a.StatusCode != test.want {
+			t.Errorf("with the keys %q: %s %s", test.keys, a.Status, a.body)
 		}
 	}
-}
-
-// signIn signs the owner of acme in and returns the response.
-func signIn(t *testing.T, s *process) *http.Response {
-	t.Helper()
-	body := fmt.Sprintf(`{"email":%q,"password":%q}`, ownerEmail, ownerPassword)
-	request, err := http.NewRequest(http.MethodPost, "http://"+s.address+"/auths/login", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Tenant-Schema": {"acme"}}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("sign-in: %d", answer.StatusCode)
-	}
-	return answer
-}
-
-// getAs sends a GET with the session and returns the response.
-func getAs(t *testing.T, s *process, session *http.Cookie, path string) (status int, body string) {
-	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, "http://"+s.address+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("X-Tenant-Schema", "acme")
-	request.AddCookie(session)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(content)
 }
 
 func TestPortInUse(t *testing.T) {
@@ -467,8 +417,8 @@ func TestMetricsOfANode(t *testing.T) {
 	}
 	run(t, folder, "", "operator-key", "create", "Portal", "--expires", "30d")
 	run(t, folder, "", "operator-key", "create", "Billing", "--expires", "90d")
-	c := client.New("http://"+s.address, "acme", nil)
-	if _, err := c.Login(t.Context(), ownerEmail, "wrong"); err == nil {
+	c := &caller{process: s, tenant: "acme"}
+	if a := c.signIn(t, ownerEmail, "wrong"); a.StatusCode == http.StatusOK {
 		t.Error("a wrong password signs in")
 	}
 	metrics := metricsOf(t, s)

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/rolecall/rolecall/client"
 )
 
 // While the process stops, clients send requests without pause, on reused connections and on new
@@ -142,10 +140,7 @@ func TestDrainServesOnWhileReadinessIsFalse(t *testing.T) {
 	if answer := s.get("/readyz"); answer.StatusCode != http.StatusServiceUnavailable || !answer.Close {
 		t.Errorf("/readyz while it leaves: %d, connection closed %v", answer.StatusCode, answer.Close)
 	}
-	c := client.New("http://"+s.address, "acme", nil)
-	if _, err := c.Login(t.Context(), ownerEmail, ownerPassword); err != nil {
-		t.Errorf("sign-in while it leaves: %v", err)
-	}
+	owner(t, s)
 
 	// A second signal ends the process immediately, although the drain time is ten minutes.
 	if err := s.stop(syscall.SIGTERM); err == nil {

@@ -150,14 +150,21 @@ func read(folder, name string) (result, error) {
 
 var counts = regexp.MustCompile(`^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$`)
 
+// verbose matches the line of a test in the output of go test -v.
+var verbose = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): `)
+
 // readLog returns the result of the runners of other languages. They print the name of each failed or
 // flaky test behind FAILED or FLAKY, then the output of the failure, an empty line at its end, and the numbers.
+// It also counts the tests of go test -v. If one has failed, report shows the end of the log.
 func readLog(log *os.File) (r result, err error) {
 	var current *failure
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<26)
 	for lines.Scan() {
 		line := lines.Text()
+		if found := verbose.FindStringSubmatch(line); found != nil {
+			*map[string]*int{"PASS": &r.passed, "FAIL": &r.failed, "SKIP": &r.skipped}[found[1]]++
+		}
 		switch kind, name, _ := strings.Cut(line, " "); {
 		case kind == "FLAKY":
 			r.flakes = append(r.flakes, failure{name: name})

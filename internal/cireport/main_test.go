@@ -90,6 +90,16 @@ func TestReport(t *testing.T) {
 			files:   map[string]string{"check.log": "not formatted: x.go\n"},
 			has:     []string{"FAILED make check\nnot formatted: x.go\n"},
 		},
+		"go test -v without events": {
+			targets: "deploy 12 9 0\n", passed: true,
+			files: map[string]string{"deploy.log": "=== RUN   TestA\n=== RUN   TestA/b\n--- PASS: TestA (0.1s)\n    --- PASS: TestA/b (0.1s)\n--- SKIP: TestC (0.0s)\nok  \ttools/deploy\t1.2s\n"},
+			has:   []string{"2 passed, 0 failed, 1 skipped\n", "passed  2 tests\n"},
+		},
+		"go test -v without events fails": {
+			targets: "deploy 12 9 1\n",
+			files:   map[string]string{"deploy.log": "--- FAIL: TestA (0.1s)\n    x_test.go:1: no image\nFAIL\n"},
+			has:     []string{"FAILED make deploy\n--- FAIL: TestA (0.1s)\n    x_test.go:1: no image\n", "0 passed, 1 failed"},
+		},
 		"a file of another language": {
 			targets: "console 12 9 1\n",
 			files:   map[string]string{"console.log": "FLAKY a.test.js lists\nno focus\n\nFAILED b.test.js jobs\nno job\n\n5 passed, 1 failed, 0 skipped\n"},

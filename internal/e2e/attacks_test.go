@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/e2e/browser"
 )
 
@@ -191,13 +190,9 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id))
 // session token.
 func attackersToken(t *testing.T, p *program) string {
 	t.Helper()
-	c := client.New("http://"+p.Address, "acme", nil)
-	if _, err := c.Login(t.Context(), owner, password); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.CreateUser(t.Context(), newKey(), client.NewUser{Email: address("eve"), Name: "Eve Evil"}); err != nil {
-		t.Fatal(err)
-	}
+	w := &world{program: p, client: http.DefaultClient, name: "acme"}
+	w.owner = (&caller{world: w, tenant: w.name, email: owner}).byHeader(t)
+	w.user(t, "eve", "")
 	p.run(t, password, "user", "set-password", "--tenant", "acme", "--email", address("eve"), "--password-stdin")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Address+"/auths/login", strings.NewReader(credentials(address("eve"), password)))
 	if err != nil {

@@ -3,11 +3,11 @@ package e2e
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
-
-	"github.com/rolecall/rolecall/client"
 )
 
 // backEnd is the back end of an application. It signs users in to Rolecall and keeps their
@@ -17,14 +17,20 @@ type backEnd struct {
 	http.ServeMux
 	program  *program
 	mu       sync.Mutex
-	sessions map[string]*client.Client // by the value of the cookie
+	sessions map[string]session // by the value of the cookie
+}
+
+// session is the Rolecall session of a user.
+type session struct {
+	token  string
+	source string // the address of the browser
 }
 
 const backEndCookie = "__Host-shop"
 
 // newBackEnd returns the handler of the back end, wrapped in http.CrossOriginProtection.
 func newBackEnd(p *program) http.Handler {
-	b := &backEnd{program: p, sessions: map[string]*client.Client{}}
+	b := &backEnd{program: p, sessions: map[string]session{}}
 	b.HandleFunc("/", page)
 	b.HandleFunc("POST /sign-in", b.signIn)
 	b.HandleFunc("POST /sign-out", b.signOut)
@@ -32,15 +38,30 @@ func newBackEnd(p *program) http.Handler {
 	return http.NewCrossOriginProtection().Handler(b)
 }
 
-// onBehalf is an HTTP transport of the back end. It sends the browser's address as
-// X-Forwarded-For.
-type onBehalf struct{ source string }
-
-// RoundTrip adds X-Forwarded-For to the request and sends it.
-func (o onBehalf) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-Forwarded-For", o.source)
-	return http.DefaultTransport.RoundTrip(r)
+// send sends a request to Rolecall, with the browser's address as X-Forwarded-For. It decodes the response
+// into result. It returns an error if the status is not that of a success.
+func (b *backEnd) send(r *http.Request, s session, line, body string, result any) error {
+	method, path, _ := strings.Cut(line, " ")
+	request, err := http.NewRequestWithContext(r.Context(), method, "http://"+b.program.Address+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = http.Header{"X-Tenant-Schema": {"acme"}, "X-Forwarded-For": {s.source}, "Content-Type": {"application/json"}}
+	if s.token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return errors.New(response.Status)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(result)
 }
 
 func (b *backEnd) signIn(w http.ResponseWriter, r *http.Request) {
@@ -49,19 +70,20 @@ func (b *backEnd) signIn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	var credentials struct{ Email, Password string }
-	if err := json.NewDecoder(r.Body).Decode(&credentials); err != nil {
+	var sent struct{ Email, Password string }
+	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	c := client.New("http://"+b.program.Address, "acme", &http.Client{Transport: onBehalf{source}})
-	if _, err := c.Login(r.Context(), credentials.Email, credentials.Password); err != nil {
+	var in struct{ Token string }
+	body := strings.TrimSuffix(credentials(sent.Email, sent.Password), "}") + `,"transport":"bearer"}`
+	if err := b.send(r, session{source: source}, "POST /auths/login", body, &in); err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
 	name := rand.Text()
 	b.mu.Lock()
-	b.sessions[name] = c
+	b.sessions[name] = session{in.Token, source}
 	b.mu.Unlock()
 	setBackEndCookie(w, name, 0)
 }
@@ -71,21 +93,21 @@ func setBackEndCookie(w http.ResponseWriter, value string, maxAge int) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// session returns a Rolecall client with the session of the request's cookie, or nil if no
-// user is signed in.
-func (b *backEnd) session(r *http.Request) *client.Client {
+// session returns the session of the request's cookie, and whether a user is signed in.
+func (b *backEnd) session(r *http.Request) (s session, ok bool) {
 	cookie, err := r.Cookie(backEndCookie)
 	if err != nil {
-		return nil
+		return session{}, false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.sessions[cookie.Value]
+	s, ok = b.sessions[cookie.Value]
+	return s, ok
 }
 
 func (b *backEnd) signOut(w http.ResponseWriter, r *http.Request) {
-	if c := b.session(r); c != nil {
-		if err := c.Logout(r.Context()); err != nil {
+	if s, ok := b.session(r); ok {
+		if err := b.send(r, s, "POST /auths/logout", "", nil); err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
@@ -94,13 +116,13 @@ func (b *backEnd) signOut(w http.ResponseWriter, r *http.Request) {
 }
 
 func (b *backEnd) me(w http.ResponseWriter, r *http.Request) {
-	c := b.session(r)
-	if c == nil {
+	s, ok := b.session(r)
+	if !ok {
 		http.Error(w, "nobody is signed in", http.StatusUnauthorized)
 		return
 	}
-	principal, err := c.Session(r.Context())
-	if err != nil {
+	var principal struct{ User struct{ Name string } }
+	if err := b.send(r, s, "GET /auths/session", "", &principal); err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}

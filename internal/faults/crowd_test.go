@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +12,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/process"
 )
@@ -272,12 +273,14 @@ func (c *crowd) leave() {
 	c.t.Helper()
 	c.disperse()
 	found := map[string]int{}
-	as := client.New("http://"+c.address, crowdTenant, &http.Client{Transport: cookie(c.session)})
-	for user, err := range as.Users(c.t.Context(), client.UserFilter{Limit: 200}) {
-		if err != nil {
-			c.t.Fatal(err)
+	for query := "?limit=200"; query != ""; {
+		page := c.page(query)
+		for _, user := range page.Items {
+			found[user.Email]++
 		}
-		found[user.Email]++
+		if query = ""; page.NextCursor != "" {
+			query = "?limit=200&cursor=" + url.QueryEscape(page.NextCursor)
+		}
 	}
 	missing := 0
 	for i := range c.users.Load() {
@@ -290,19 +293,30 @@ func (c *crowd) leave() {
 	}
 }
 
+// usersPage is a page of GET /users.
+type usersPage struct {
+	Items      []struct{ Email string }
+	NextCursor string // empty: the last page
+}
+
+// page returns a page of the users of the tenant.
+func (c *crowd) page(query string) (page usersPage) {
+	c.t.Helper()
+	answer, err := http.DefaultClient.Do(c.request(http.MethodGet, "/users"+query, ""))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil || answer.StatusCode != http.StatusOK {
+		c.t.Fatalf("%s: %v", answer.Status, err)
+	}
+	return page
+}
+
 // String returns a summary of the requests.
 func (c *crowd) String() string {
 	return fmt.Sprintf("%d clients: %d requests answered, %d failed; the longest took %v",
 		crowdSize, c.answered.Load(), c.failed.Load(), time.Duration(c.longest.Load()).Round(time.Millisecond))
-}
-
-// cookie is a transport that sends the session with each request.
-type cookie string
-
-func (c cookie) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Cookie", string(c))
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // ordinary sends requests like other Go programs. If a request on a kept connection fails,

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
 )
 
 // TestKillDuringDeletionsOfTenants kills the program while tenants are deleted and
@@ -89,7 +91,7 @@ func (e *tenantEndings) check(want string) result {
 	}
 	status := map[string]int{"active": http.StatusOK, "deleted": http.StatusUnauthorized}[want]
 	users, _ := e.owner.insist("GET /users", "")
-	for deadline := time.Now().Add(time.Second); users.status != status && time.Now().Before(deadline); { // a node may still have the deletion in its cache
+	for deadline := time.Now().Add(patience.Limit); users.status != status && time.Now().Before(deadline); { // a node may still have the deletion in its cache
 		e.load.pause()
 		users, _ = e.owner.insist("GET /users", "")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rolecall/rolecall/internal/patience"
+	"github.com/rolecall/rolecall/internal/process"
 )
 
 // errNoBouncer means that PgBouncer is not installed. Its text says how to install it.
@@ -39,7 +40,10 @@ func Bouncer(t testing.TB, settings ...string) (through func(databaseURL string)
 		}
 		t.Fatalf("pgtest: %v", err)
 	}
-	address := freeAddress(t)
+	address, err := process.FreeAddress()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
 	var log bytes.Buffer
 	guard := exec.Command("/bin/sh", "-c", bouncerGuard, "guard", binary, configureBouncer(t, address, settings))
 	guard.Stdout, guard.Stderr = &log, &log
@@ -128,19 +132,6 @@ max_client_conn = 1000
 		t.Fatalf("pgtest: %v", err)
 	}
 	return settings
-}
-
-// freeAddress returns a loopback address with an unused port.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	return listener.Addr().String()
 }
 
 func awaitListener(t testing.TB, address string) {

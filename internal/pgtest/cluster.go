@@ -18,6 +18,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/patience"
+	"github.com/rolecall/rolecall/internal/process"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -68,7 +69,11 @@ func StartCluster(workers int, settings ...string) (_ *Cluster, err error) {
 // start starts a server of the cluster with the Citus extension loaded. The servers of a
 // cluster connect to each other by TCP.
 func (c *Cluster) start() (*Server, error) {
-	port, err := freePort()
+	address, err := process.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +182,6 @@ func (c *Cluster) Stop() (err error) {
 		}
 	}
 	return err
-}
-
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, errors.Join(err, listener.Close())
 }
 
 // ownCluster starts the cluster of this process when it is first called. Later calls

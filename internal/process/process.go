@@ -55,32 +55,45 @@ func Program() (file string, err error) {
 	return file, err
 }
 
-// Build builds the program of this module into the file, which must not exist, with the
-// flags of go build. It uses go run, which caches the linked program. The command go
-// build would link it again in each test package.
+// Build builds the program into the file, which must not exist, with the flags of go build. The caller
+// can be in another module of the repository. Build uses go run, which caches the linked program. The
+// command go build would link it again in each test package.
 func Build(ctx context.Context, file string, flags ...string) error {
-	if err := lookAtSources(); err != nil {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	if err := lookAtSources(root); err != nil {
+		return err
+	}
+	if file, err = filepath.Abs(file); err != nil {
 		return err
 	}
 	arguments := append([]string{"run", "-exec", "cp"}, flags...)
-	command := exec.CommandContext(ctx, "go", append(arguments, "github.com/rolecall/rolecall/cmd/rolecall", file)...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/rolecall", file)...)
+	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("the program does not build: %w\n%s", err, output)
 	}
 	return nil
 }
 
+// findRoot returns the folder of the module that has the program.
+func findRoot() (root string, err error) {
+	root = "."
+	for _, err = os.Stat(root + "/cmd/rolecall"); err != nil; _, err = os.Stat(root + "/cmd/rolecall") {
+		if root += "/.."; len(root) > 30 {
+			return "", err
+		}
+	}
+	return root, nil
+}
+
 // lookAtSources opens every folder of the module, so that go test does not return a cached result
 // after a source file has changed. Go caches the result of a test until a file that the test
 // process opened has changed. Files that go build opens do not count, because go build is another
 // process.
-func lookAtSources() error {
-	root := "."
-	for _, err := os.Stat(root + "/go.mod"); err != nil; _, err = os.Stat(root + "/go.mod") {
-		if root += "/.."; len(root) > 30 {
-			return err
-		}
-	}
+func lookAtSources(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && path != root && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") {
 			return fs.SkipDir

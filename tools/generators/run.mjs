@@ -146,7 +146,7 @@ assert.equal(lines.length, Object.keys(recipes).length, "a recipe of docs/genera
 
 await install();
 const program = await startProgram(process.env.ROLECALL_PROGRAM, chosen);
-let failures = 0;
+let passed = 0, failed = 0;
 
 /** play runs a recipe and its flow, and prints how many seconds each step took. */
 async function play({ name, command, compile, flow }) {
@@ -163,10 +163,11 @@ async function play({ name, command, compile, flow }) {
     const before = await program.settings(name);
     await timed("flow", () => run(here, [...flow, program.address, name, program.email, program.password]));
     assert.deepEqual(await program.settings(name), { ...before, brandColor }, "the flow changed other settings than the color");
+    passed++;
     console.log(`${name}: ${times.join(", ")}`);
   } catch (error) {
-    failures++;
-    console.error(`FAILED ${name} (${times.join(", ")}): ${error.stack}`);
+    failed++;
+    console.log(`FAILED ${name}\n${times.join(", ")}\n${error.stack.replaceAll(/\n\s*\n/g, "\n")}\n`);
   }
 }
 
@@ -177,4 +178,5 @@ try {
 } finally {
   await program.stop();
 }
-if (failures > 0) process.exitCode = 1;
+console.log(`${passed} passed, ${failed} failed`);
+if (failed > 0) process.exitCode = 1;

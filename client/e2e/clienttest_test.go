@@ -1,4 +1,4 @@
-package clienttest_test
+package e2e
 
 import (
 	"os"
@@ -10,22 +10,11 @@ import (
 
 	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/client/clienttest"
-	"github.com/rolecall/rolecall/internal/process"
 )
-
-// program returns the file of the program.
-func program(t *testing.T) string {
-	t.Helper()
-	file, err := process.TestProgram(t.Context(), filepath.Join(t.TempDir(), "rolecall"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 func start(t *testing.T) *clienttest.Server {
 	t.Helper()
-	server, err := clienttest.Start(clienttest.Options{Program: program(t), Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
+	server, err := clienttest.Start(clienttest.Options{Program: programFile(t), Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +80,13 @@ func TestAStartThatFailsSaysWhy(t *testing.T) {
 	if _, err := clienttest.Start(clienttest.Options{Program: "no-such-program"}); err == nil {
 		t.Error("a missing program starts")
 	}
-	_, err := clienttest.Start(clienttest.Options{Program: program(t), Flags: []string{"--public-url", "nonsense"}})
+	_, err := clienttest.Start(clienttest.Options{Program: programFile(t), Flags: []string{"--public-url", "nonsense"}})
 	if err == nil || !strings.Contains(err.Error(), "public-url") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-func TestTheGuideRunsAsItIsWritten(t *testing.T) {
+func TestTheGuideToTestsRunsAsItIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves out the build of a test")
 	}
@@ -109,14 +98,15 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("the guide has %d blocks of Go", len(blocks))
 	}
-	folder := t.TempDir()
+	folder := application(t)
 	for i, name := range []string{"shop.go", "shop_test.go"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(blocks[i][1]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(t.Context(), "go", "test", "-count=1", filepath.Join(folder, "shop.go"), filepath.Join(folder, "shop_test.go")) // in this module, for the client
-	command.Env = append(os.Environ(), "ROLECALL_PROGRAM="+program(t))
+	command := exec.CommandContext(t.Context(), "go", "test", "-count=1", ".")
+	command.Dir = folder
+	command.Env = append(os.Environ(), "ROLECALL_PROGRAM="+programFile(t))
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, output)
 	}

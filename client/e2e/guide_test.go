@@ -1,4 +1,4 @@
-package client_test
+package e2e
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves out the build of two programs")
 	}
-	guide, err := os.ReadFile("../docs/guides/go.md")
+	guide, err := os.ReadFile("../../docs/guides/go.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	application := listener.Addr().String()
-	here := strings.NewReplacer("127.0.0.1:8080", strings.TrimPrefix(d.Address, "http://"), "127.0.0.1:8090", application, "5EQW54C-VOG2KQE-JJXKSBE-IVDAI", d.Password)
+	own := listener.Addr().String()
+	here := strings.NewReplacer("127.0.0.1:8080", strings.TrimPrefix(d.Address, "http://"), "127.0.0.1:8090", own, "5EQW54C-VOG2KQE-JJXKSBE-IVDAI", d.Password)
 	blocks := func(language string) (texts []string) {
 		for _, block := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(guide), -1) {
 			texts = append(texts, here.Replace(block[1]))
@@ -45,13 +45,14 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	if len(programs) != 2 {
 		t.Fatalf("the guide has %d programs", len(programs))
 	}
-	folder := t.TempDir()
+	folder := application(t)
 	for name, text := range map[string]string{"shop": programs[0], "shop-with-cookie": replaceFunctions(t, programs[0], programs[1])} {
 		file := filepath.Join(folder, name+".go")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(folder, name), file) // in this module, for the client
+		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(folder, name), file)
+		build.Dir = folder
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, output)
 		}
@@ -67,6 +68,32 @@ func TestTheGuideRunsAsItIsWritten(t *testing.T) {
 	command.Dir, command.Stdout, command.Stderr, command.WaitDelay = folder, &output, &output, patience.Limit
 	if err := command.Run(); err != nil {
 		t.Errorf("%v after:\n%s", err, output.String())
+	}
+}
+
+// application returns a new folder with the module of an application, which requires only the client.
+func application(t *testing.T) (folder string) {
+	t.Helper()
+	client, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = t.TempDir()
+	const path = "github.com/rolecall/rolecall/client"
+	text := "module shop\n\ngo 1.26.0\n\nrequire " + path + " v0.0.0\n\nreplace " + path + " => " + client + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "go.mod"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// An application that uses the client does not inherit the versions of the server's drivers and exporters.
+func TestAnApplicationRequiresNoOtherModule(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Path}}", "all")
+	list.Dir = application(t)
+	output, err := list.CombinedOutput()
+	if err != nil || string(output) != "shop\ngithub.com/rolecall/rolecall/client\n" {
+		t.Errorf("the modules are %s (%v)", output, err)
 	}
 }
 
