@@ -41,8 +41,8 @@ type Feed struct {
 
 	outages *outage.Log
 
-	placing   sync.Mutex // is held by a reader of all tenants that gives places
-	numbering sync.Mutex // is held during a round
+	placing   turn // is held by a reader of all tenants that gives places
+	numbering turn // is held during a round
 
 	mu      sync.Mutex
 	due     map[rolecall.TenantID]rolecall.Time // tenants with new events, and since when
@@ -50,6 +50,21 @@ type Feed struct {
 	oldest  rolecall.Time                       // the time of the tenant that Run works on; 0: none
 	waiting map[rolecall.TenantID]*waiters      // the zero id: readers of all tenants
 }
+
+// turn is a mutex for which a caller waits until its context ends. It has room for one value.
+type turn chan struct{}
+
+// take waits for the turn. If it returns nil, the caller must call leave.
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) leave() { <-t }
 
 // waiters are the readers that wait for changes of one tenant.
 type waiters struct {
@@ -61,6 +76,7 @@ type waiters struct {
 func New(s *store.Store, now func() rolecall.Time, log *slog.Logger, outages *outage.Log) *Feed {
 	return &Feed{
 		store: s, now: now, log: log, outages: outages, wake: make(chan struct{}, 1),
+		placing: make(turn, 1), numbering: make(turn, 1),
 		due: map[rolecall.TenantID]rolecall.Time{}, waiting: map[rolecall.TenantID]*waiters{},
 	}
 }
@@ -197,8 +213,10 @@ func (f *Feed) again() {
 // round numbers the events of all tenants that have new ones when it begins. It stops early if ctx ends.
 // Tenants that have new events later wait for the next round, so that the pause makes one batch of them.
 func (f *Feed) round(ctx context.Context) error {
-	f.numbering.Lock()
-	defer f.numbering.Unlock()
+	if err := f.numbering.take(ctx); err != nil {
+		return err
+	}
+	defer f.numbering.leave()
 	f.mu.Lock()
 	due := len(f.order)
 	f.mu.Unlock()

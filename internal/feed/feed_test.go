@@ -265,3 +265,28 @@ func TestPagesOfAType(t *testing.T) {
 		t.Errorf("the end is %+v, not %+v (%v)", end.Next, *q.After, err)
 	}
 }
+
+func TestTheWaitForAnotherReaderEndsWithTheContext(t *testing.T) {
+	f := newFixture(t)
+	for name, c := range map[string]struct {
+		busy turn
+		call func(context.Context) error
+	}{
+		"places":  {f.feed.placing, func(ctx context.Context) error { _, err := f.feed.GivePlaces(ctx); return err }},
+		"numbers": {f.feed.numbering, f.feed.Flush},
+	} {
+		if err := c.busy.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		gaveUp := errors.New("gave up")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(gaveUp)
+		if err := c.call(ctx); !errors.Is(err, gaveUp) {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.busy.leave()
+		if err := c.call(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

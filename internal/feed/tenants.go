@@ -203,8 +203,10 @@ func (f *Feed) PlaceAll(ctx context.Context) error {
 // GivePlaces gives places in the feed of all tenants to the numbers without one. It reports whether all
 // have a place now.
 func (f *Feed) GivePlaces(ctx context.Context) (all bool, err error) {
-	f.placing.Lock() // of many readers that wake at the same time, one does it
-	defer f.placing.Unlock()
+	if err := f.placing.take(ctx); err != nil { // of many readers that wake at the same time, one does it
+		return false, err
+	}
+	defer f.placing.leave()
 	var more bool
 	err = f.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		more, err = tx.HasNews()
