@@ -270,5 +270,6 @@ func (f *Feed) Number(ctx context.Context, tenant rolecall.TenantID) error {
 	return err
 }
 
-// Flush numbers the events of which Recorded has told. It waits for a round of Run that has begun.
-func (f *Feed) Flush(ctx context.Context) error { return f.round(ctx) }
+// Flush numbers the events of which Recorded has told, except those of tenants whose numbering has failed before.
+// It waits for a round of Run that has begun.
+func (f *Feed) Flush(ctx context.Context) error { return f.round(ctx, f.fresh) }
