@@ -13,7 +13,7 @@ import (
 // Notify sends the user a mail that a credential was changed. The argument what describes
 // the change, such as "the password was changed".
 func (s *Service) Notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string, from Browser) error {
-	return s.Outbox.Enqueue(tx, tenant, rolecall.Mail{
+	return s.SendNotice(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what, Client: from.Client, Source: from.Source,
 	})
 }

@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -75,7 +74,7 @@ func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch 
 	return rolecall.Tenant{}, nil, rolecall.ErrUnavailable
 }
 
-// mailShorterRetention mails all owners if the tenant keeps events for a shorter time than before, because
+// mailShorterRetention mails the owners if the tenant keeps events for a shorter time than before, because
 // this deletes evidence.
 func (s *Service) mailShorterRetention(tx *store.Tx, old, changed *rolecall.Tenant) error {
 	kept := changed.Settings.EventLifetime()
@@ -86,7 +85,7 @@ func (s *Service) mailShorterRetention(tx *store.Tx, old, changed *rolecall.Tena
 	if day := 24 * time.Hour; kept >= 2*day {
 		what = fmt.Sprintf("%d days", kept/day)
 	}
-	return s.access.MailOwners(tx, old.ID, rolecall.Mail{Kind: rolecall.MailEventsKept, What: what}, math.MaxInt)
+	return s.access.NotifyOwners(tx, old.ID, rolecall.Mail{Kind: rolecall.MailEventsKept, What: what})
 }
 
 // checkTenantPatch returns ErrValidation with all field errors of the patch. It checks the

@@ -37,19 +37,31 @@ type Feed struct {
 	store *store.Store
 	now   func() rolecall.Time
 	log   *slog.Logger
-	wake  chan struct{} // signals new events to Run
 
 	outages *outage.Log
 
-	placing   sync.Mutex // is held by a reader of all tenants that gives places
-	numbering sync.Mutex // is held during a round
+	placing turn // is held by a reader of all tenants that gives places
 
 	mu      sync.Mutex
-	due     map[rolecall.TenantID]rolecall.Time // tenants with new events, and since when
-	order   []rolecall.TenantID                 // the same tenants, in the order of the times
-	oldest  rolecall.Time                       // the time of the tenant that Run works on; 0: none
-	waiting map[rolecall.TenantID]*waiters      // the zero id: readers of all tenants
+	fresh   *backlog                       // tenants with new events
+	failing *backlog                       // tenants whose numbering failed; they have separate rounds, so that they do not delay others
+	waiting map[rolecall.TenantID]*waiters // the zero id: readers of all tenants
 }
+
+// turn is a mutex for which a caller waits until its context ends. It has room for one value.
+type turn chan struct{}
+
+// take waits for the turn. If it returns nil, the caller must call leave.
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) leave() { <-t }
 
 // waiters are the readers that wait for changes of one tenant.
 type waiters struct {
@@ -60,23 +72,21 @@ type waiters struct {
 // New returns a feed. Call Run to number events.
 func New(s *store.Store, now func() rolecall.Time, log *slog.Logger, outages *outage.Log) *Feed {
 	return &Feed{
-		store: s, now: now, log: log, outages: outages, wake: make(chan struct{}, 1),
-		due: map[rolecall.TenantID]rolecall.Time{}, waiting: map[rolecall.TenantID]*waiters{},
+		store: s, now: now, log: log, outages: outages, placing: make(turn, 1),
+		fresh: newBacklog(), failing: newBacklog(), waiting: map[rolecall.TenantID]*waiters{},
 	}
 }
 
 // Recorded tells Run that the tenant has new events. Call it after their transaction has committed.
 func (f *Feed) Recorded(tenant rolecall.TenantID) {
 	f.mu.Lock()
-	if _, known := f.due[tenant]; !known {
-		f.due[tenant] = f.now()
-		f.order = append(f.order, tenant)
+	b := f.fresh
+	if f.failing.has(tenant) {
+		b = f.failing
 	}
+	b.add(tenant, f.now())
 	f.mu.Unlock()
-	select {
-	case f.wake <- struct{}{}:
-	default: // a signal is already pending
-	}
+	b.signal()
 }
 
 // Changed wakes the readers that wait for changes of the tenant, and those of all tenants. If the id is
@@ -124,103 +134,143 @@ func (f *Feed) Wait(tenant rolecall.TenantID) (changed <-chan struct{}, stop fun
 func (f *Feed) Lag() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	oldest := f.oldest
-	if oldest == 0 && len(f.order) > 0 {
-		oldest = f.due[f.order[0]]
-	}
+	oldest := f.failing.oldest(f.fresh.oldest(0))
 	if oldest == 0 {
 		return 0
 	}
 	return max(0, f.now().Sub(oldest))
 }
 
-// next returns the tenant whose events have waited longest.
-func (f *Feed) next() (tenant rolecall.TenantID, since rolecall.Time, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.order) == 0 {
-		f.oldest = 0
-		return tenant, 0, false
-	}
-	tenant = f.order[0]
-	f.order, since = f.order[1:], f.due[tenant]
-	delete(f.due, tenant)
-	f.oldest = since
-	return tenant, since, true
-}
-
-// restore records again that the tenant has had events without a number since the given time.
-func (f *Feed) restore(tenant rolecall.TenantID, since rolecall.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, known := f.due[tenant]; !known {
-		f.order = append([]rolecall.TenantID{tenant}, f.order...)
-	}
-	f.due[tenant], f.oldest = since, 0
-}
+// cannotNumber is the task of the log of outages.
+const cannotNumber = "cannot number events for the change feed; will retry"
 
 // Run numbers new events until ctx ends, and then once more.
 func (f *Feed) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-f.wake:
-			rest, err := pause, f.round(ctx)
-			if ctx.Err() == nil {
-				f.outages.Report(ctx, "cannot number events for the change feed; will retry", err)
+	var retries sync.WaitGroup
+	retries.Go(func() {
+		f.repeat(ctx, f.failing, retryPause, func(err error) {
+			if !errors.Is(err, rolecall.ErrUnavailable) {
+				f.outages.Report(ctx, cannotNumber, nil)
 			}
-			if err != nil && ctx.Err() == nil {
-				rest = retryPause
-				f.again()
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(rest):
-			}
-		}
-	}
+		})
+	})
+	f.repeat(ctx, f.fresh, pause, func(error) {})
+	retries.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchLimit)
 	defer cancel()
-	if err := f.round(ctx); err != nil {
+	if err := errors.Join(f.round(ctx, f.fresh), f.round(ctx, f.failing)); err != nil {
 		f.log.WarnContext(ctx, "cannot number the last events for the change feed; another process or the next start does it", "error", err)
 	}
 }
 
-// again makes Run start another round.
-func (f *Feed) again() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
+// repeat makes rounds of the backlog until ctx ends, with a pause after each. It passes the error of each round
+// to ended.
+func (f *Feed) repeat(ctx context.Context, b *backlog, pause time.Duration, ended func(error)) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.wake:
+		}
+		if err := f.round(ctx, b); ctx.Err() == nil {
+			ended(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 }
 
-// round numbers the events of all tenants that have new ones when it begins. It stops early if ctx ends.
-// Tenants that have new events later wait for the next round, so that the pause makes one batch of them.
-func (f *Feed) round(ctx context.Context) error {
-	f.numbering.Lock()
-	defer f.numbering.Unlock()
+// round numbers the events of all tenants that are in the backlog when it begins. It stops early if ctx ends.
+// Tenants that have new events later wait for the next round, so that the pause makes one batch of them. If the
+// numbering of a tenant fails, the round continues with the next one, and returns one of the errors. It returns
+// an error of an unavailable database if there is one.
+func (f *Feed) round(ctx context.Context, b *backlog) (failure error) {
+	if err := b.round.take(ctx); err != nil {
+		return err
+	}
+	defer b.round.leave()
 	f.mu.Lock()
-	due := len(f.order)
+	due := len(b.order)
 	f.mu.Unlock()
 	for range due {
-		tenant, since, ok := f.next()
+		tenant, ok := f.next(b)
 		if !ok {
-			return nil
+			continue
 		}
-		for more := true; more; {
-			err := ctx.Err()
-			if err == nil {
-				more, err = f.numberInTime(ctx, tenant)
-			}
-			if err != nil {
-				f.restore(tenant, since)
-				return err
-			}
+		err := f.numberAll(ctx, tenant)
+		if ctx.Err() != nil && err != nil {
+			f.end(b, b)
+			return context.Cause(ctx)
+		}
+		if err == nil {
+			f.end(b, nil)
+			continue
+		}
+		f.report(ctx, tenant, err, b == f.fresh)
+		f.end(b, f.failing)
+		if failure == nil || errors.Is(err, rolecall.ErrUnavailable) {
+			failure = err
 		}
 	}
+	return failure
+}
+
+// next begins to work on the next tenant of the backlog. A new event of a tenant whose numbering has failed in
+// the meantime goes to those that fail.
+func (f *Feed) next(b *backlog) (tenant rolecall.TenantID, ok bool) {
 	f.mu.Lock()
-	f.oldest = 0
-	f.mu.Unlock()
+	defer f.mu.Unlock()
+	if !b.next() {
+		return tenant, false
+	}
+	if b == f.fresh && f.failing.has(b.at) {
+		f.move(b, f.failing)
+		return tenant, false
+	}
+	return b.at, true
+}
+
+// end ends the work on a tenant of the backlog. If to is not nil, the tenant still has events without a number,
+// and waits there.
+func (f *Feed) end(b, to *backlog) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.move(b, to)
+}
+
+// move is end. The caller must hold f.mu.
+func (f *Feed) move(b, to *backlog) {
+	if to != nil {
+		to.add(b.at, b.since)
+		to.signal()
+	}
+	b.at, b.since = rolecall.TenantID{}, 0
+}
+
+// report logs that the numbering of the tenant failed, once until it succeeds. An outage of the database concerns
+// all tenants, so the log has one warning of it.
+func (f *Feed) report(ctx context.Context, tenant rolecall.TenantID, err error, isFirst bool) {
+	switch {
+	case errors.Is(err, rolecall.ErrUnavailable):
+		f.outages.Report(ctx, cannotNumber, err, "tenant", tenant)
+	case isFirst:
+		f.log.WarnContext(ctx, cannotNumber, "tenant", tenant, "error", err)
+	}
+}
+
+// numberAll numbers all events of the tenant, in batches. It stops between two of them if ctx ends.
+func (f *Feed) numberAll(ctx context.Context, tenant rolecall.TenantID) error {
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if more, err = f.numberInTime(ctx, tenant); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

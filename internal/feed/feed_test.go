@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +25,8 @@ const start rolecall.Time = 1_800_000_000_000_000
 // broken is a database whose transactions fail while down is true.
 type broken struct {
 	store.Database
-	down atomic.Bool
+	down    atomic.Bool
+	failing sync.Map // the errors of tenants whose transactions fail
 }
 
 var errDown = errors.New("the database is down")
@@ -32,6 +35,9 @@ var errDown = errors.New("the database is down")
 func (b *broken) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if b.down.Load() {
 		return errDown
+	}
+	if err, ok := b.failing.Load(tenant); ok {
+		return err.(error)
 	}
 	return b.Database.Update(ctx, tenant, fn)
 }
@@ -44,6 +50,7 @@ type fixture struct {
 	feed   *Feed
 	clock  atomic.Int64
 	tenant rolecall.TenantID
+	logged strings.Builder
 
 	numbered func() // if not nil, is called when events got numbers
 }
@@ -64,7 +71,7 @@ func newFixture(t *testing.T) *fixture {
 			}
 		}
 	})
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewTextHandler(&f.logged, nil))
 	f.feed = New(f.store, func() rolecall.Time { return rolecall.Time(f.clock.Load()) }, log, outage.New(log))
 	return f
 }
@@ -99,6 +106,24 @@ func (f *fixture) read(q Query) (Page, []rolecall.EventID) {
 		ids = append(ids, c.ID)
 	}
 	return page, ids
+}
+
+// in returns the fixture for another tenant, whose events are numbered by the same feed.
+func (f *fixture) in(tenant rolecall.TenantID) *fixture {
+	return &fixture{T: f.T, db: f.db, store: f.store, feed: f.feed, tenant: tenant}
+}
+
+// unnumbered reports whether the tenant has events without a number.
+func (f *fixture) unnumbered() bool {
+	f.Helper()
+	err := f.store.View(f.Context(), f.tenant, func(tx *store.Tx) error {
+		_, err := tx.Unnumbered()
+		return err
+	})
+	if err != nil && !errors.Is(err, rolecall.ErrNotFound) {
+		f.Fatal(err)
+	}
+	return err == nil
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -136,8 +161,8 @@ func TestWaitingReadersAreWokenWhenEventsHaveNumbers(t *testing.T) {
 	<-done
 	f.feed.mu.Lock()
 	defer f.feed.mu.Unlock()
-	if len(f.feed.waiting) != 0 || len(f.feed.due) != 0 || len(f.feed.order) != 0 {
-		t.Errorf("left are %v %v %v", f.feed.waiting, f.feed.due, f.feed.order)
+	if len(f.feed.waiting) != 0 || len(f.feed.fresh.due) != 0 || len(f.feed.fresh.order) != 0 {
+		t.Errorf("left are %v %v %v", f.feed.waiting, f.feed.fresh.due, f.feed.fresh.order)
 	}
 }
 
@@ -190,13 +215,13 @@ func TestTheLagIsTheAgeOfTheOldestEventWithoutANumber(t *testing.T) {
 	f.record(rolecall.EventRoleCreated, 1)
 	lag(3 * time.Second)
 	f.db.down.Store(true)
-	if err := f.feed.round(t.Context()); !errors.Is(err, errDown) {
+	if err := f.feed.round(t.Context(), f.feed.fresh); !errors.Is(err, errDown) {
 		t.Errorf("the round ended with %v", err)
 	}
 	f.clock.Add(int64(time.Second / time.Microsecond))
 	lag(4 * time.Second)
 	f.db.down.Store(false)
-	if err := f.feed.round(t.Context()); err != nil {
+	if err := f.feed.round(t.Context(), f.feed.failing); err != nil {
 		t.Error(err)
 	}
 	lag(0)
@@ -225,15 +250,15 @@ func TestARoundEndsAlthoughEventsContinue(t *testing.T) {
 	}
 	f.record(rolecall.EventRoleCreated, 1)
 	for want := 1; want <= 5; want++ {
-		if err := f.feed.round(t.Context()); err != nil {
+		if err := f.feed.round(t.Context(), f.feed.fresh); err != nil {
 			t.Fatal(err)
 		}
 		if batches != want {
 			t.Fatalf("after %d rounds, %d batches have numbers", want, batches)
 		}
 	}
-	if f.feed.Lag() != 0 || len(f.feed.order) != 0 {
-		t.Errorf("left are %v with the lag %v", f.feed.order, f.feed.Lag())
+	if f.feed.Lag() != 0 || len(f.feed.fresh.order) != 0 {
+		t.Errorf("left are %v with the lag %v", f.feed.fresh.order, f.feed.Lag())
 	}
 }
 
@@ -247,7 +272,7 @@ func TestPagesOfAType(t *testing.T) {
 	if page, _ := f.read(Query{Limit: 10}); page.UpToDate {
 		t.Error("a page is up to date although only a part of the events have numbers")
 	}
-	if err := f.feed.round(t.Context()); err != nil {
+	if err := f.feed.round(t.Context(), f.feed.fresh); err != nil {
 		t.Fatal(err)
 	}
 	var got []rolecall.EventID
@@ -263,5 +288,85 @@ func TestPagesOfAType(t *testing.T) {
 	end, err := f.feed.End(t.Context(), f.tenant)
 	if err != nil || end.Next != *q.After || !end.UpToDate {
 		t.Errorf("the end is %+v, not %+v (%v)", end.Next, *q.After, err)
+	}
+}
+
+func TestTheWaitForAnotherReaderEndsWithTheContext(t *testing.T) {
+	f := newFixture(t)
+	for name, c := range map[string]struct {
+		busy turn
+		call func(context.Context) error
+	}{
+		"places":  {f.feed.placing, func(ctx context.Context) error { _, err := f.feed.GivePlaces(ctx); return err }},
+		"numbers": {f.feed.fresh.round, f.feed.Flush},
+	} {
+		if err := c.busy.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		gaveUp := errors.New("gave up")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(gaveUp)
+		if err := c.call(ctx); !errors.Is(err, gaveUp) {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.busy.leave()
+		if err := c.call(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestATenantThatFailsStopsNoOther(t *testing.T) {
+	for _, failure := range []error{errors.New("broken"), rolecall.ErrUnavailable.Because(errors.New("locked"))} {
+		f := newFixture(t)
+		other := f.in(rolecall.NewID[rolecall.Tenant](start))
+		f.record(rolecall.EventRoleCreated, 1)
+		other.record(rolecall.EventRoleCreated, 1)
+		f.db.failing.Store(f.tenant, failure)
+		if err := f.feed.round(t.Context(), f.feed.fresh); !errors.Is(err, failure) {
+			t.Errorf("the round ended with %v, want %v", err, failure)
+		}
+		if other.unnumbered() {
+			t.Errorf("%v in one tenant keeps events of another from being numbered", failure)
+		}
+		for range 3 { // new events of the tenant do not delay the others again
+			f.feed.Recorded(f.tenant)
+			if err := f.feed.round(t.Context(), f.feed.fresh); err != nil {
+				t.Error(err)
+			}
+			if err := f.feed.round(t.Context(), f.feed.failing); !errors.Is(err, failure) {
+				t.Errorf("a retry ended with %v, want %v", err, failure)
+			}
+		}
+		if got := f.logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "tenant="+f.tenant.String()) {
+			t.Errorf("during one outage, the log has\n%s", got)
+		}
+		f.db.failing.Delete(f.tenant)
+		if err := f.feed.round(t.Context(), f.feed.failing); err != nil || f.unnumbered() || f.feed.Lag() != 0 {
+			t.Errorf("after the outage: %v, with the lag %v", err, f.feed.Lag())
+		}
+	}
+}
+
+func TestEventsOfAFailingTenantGetNumbersLater(t *testing.T) {
+	f := newFixture(t)
+	f.record(rolecall.EventRoleCreated, 1)
+	f.db.failing.Store(f.tenant, errDown)
+	changed, stop := f.feed.Wait(f.tenant)
+	defer stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	var runs sync.WaitGroup
+	runs.Go(func() { f.feed.Run(ctx) })
+	other := f.in(rolecall.NewID[rolecall.Tenant](start))
+	otherChanged, stopOther := f.feed.Wait(other.tenant)
+	defer stopOther()
+	other.record(rolecall.EventRoleCreated, 1)
+	<-otherChanged
+	f.db.failing.Delete(f.tenant)
+	<-changed
+	cancel()
+	runs.Wait()
+	if f.feed.Lag() != 0 {
+		t.Errorf("the lag is %v", f.feed.Lag())
 	}
 }

@@ -203,8 +203,10 @@ func (f *Feed) PlaceAll(ctx context.Context) error {
 // GivePlaces gives places in the feed of all tenants to the numbers without one. It reports whether all
 // have a place now.
 func (f *Feed) GivePlaces(ctx context.Context) (all bool, err error) {
-	f.placing.Lock() // of many readers that wake at the same time, one does it
-	defer f.placing.Unlock()
+	if err := f.placing.take(ctx); err != nil { // of many readers that wake at the same time, one does it
+		return false, err
+	}
+	defer f.placing.leave()
 	var more bool
 	err = f.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		more, err = tx.HasNews()
@@ -268,5 +270,6 @@ func (f *Feed) Number(ctx context.Context, tenant rolecall.TenantID) error {
 	return err
 }
 
-// Flush numbers the events of which Recorded has told. It waits for a round of Run that has begun.
-func (f *Feed) Flush(ctx context.Context) error { return f.round(ctx) }
+// Flush numbers the events of which Recorded has told, except those of tenants whose numbering has failed before.
+// It waits for a round of Run that has begun.
+func (f *Feed) Flush(ctx context.Context) error { return f.round(ctx, f.fresh) }

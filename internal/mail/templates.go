@@ -48,6 +48,7 @@ var kinds = map[rolecall.MailKind]bool{
 	rolecall.MailTokenReused:          false,
 	rolecall.MailWebhookDisabled:      false,
 	rolecall.MailEventsKept:           false,
+	rolecall.MailNoticesPaused:        false,
 }
 
 //go:embed templates
@@ -154,6 +155,8 @@ func sample(kind rolecall.MailKind) Letter {
 		l.What = "an item could not be delivered for three days"
 	case rolecall.MailEventsKept:
 		l.What = "90 days"
+	case rolecall.MailNoticesPaused:
+		l.What = "changes of your sign-in settings"
 	}
 	if kinds[kind] {
 		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#sample-token"

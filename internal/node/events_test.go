@@ -3,6 +3,7 @@ package node_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -310,6 +311,37 @@ func TestOwnersAreMailedAboutAShorterRetention(t *testing.T) {
 		slices.Sort(want)
 		if got := mailed(); !slices.Equal(got, want) {
 			t.Errorf("mailed %q, want %q and not %s", got, want, member.Email)
+		}
+	})
+}
+
+// The notices of a change are written in its transaction, so their number is limited. The oldest owners get them,
+// because an attacker can add new ones.
+func TestAShorterRetentionIsMailedToTheOldestOwners(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		owner := rolecall.Role{ID: f.ownerRole()}
+		mails := []string{f.owner.User.Email}
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
+			for i := range 150 {
+				u := rolecall.User{
+					ID: rolecall.NewID[rolecall.User](f.clock.Now()), Email: address(fmt.Sprint("owner", i)), Name: "Owner", Status: rolecall.UserActive,
+					CreatedAt: start, UpdatedAt: start, Version: 1,
+				}
+				tx.InsertUser(u)
+				tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: owner, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start})
+				mails = append(mails, u.Email)
+			}
+			return nil
+		}))
+		f.patchTenant(setting("eventsKeptSeconds", new(int64(100*86400))))
+		var got []string
+		for _, m := range f.mails() {
+			if m.Kind == rolecall.MailEventsKept {
+				got = append(got, m.To)
+			}
+		}
+		if !slices.Equal(got, mails[:100]) {
+			t.Errorf("mailed %d owners: %q", len(got), got)
 		}
 	})
 }

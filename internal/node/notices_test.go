@@ -62,12 +62,49 @@ func TestMailsAboutSignInsAreLimited(t *testing.T) {
 				f.signIn("ada")
 			}
 		})
-		if want := slices.Repeat([]string{"new-browser ada"}, 3); !slices.Equal(mailed, want) {
+		if want := append(slices.Repeat([]string{"new-browser ada"}, 3), "notices-paused ada"); !slices.Equal(mailed, want) {
 			t.Errorf("mailed were %q", mailed)
 		}
 		f.expectMailed(func() { f.signIn("grace") }, "new-browser grace")
 		f.clock.advance(time.Hour)
 		f.expectMailed(func() { f.signIn("ada") }, "new-browser ada")
+	})
+}
+
+// TestAnAccountCannotFillTheOutbox changes credentials in a loop. Otherwise, its notices would delay those of all
+// tenants.
+func TestAnAccountCannotFillTheOutbox(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		reader := f.role("Reader", "users:read")
+		for _, name := range []string{"ada", "grace"} {
+			f.assign(f.member(name).ID, reader.ID, rolecall.AssignmentDraft{})
+		}
+		f.clock.advance(time.Hour)
+		ada, grace := f.call(f.signIn("ada")), f.call(f.signIn("grace"))
+		token := func(c access.Caller) {
+			created, err := f.Directory.CreateToken(f.Context(), c, newKey(), rolecall.HolderOf(c.User.ID), f.tokenDraft("users:read"))
+			f.ok(err)
+			f.ok(f.Directory.RevokeToken(f.Context(), c, rolecall.HolderOf(c.User.ID), created.Value.ID))
+		}
+		mailed := f.mailed(func() {
+			for range 10 {
+				token(ada)
+			}
+			for range 5 {
+				f.ok(errorOf(f.SignIn.ChangePassword(f.Context(), ada, password, "another "+password)))
+				f.ok(errorOf(f.SignIn.ChangePassword(f.Context(), ada, "another "+password, password)))
+			}
+		})
+		if want := append(slices.Repeat([]string{"credentials-changed ada"}, 10), "notices-paused ada"); !slices.Equal(mailed, want) {
+			t.Errorf("mailed were %q", mailed)
+		}
+		mails := f.mails()
+		if m := mails[len(mails)-1]; m.What != "changes of your sign-in settings" || m.UserID != ada.User.ID || m.Source != ada.Source {
+			t.Errorf("the last mail is %+v", m)
+		}
+		f.expectMailed(func() { token(grace) }, "credentials-changed grace")
+		f.clock.advance(time.Hour)
+		f.expectMailed(func() { token(ada) }, "credentials-changed ada")
 	})
 }
 

@@ -3,7 +3,6 @@ package signin
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -69,7 +68,7 @@ func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, chan
 	if err := revokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
-	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{
+	return s.access.SendNotice(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailEmailChanged, To: old.Email, Name: old.Name, UserID: old.ID, Client: from.Client, Source: from.Source,
 	})
 }
@@ -164,18 +163,7 @@ func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Ma
 	return err
 }
 
-// sessionNotices is the maximum number of mails of one kind per hour that notify a user
-// about sessions. Without this limit, an attacker with stolen credentials could flood the
-// mailbox.
-const sessionNotices = 3
-
-// notifyOfSession mails the user a notice about the session. It sends nothing if the user
-// has received sessionNotices mails of this kind within the hour.
+// notifyOfSession mails the user a notice about the session.
 func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
-	bucket := s.limiter.Bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
-	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
-	if err != nil || counted[0].Count > bucket.Limit {
-		return err
-	}
-	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
+	return s.access.SendNotice(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
 }

@@ -137,7 +137,7 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 	if !m.ByAdministrator {
 		m.Client, m.Source = c.Session.Client, c.Source
 	}
-	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
+	return s.access.SendNotice(tx, c.Tenant.ID, m)
 }
 
 // ChangeEmail sets the new address of the user after the user has opened the confirmation

@@ -62,6 +62,15 @@ const (
 			cross join users u
 			where u.tenant_id = $1 and u.id = c.user_id and u.status = $4
 			limit 2) owners`
+
+	selectOwners = `select ` + userColumns + ` from (
+			select a.user_id from roles o
+			join assignments a on a.tenant_id = o.tenant_id and a.role_id = o.id
+			where o.tenant_id = $1 and o."key" = $2 and a.expires_at = $3 and a.departments is null
+			order by a.user_id limit 5000) c
+		cross join users r
+		where r.tenant_id = $1 and r.id = c.user_id and r.status = $4
+		order by r.id limit $5`
 )
 
 // departments converts between the reach of an assignment and its column. The column is a
@@ -202,6 +211,13 @@ func (t *Tx) LockOwners() { t.q.Exec(lockOwners, t.tenant) }
 func (t *Tx) Owners() (n int, err error) {
 	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
 	return n, err
+}
+
+// OldestOwners returns up to limit users whom Owners counts, those who are users for the longest time. It reads at
+// most MaxScan assignments.
+func (t *Tx) OldestOwners(limit int) (owners []rolecall.User, err error) {
+	_, err = t.q.Query(selectOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive), limit}, into(&owners, userDest))
+	return owners, err
 }
 
 // grantTable describes a table of assignments: its name, and its column with the id of the

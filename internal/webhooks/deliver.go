@@ -372,7 +372,7 @@ func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 		if g.TenantID == rolecall.OperatorsTenant {
 			return nil
 		}
-		return s.access.MailOwners(tx, g.TenantID, rolecall.Mail{Kind: rolecall.MailWebhookDisabled, What: because[reason]}, ownersMailed)
+		return s.access.NotifyOwners(tx, g.TenantID, rolecall.Mail{Kind: rolecall.MailWebhookDisabled, What: because[reason]})
 	})
 	if err == nil && disabled {
 		s.log.WarnContext(ctx, "webhook disabled", "webhook", g.WebhookID, "tenant", g.TenantID, "reason", reason)
@@ -386,9 +386,6 @@ var because = map[string]string{
 	rolecall.WebhookFailing:    "an item could not be delivered for three days",
 	rolecall.WebhookUnattended: "the service account of the webhook was deleted",
 }
-
-// ownersMailed is the maximum number of owners who get a mail about a webhook.
-const ownersMailed = 20
 
 func (s *Service) view(ctx context.Context, g *group, fn func(*store.Tx) error) error {
 	return g.repeat(ctx, func() error { return s.access.Store.View(ctx, g.TenantID, fn) })

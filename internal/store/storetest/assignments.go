@@ -225,8 +225,16 @@ func ownersCount(f *fixture) {
 		})
 		same(f, f.owners(), 0)
 	}
-	f.assign(f.newUser("Ada Byron"), owner)
+	first, second := f.newUser("Ada Byron"), f.newUser("Grace Murray")
+	f.assign(second, owner)
 	same(f, f.owners(), 1)
+	f.assign(first, owner)
+	oldest := func(limit int) []rolecall.User {
+		return read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.OldestOwners(limit) })
+	}
+	same(f, oldest(5), []rolecall.User{first, second})
+	same(f, oldest(1), []rolecall.User{first})
+	same(f, len(read(f.in(f.newTenant("other")), func(tx *store.Tx) ([]rolecall.User, error) { return tx.OldestOwners(5) })), 0)
 }
 
 func (f *fixture) assignments(id rolecall.UserID) []rolecall.Assignment {
