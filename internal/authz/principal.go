@@ -225,46 +225,6 @@ func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// MissingFor returns the first of the permissions that the principal lacks. The principal
-// must hold each permission for all users in the reach within, and at least until the given
-// time. If grants is true, it is also enough if the principal may grant the permission to
-// others. The second result is false if no permission is missing.
-func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) (rolecall.Permission, bool) {
-	for _, permission := range permissions {
-		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
-			return permission, true
-		}
-	}
-	return rolecall.Permission{}, false
-}
-
-// CoveredReach returns the widest reach in which the principal holds all of the
-// permissions, at least until the given time. If grants is true, it is also enough if the
-// principal may grant a permission to others.
-func (p *Principal) CoveredReach(permissions []rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
-	reach := rolecall.Everywhere()
-	for _, permission := range permissions {
-		if !p.allows(permission) {
-			return rolecall.Nowhere()
-		}
-		reach = reach.Intersect(p.covered(permission, until, grants))
-	}
-	return reach
-}
-
-// covered returns the reach in which the principal's assignments give the permission, at
-// least until the given time. If grants is true, assignments whose role only grants the
-// permission count too.
-func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
-	var covered []rolecall.Reach
-	for a, onlyGrants := range p.holdings(permission) {
-		if a.ExpiresAt >= until && (grants || !onlyGrants) {
-			covered = append(covered, a.Reach)
-		}
-	}
-	return rolecall.UnionOf(covered)
-}
-
 // Reads returns the users whose member m the principal may read.
 func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads[m] }
 

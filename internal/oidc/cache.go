@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -22,29 +21,46 @@ const (
 	// failurePause is the time after a failed request in which no other one is sent.
 	failurePause = 5 * time.Second
 
-	// cached is the maximum number of providers in a cache.
-	cached = 1000
+	// cachedBytes is about the maximum size of the documents in a cache, which providers choose.
+	cachedBytes = 16 << 20
+
+	// entryBytes is about the size of an entry without the document.
+	entryBytes = 1024
 )
 
+// sized is a document. Its size is about the number of bytes of memory that it uses.
+type sized interface{ size() int }
+
 // cache has fetched documents by URL. At most one request per URL is sent at a time.
-type cache[T any] struct {
+type cache[T sized] struct {
 	now     func() time.Time
 	timeout time.Duration
-	entries *otter.Cache[string, *entry[T]]
+	entries *otter.Cache[string, entry[T]]
 	flights singleflight.Group
 }
 
-// entry is the last document of a URL, and the last failure to fetch it.
-type entry[T any] struct {
-	mu        sync.Mutex
+// entry is the last document of a URL, and the last failure to fetch it. It does not change.
+type entry[T sized] struct {
 	value     T
 	fetchedAt time.Time // zero: never
 	failure   error
 	failedAt  time.Time
 }
 
-func newCache[T any](now func() time.Time, timeout time.Duration) *cache[T] {
-	return &cache[T]{now: now, timeout: timeout, entries: otter.Must(&otter.Options[string, *entry[T]]{MaximumSize: cached})}
+func newCache[T sized](now func() time.Time, timeout time.Duration) *cache[T] {
+	return &cache[T]{now: now, timeout: timeout, entries: otter.Must(&otter.Options[string, entry[T]]{
+		MaximumWeight: cachedBytes,
+		Weigher: func(url string, e entry[T]) uint32 {
+			size := entryBytes + len(url)
+			if !e.fetchedAt.IsZero() {
+				size += e.value.size()
+			}
+			if e.failure != nil {
+				size += len(e.failure.Error())
+			}
+			return uint32(size)
+		},
+	})}
 }
 
 // get returns the document of the URL. It calls fetch if the cached one is older than age, unless
@@ -81,8 +97,6 @@ func (c *cache[T]) look(url string, age time.Duration) (value T, err error, know
 	if !found {
 		return value, nil, false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	now := c.now()
 	switch {
 	case !e.fetchedAt.IsZero() && now.Sub(e.fetchedAt) < age:
@@ -93,19 +107,15 @@ func (c *cache[T]) look(url string, age time.Duration) (value T, err error, know
 	return value, nil, false
 }
 
+// keep stores the result of a fetch. After a failure, the last document is kept.
 func (c *cache[T]) keep(url string, value T, err error) {
-	e, found := c.entries.GetIfPresent(url)
-	if !found {
-		e = &entry[T]{}
-		c.entries.Set(url, e)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e, _ := c.entries.GetIfPresent(url)
 	if e.failure = err; err != nil {
 		e.failedAt = c.now()
-		return
+	} else {
+		e.value, e.fetchedAt = value, c.now()
 	}
-	e.value, e.fetchedAt = value, c.now()
+	c.entries.Set(url, e)
 }
 
 // unavailable returns ErrUnavailable with what failed, and why.

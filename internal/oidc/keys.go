@@ -23,6 +23,19 @@ type keySet struct {
 	keys []jose.JSONWebKey
 }
 
+// keyBytes is about the size of a key without its texts. The modulus of the longest RSA key has 1 KiB.
+const keyBytes = 1500
+
+// size returns about how many bytes of memory the keys use.
+func (s *keySet) size() int {
+	size := keyBytes * len(s.keys)
+	for i := range s.keys {
+		key := &s.keys[i]
+		size += len(key.KeyID) + len(key.Algorithm) + len(key.Use)
+	}
+	return size
+}
+
 // fetchKeys fetches the keys.
 func (c *Client) fetchKeys(ctx context.Context, url string) (*keySet, error) {
 	body, err := fetch(ctx, c.fetches, url)
@@ -44,8 +57,8 @@ func parseKeys(body []byte) (*keySet, error) {
 	for _, text := range set.Keys {
 		var key jose.JSONWebKey
 		if len(s.keys) < maxKeys && key.UnmarshalJSON(text) == nil && usable(&key) {
-			key.Certificates = nil
-			s.keys = append(s.keys, key)
+			// The other members of a key are not used, and have any size.
+			s.keys = append(s.keys, jose.JSONWebKey{Key: key.Key, KeyID: key.KeyID, Algorithm: key.Algorithm, Use: key.Use})
 		}
 	}
 	return s, nil

@@ -42,6 +42,24 @@ type document struct {
 	NamesIssuer   bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
 }
 
+// size returns about how many bytes of memory the document uses.
+func (d *document) size() int {
+	size := 0
+	for _, texts := range [][]string{
+		{d.Issuer, d.Authorization, d.Token, d.Keys, d.UserInfo, d.EndSession},
+		d.Algorithms, d.InfoAlgs, d.ResponseTypes, d.Challenges, d.TokenAuth,
+	} {
+		size += stringBytes * cap(texts)
+		for _, text := range texts {
+			size += len(text)
+		}
+	}
+	return size
+}
+
+// stringBytes is the size of a string without its text.
+const stringBytes = 16
+
 // multiTenant are the first parts of the path of issuers that stand for all tenants of Microsoft Entra. The last is
 // the ID of the tenant of all personal accounts, which is also the issuer of consumers.
 var multiTenant = []string{"common", "organizations", "consumers", "9188040d-6c67-4c5b-b112-36a304b66dad"}

@@ -6,7 +6,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -52,11 +51,11 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 	if e, ok := s.principals.GetIfPresent(key); ok && current(e) {
 		return e, nil
 	}
-	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+	return s.load(ctx, key, current, func(ctx context.Context, limit int) (*principalEntry, error) {
 		e := &principalEntry{stamp: s.invalidation.Stamp()}
 		var state rolecall.APITokenState
 		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
-			state, err = tx.APITokenByHash(key.hash[:])
+			state, err = tx.APITokenByHash(key.hash[:], limit)
 			return err
 		})
 		if err != nil {

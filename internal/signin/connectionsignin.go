@@ -9,7 +9,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -334,29 +333,28 @@ func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) 
 	if len(a.Presented) == 0 {
 		return id, "", nil
 	}
-	now := s.now()
-	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
-		for _, token := range a.Presented {
-			state, err := tx.SessionByToken(token.Hash())
-			if ok, err := access.Found(err); err != nil {
-				return err
-			} else if !ok || state.Session.Connection.IsZero() {
-				continue
-			}
-			p := authz.NewPrincipal(a.Tenant, state.User, state.Session, state.Assignments, now)
-			if !access.AcceptsSession(p, now) || isReused(&state.Token, &a.Tenant, now) {
-				if id.IsZero() {
-					id = state.Session.Connection
-				}
-				continue // the token can be stolen, and an ID token has personal data
-			}
-			id = state.Session.Connection
-			idToken, err = tx.IDToken(state.Session.ID)
-			if _, err := access.Found(err); err != nil {
-				return err
-			}
+	for _, token := range a.Presented {
+		e, err := s.lookUp(ctx, a.Tenant, token)
+		if ok, err := access.Found(err); err != nil {
+			return id, "", err
+		} else if !ok || e.principal.Session.Connection.IsZero() {
+			continue
 		}
-		return nil
-	})
-	return id, idToken, err
+		now, session := s.now(), &e.principal.Session
+		if !access.AcceptsSession(e.principal, now) || isReused(&e.token, &a.Tenant, now) {
+			if id.IsZero() {
+				id = session.Connection
+			}
+			continue // the token can be stolen, and an ID token has personal data
+		}
+		id = session.Connection
+		err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+			idToken, err = tx.IDToken(session.ID)
+			return err
+		})
+		if _, err := access.Found(err); err != nil {
+			return id, "", err
+		}
+	}
+	return id, idToken, nil
 }

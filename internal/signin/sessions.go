@@ -1,8 +1,13 @@
 package signin
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"math"
+	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 	"github.com/maypok86/otter/v2/stats"
@@ -12,6 +17,7 @@ import (
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -108,11 +114,11 @@ func (s *Service) isCurrentSession(e *principalEntry, tenant *rolecall.Tenant) b
 
 func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {
 	current := func(e *principalEntry) bool { return s.isCurrentSession(e, &tenant) }
-	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+	return s.load(ctx, key, current, func(ctx context.Context, limit int) (*principalEntry, error) {
 		e := &principalEntry{stamp: s.invalidation.Stamp()}
 		var state rolecall.SessionState
 		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
-			state, err = tx.SessionByToken(key.hash[:])
+			state, err = tx.SessionWithRoles(key.hash[:], limit)
 			return err
 		})
 		if err != nil {
@@ -210,6 +216,41 @@ type principalEntry struct {
 	guarded    bool  // for an API token: its holder has a second factor
 	stamp      invalidation.Stamp
 	touched    atomic.Int64 // the last use that touch has written, a rolecall.Time
+}
+
+// The limits of loads of callers with more than largeCaller permissions in their roles. Such a caller can have
+// 100,000, which take 20 MB.
+const (
+	largeCaller      = 4000
+	largeLoadsQueue  = 7 // loads that wait, per core
+	largeLoadMaxWait = time.Second
+)
+
+// errManyLoads refuses the load of a large caller.
+var errManyLoads = rolecall.ErrUnavailable.With("Too many callers with thousands of permissions send requests. Nothing was done. Repeat the request shortly.")
+
+// newLargeLoads returns the limiter of the loads of large callers. One load per core runs at a time.
+func newLargeLoads() *limiter.Shared[rolecall.TenantID] {
+	cores := runtime.GOMAXPROCS(0)
+	return limiter.NewShared[rolecall.TenantID](cores, largeLoadsQueue*cores, largeLoadMaxWait)
+}
+
+// load returns the cached entry with the key if it is current. Otherwise, it calls read, which must return
+// store.ErrManyPermissions if the roles of the caller have more permissions than limit. Then load waits for a slot
+// of the limiter of large callers and reads the caller again, without a limit.
+func (s *Service) load(ctx context.Context, key principalKey, current func(*principalEntry) bool, read func(ctx context.Context, limit int) (*principalEntry, error)) (*principalEntry, error) {
+	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+		e, err := read(ctx, largeCaller)
+		if !errors.Is(err, store.ErrManyPermissions) {
+			return e, err
+		}
+		release, ok := s.largeLoads.AcquireFor(ctx, key.tenant)
+		if !ok {
+			return nil, cmp.Or(ctx.Err(), error(errManyLoads))
+		}
+		defer release()
+		return read(ctx, math.MaxInt)
+	})
 }
 
 func newPrincipalCache() *principalCache {

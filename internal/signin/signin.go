@@ -12,6 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/ratelimit"
@@ -33,6 +34,7 @@ type Service struct {
 	refusals     *audit.Refusals
 	outbox       *outbox.Outbox
 	principals   *principalCache
+	largeLoads   *limiter.Shared[rolecall.TenantID]
 	operators    *operatorCache
 }
 
@@ -41,6 +43,6 @@ func New(a *access.Service) *Service {
 	return &Service{
 		access: a, store: a.Store, now: a.Now, passwords: a.Passwords, keys: a.Keys, passkeys: a.Passkeys, log: a.Log,
 		limiter: a.Limiter, invalidation: a.Invalidation, refusals: a.Refusals, outbox: a.Outbox,
-		principals: newPrincipalCache(), operators: newOperatorCache(),
+		principals: newPrincipalCache(), largeLoads: newLargeLoads(), operators: newOperatorCache(),
 	}
 }

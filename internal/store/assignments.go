@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql/driver"
+	"errors"
 
 	"github.com/rolecall/rolecall"
 )
@@ -16,6 +17,13 @@ const (
 		o.id, o."key", coalesce(o.name, ''), coalesce(o.description, ''), coalesce(o.permissions, '[]'),
 		coalesce(o.grants, '[]'), coalesce(o.system, 0), coalesce(o.created_at, 0), coalesce(o.updated_at, 0),
 		coalesce(o.version, 0)`
+
+	// followsAssignment is an SQL condition: the user of the assignment a has another one, whose role id is less.
+	followsAssignment = `exists (select 1 from assignments f where f.tenant_id = $1 and f.user_id = a.user_id and f.role_id < a.role_id)`
+
+	// followsAccountRole is the same for a service account.
+	followsAccountRole = `exists (select 1 from service_account_roles f
+			where f.tenant_id = $1 and f.service_account_id = a.service_account_id and f.role_id < a.role_id)`
 
 	selectAssignments = `select ` + assignmentColumns + `
 		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
@@ -100,6 +108,28 @@ func (d departments) Scan(src any) error {
 
 func assignmentDest(a *rolecall.Assignment) []any {
 	return append([]any{&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
+}
+
+// ErrManyPermissions is returned if the roles of a holder have more permissions than the caller wants to read.
+var ErrManyPermissions = errors.New("store: the roles have more permissions than the limit")
+
+// heldRoles are the assignments of one holder that a statement reads.
+type heldRoles struct {
+	all   []rolecall.Assignment
+	limit int // of the permissions of all roles
+}
+
+// add adds an assignment that was read. It ignores the zero assignment, which a left join returns for a
+// holder without roles. It returns ErrManyPermissions if the limit is exceeded.
+func (h *heldRoles) add(a *rolecall.Assignment) error {
+	if a.Role.ID.IsZero() {
+		return nil
+	}
+	if h.limit -= len(a.Role.Permissions) + len(a.Role.Grants); h.limit < 0 {
+		return ErrManyPermissions
+	}
+	h.all = append(h.all, *a)
+	return nil
 }
 
 // statementFor returns ofAccount if the holder is a service account, otherwise ofUser.

@@ -10,8 +10,12 @@ import (
 const (
 	apiTokenColumns = `r.id, r.user_id, r.service_account_id, r.name, r.permissions, r.created_by, r.created_at, r.expires_at, r.last_used_at`
 
-	// stateColumns are the columns of a token t in a query that also returns the holder r.
-	stateColumns = `t.id, t.user_id, t.service_account_id, t.name, t.permissions, t.created_by, t.created_at, t.expires_at, t.last_used_at`
+	// The columns of a token t in a query that also returns the holder r, in a row for each assignment. Only the
+	// first row has the permissions of the token.
+	userStateColumns    = firstStateColumns + `case when ` + followsAssignment + ` then null else t.permissions end, ` + lastStateColumns
+	accountStateColumns = firstStateColumns + `case when ` + followsAccountRole + ` then null else t.permissions end, ` + lastStateColumns
+	firstStateColumns   = `t.id, t.user_id, t.service_account_id, t.name, `
+	lastStateColumns    = `t.created_by, t.created_at, t.expires_at, t.last_used_at`
 
 	// guarded is an SQL expression: 1 if the user r has a confirmed authenticator app or a
 	// passkey, otherwise 0.
@@ -21,14 +25,14 @@ const (
 	// The holder is a user or a service account. The first part of the union finds tokens
 	// of users. The second part finds tokens of service accounts, and returns the service
 	// account in the columns of a user.
-	selectAPITokenState = `select ` + stateColumns + `, ` + guarded + `, ` + userColumns + `, ` + assignmentColumns + `
+	selectAPITokenState = `select ` + userStateColumns + `, ` + guarded + `, ` + holderColumns + `, ` + assignmentColumns + `
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
 		left join assignments a on a.tenant_id = t.tenant_id and a.user_id = t.user_id
 		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where t.tenant_id = $1 and t.hash = $2
 		union all
-		select ` + stateColumns + `, 0, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
+		select ` + accountStateColumns + `, 0, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
 			a.service_account_id, ` + heldColumns + `
 		from api_tokens t
 		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
@@ -57,23 +61,32 @@ func apiTokenDest(token *rolecall.APIToken) []any {
 		&token.CreatedBy, &token.CreatedAt, &token.ExpiresAt, &token.LastUsedAt}
 }
 
+func apiTokenStateDest(token *rolecall.APIToken) []any {
+	dest := apiTokenDest(token)
+	dest[slices.Index(dest, any(asJSON(&token.Permissions)))] = once{asJSON(&token.Permissions)}
+	return dest
+}
+
 // APITokenByHash returns the token with this hash, its holder, and all assignments of the
-// holder, sorted by role id. It returns ErrNotFound if the token does not exist. The
+// holder, sorted by role id. It returns ErrNotFound if the token does not exist, and
+// ErrManyPermissions if the roles of the holder have more permissions than the limit. The
 // result can contain an expired token and expired assignments, so the caller must check
 // when they expire.
-func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err error) {
+func (t *Tx) APITokenByHash(hash []byte, limit int) (state rolecall.APITokenState, err error) {
+	held := heldRoles{limit: limit}
 	n, err := t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
-		err := scan(slices.Concat(apiTokenDest(&state.Token), []any{(*flag)(&state.Guarded)}, userDest(&state.Holder), assignmentDest(&a))...)
-		if !a.Role.ID.IsZero() {
-			a.Holder.IsAccount = !state.Token.ServiceAccountID.IsZero()
-			state.Assignments = append(state.Assignments, a)
+		err := scan(slices.Concat(apiTokenStateDest(&state.Token), []any{(*flag)(&state.Guarded)}, holderDest(&state.Holder), assignmentDest(&a))...)
+		if err != nil {
+			return err
 		}
-		return err
+		a.Holder.IsAccount = !state.Token.ServiceAccountID.IsZero()
+		return held.add(&a)
 	})
 	if err == nil && n == 0 {
 		err = rolecall.ErrNotFound
 	}
+	state.Assignments = held.all
 	slices.SortFunc(state.Assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
 	return state, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -15,8 +16,15 @@ const (
 
 	listedSessionColumns = `r.id, r.user_id, r.authenticated_at, r.last_used_at, r.expires_at, r.source, r.client, r.confirmed_at, r.second_factor, r.identity_id, r.connection_id`
 
-	selectSession = `select t.hash, t.generation, t.retired_at, t.sealed, ` + sessionColumns + `, s.generation,
-			` + userColumns + `, ` + assignmentColumns + `
+	tokenColumns = `t.hash, t.generation, t.retired_at, t.sealed, ` + sessionColumns + `, s.generation, `
+
+	selectSession = `select ` + tokenColumns + userColumns + `
+		from session_tokens t
+		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
+		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
+		where t.tenant_id = $1 and t.hash = $2`
+
+	selectSessionRoles = `select ` + tokenColumns + holderColumns + `, ` + assignmentColumns + `
 		from session_tokens t
 		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
 		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
@@ -83,25 +91,33 @@ func sessionDest(s *rolecall.Session) []any {
 		&s.Client, &s.ConfirmedAt, (*flag)(&s.SecondFactor), &s.Identity, &s.Connection}
 }
 
-// SessionByToken returns the session whose token has this hash, with its user and all
-// assignments of the user, in one statement. It returns ErrNotFound if the token does not
-// exist. The result can contain an expired session and expired assignments, so the caller
-// must check when they expire.
+func tokenDest(state *rolecall.SessionState) []any {
+	token := &state.Token
+	return append(append([]any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed}, sessionDest(&state.Session)...), &state.Generation)
+}
+
+// SessionByToken returns the session whose token has this hash, with its user and without assignments. It
+// returns ErrNotFound if the token does not exist. The session can be expired.
 func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error) {
-	session, token := &state.Session, &state.Token
-	n, err := t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
+	err = t.row(selectSession, []any{t.tenant, hash}, append(tokenDest(&state), userDest(&state.User)...)...)
+	return state, err
+}
+
+// SessionWithRoles is SessionByToken with all assignments of the user, in one statement. They can be expired.
+// It returns ErrManyPermissions if their roles have more permissions than the limit.
+func (t *Tx) SessionWithRoles(hash []byte, limit int) (state rolecall.SessionState, err error) {
+	held := heldRoles{limit: limit}
+	n, err := t.q.Query(selectSessionRoles, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
-		dest := append([]any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed}, sessionDest(session)...)
-		dest = append(append(dest, &state.Generation), userDest(&state.User)...)
-		err := scan(append(dest, assignmentDest(&a)...)...)
-		if !a.Role.ID.IsZero() {
-			state.Assignments = append(state.Assignments, a)
+		if err := scan(slices.Concat(tokenDest(&state), holderDest(&state.User), assignmentDest(&a))...); err != nil {
+			return err
 		}
-		return err
+		return held.add(&a)
 	})
 	if err == nil && n == 0 {
 		err = rolecall.ErrNotFound
 	}
+	state.Assignments = held.all
 	return state, err
 }
 

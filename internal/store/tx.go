@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"time"
@@ -134,6 +135,17 @@ func (d document[T]) Scan(src any) error {
 		return json.Unmarshal(src, d.v)
 	}
 	return fmt.Errorf("store: cannot read JSON from %T", src)
+}
+
+// once scans a column that only the first row has. The column of the other rows is null, and keeps the value.
+type once struct{ sql.Scanner }
+
+// Scan scans the column, if it is not null (sql.Scanner).
+func (o once) Scan(src any) error {
+	if src == nil {
+		return nil
+	}
+	return o.Scanner.Scan(src)
 }
 
 // textOf returns JSON as a string for a text column. It returns nil if data is nil.

@@ -10,7 +10,13 @@ import (
 )
 
 const (
-	userColumns = `r.id, r.email, r.name, r.department, r.external_id, r.metadata, r.status, r.created_at, r.updated_at, r.version`
+	userColumns = `r.id, r.email, r.name, r.department, r.external_id, r.metadata, ` + lastUserColumns
+
+	lastUserColumns = `r.status, r.created_at, r.updated_at, r.version`
+
+	// holderColumns are userColumns of a user r in a query with a row for each assignment a. Only the first
+	// row has the metadata, which can be larger than all other columns.
+	holderColumns = `r.id, r.email, r.name, r.department, r.external_id, case when ` + followsAssignment + ` then null else r.metadata end, ` + lastUserColumns
 
 	selectUsers = `select ` + userColumns + ` from users r where r.tenant_id = $1`
 
@@ -66,6 +72,13 @@ const (
 func userDest(u *rolecall.User) []any {
 	return []any{&u.ID, &u.Email, &u.Name, &u.Department, &u.ExternalID, &u.Metadata,
 		&u.Status, &u.CreatedAt, &u.UpdatedAt, &u.Version}
+}
+
+// holderDest is userDest for holderColumns.
+func holderDest(u *rolecall.User) []any {
+	dest := userDest(u)
+	dest[slices.Index(dest, any(&u.Metadata))] = once{&u.Metadata}
+	return dest
 }
 
 // UserByID returns the user with this id, or ErrNotFound.

@@ -1,19 +1,22 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/limiter"
 )
 
 const (
-	exportsAtOnce  = 8                // exports that one process runs at a time
+	exportsAtOnce  = 8                // exports that one process runs at a time, with shares between tenants
 	exportsOfOne   = 2                // exports that one process runs at a time for one tenant
 	exportPageTime = 15 * time.Second // for reading one part of an export
 	exportSendTime = 30 * time.Second // for sending one part to the client
@@ -39,12 +42,14 @@ type CSV struct {
 // reads. If a row cannot be read or sent, ServeCSV aborts the connection, so that the client does
 // not consider the file complete. A HEAD request gets only the headers, and does not record the
 // export. ServeCSV returns the errors of open and of Table.Record. If too many exports are running,
-// it returns ErrUnavailable.
+// it returns ErrUnavailable, or aborts the newest export of the tenant with most of them.
 func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
-	if ok, _ := s.exports.begin(format.Tenant); !ok {
+	q := RequestOf(r)
+	running, end, ok := s.exports.begin(q.Context, format.Tenant)
+	if !ok {
 		return errManyExports
 	}
-	defer s.exports.end(format.Tenant)
+	defer end()
 	table, err := open()
 	if err != nil {
 		return err
@@ -54,7 +59,6 @@ func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open
 			return err
 		}
 	}
-	q := RequestOf(r)
 	h := w.Header()
 	h["Content-Type"] = []string{"text/csv; charset=utf-8"}
 	h["Content-Disposition"] = []string{fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, format.Tenant, table.Name, q.Started.UTC().Format(time.DateOnly))}
@@ -66,7 +70,7 @@ func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open
 	if format.Mark {
 		first = append(first, byteOrderMark...)
 	}
-	if err := q.sendTable(w, format.append(first, table.Columns), format, table); err != nil {
+	if err := q.sendTable(running, w, format.append(first, table.Columns), format, table); err != nil {
 		q.Cause = err
 		if !q.hasClientLeft() && !isTimeout(err) {
 			s.logger.ErrorContext(q.Context, "export ended early", "request_id", q.ID, "error", err)
@@ -74,6 +78,32 @@ func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open
 		panic(http.ErrAbortHandler)
 	}
 	return nil
+}
+
+// exports limits how many exports run.
+type exports struct {
+	ofProcess *limiter.Shares[string]
+	ofOne     quota // by tenant
+}
+
+func newExports() exports {
+	return exports{limiter.NewShares[string](exportsAtOnce), quota{limit: math.MaxInt, limitOfOne: exportsOfOne}}
+}
+
+// begin begins an export of the tenant. The export must stop when the returned context ends.
+func (e *exports) begin(ctx context.Context, tenant string) (running context.Context, end func(), ok bool) {
+	if ok, _ := e.ofOne.begin(tenant); !ok {
+		return nil, nil, false
+	}
+	running, endShare, ok := e.ofProcess.Begin(ctx, tenant)
+	if !ok {
+		e.ofOne.end(tenant)
+		return nil, nil, false
+	}
+	return running, func() {
+		endShare()
+		e.ofOne.end(tenant)
+	}, true
 }
 
 // isTimeout reports whether err means that the client read too slowly.
@@ -85,12 +115,15 @@ func isTimeout(err error) bool {
 	return ok && slow.Timeout()
 }
 
-// sendTable sends the text and then the rows of the table. It does not use the deadline of the
-// request, because an export may take longer.
-func (q *Request) sendTable(w http.ResponseWriter, text []byte, format CSV, table *rolecall.Table) error {
-	whole, cancel := context.WithTimeout(q.Context, exportTime)
+// sendTable sends the text and then the rows of the table, until running ends. It does not use the
+// deadline of the request, because an export may take longer.
+func (q *Request) sendTable(running context.Context, w http.ResponseWriter, text []byte, format CSV, table *rolecall.Table) error {
+	whole, cancel := context.WithTimeout(running, exportTime)
 	defer cancel()
 	control := http.NewResponseController(w)
+	// A write to a slow client must not outlive the export. The only possible error is that the writer has no
+	// deadline, and then the write of a part returns it.
+	defer context.AfterFunc(whole, func() { _ = control.SetWriteDeadline(time.Now()) })()
 	if err := control.SetReadDeadline(time.Time{}); err != nil { // an expired read deadline would end the context of the connection
 		return err
 	}
@@ -103,8 +136,14 @@ func (q *Request) sendTable(w http.ResponseWriter, text []byte, format CSV, tabl
 		for _, row := range rows {
 			text = format.append(text, row)
 		}
-		if err := errors.Join(control.SetWriteDeadline(time.Now().Add(exportSendTime)), send(w, control, text)); err != nil {
+		if err := control.SetWriteDeadline(time.Now().Add(exportSendTime)); err != nil {
 			return err
+		}
+		if whole.Err() != nil { // since before the deadline was set
+			return context.Cause(whole)
+		}
+		if err := send(w, control, text); err != nil {
+			return cmp.Or(context.Cause(whole), err)
 		}
 		text = text[:0]
 	}

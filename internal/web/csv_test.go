@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/limiter"
 )
 
 func TestCellsAreNeutralizedAndQuoted(t *testing.T) {
@@ -218,19 +220,75 @@ func TestAnExportEndsWhenTheClientLeaves(t *testing.T) {
 	})
 }
 
-func TestExportsAreBounded(t *testing.T) {
-	e := quota{limit: exportsAtOnce, limitOfOne: exportsOfOne}
-	var began []bool
-	for _, tenant := range []string{"a", "a", "a", "b", "b", "c", "c", "d", "d", "e"} {
-		ok, _ := e.begin(tenant)
-		began = append(began, ok)
+// TestASlowExportMakesRoom has a client that does not read. The export ends although its write waits.
+func TestASlowExportMakesRoom(t *testing.T) {
+	site := &Site{exports: newExports()}
+	control := &stuckWriter{writing: make(chan struct{}), deadlines: make(chan time.Time, 10)}
+	q := &Request{site: site}
+	running, lose := context.WithCancelCause(t.Context())
+	table := &rolecall.Table{Next: func(context.Context) ([][]string, bool, error) { return [][]string{{"x"}}, true, nil }}
+	ended := make(chan error)
+	go func() { ended <- q.sendTable(running, control, []byte("id"), CSV{}, table) }()
+	<-control.writing
+	lose(limiter.ErrLostShare)
+	if err := <-ended; !errors.Is(err, limiter.ErrLostShare) {
+		t.Errorf("the export ended with %v", err)
 	}
-	if want := []bool{true, true, false, true, true, true, true, true, true, false}; !slices.Equal(began, want) {
+}
+
+// stuckWriter is a connection whose client does not read.
+type stuckWriter struct {
+	http.ResponseWriter
+	writing   chan struct{}
+	deadlines chan time.Time
+}
+
+func (w *stuckWriter) SetReadDeadline(time.Time) error { return nil }
+
+func (w *stuckWriter) SetWriteDeadline(at time.Time) error {
+	w.deadlines <- at
+	return nil
+}
+
+func (w *stuckWriter) Write([]byte) (int, error) {
+	close(w.writing)
+	for at := range w.deadlines {
+		if !at.After(time.Now()) {
+			break
+		}
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestExportsAreBounded(t *testing.T) {
+	e := newExports()
+	var began []bool
+	contexts, ends := map[string]context.Context{}, map[string]func(){} // of the last export of each tenant
+	begin := func(tenant string) bool {
+		running, end, ok := e.begin(t.Context(), tenant)
+		if ok {
+			contexts[tenant], ends[tenant] = running, end
+		}
+		return ok
+	}
+	for _, tenant := range []string{"a", "a", "a", "b", "b", "c", "c", "d", "d", "e", "f", "g", "h", "i"} {
+		began = append(began, begin(tenant))
+	}
+	// The tenants e to h take the second exports of a to d.
+	if want := []bool{true, true, false, true, true, true, true, true, true, true, true, true, true, false}; !slices.Equal(began, want) {
 		t.Error(began)
 	}
-	e.end("a")
-	another, _ := e.begin("e")
-	if more, _ := e.begin("a"); !another || more {
+	for tenant, running := range contexts {
+		if lost := errors.Is(context.Cause(running), limiter.ErrLostShare); lost != (tenant < "e") {
+			t.Errorf("the last export of %s made room: %v", tenant, lost)
+		}
+	}
+	if begin("a") {
+		t.Error("an export that made room, and has not ended yet, does not count for its tenant")
+	}
+	ends["a"]()
+	ends["e"]()
+	if !begin("i") {
 		t.Error("an export that ended counts")
 	}
 	started, release := make(chan struct{}, exportsOfOne), make(chan struct{})

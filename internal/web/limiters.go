@@ -59,6 +59,7 @@ var limiterSlots = [limiterKinds]int{
 // refused request sends the request again later.
 const (
 	limiterQueue = 1024 // requests that wait, per core
+	largeQueue   = 7    // requests that wait in LargeLimiter, per core; each has up to 20 MB
 	limiterWait  = time.Second
 )
 
@@ -68,6 +69,7 @@ var errOverloaded = rolecall.ErrUnavailable.With("The service is overloaded. Not
 // workLimiter is a concurrency limiter, with the error for the requests that it refuses.
 type workLimiter struct {
 	*limiter.Limiter
+	shared  *limiter.Shared[string] // the same limiter with shares between tenants; nil without them
 	refusal error
 	refused prometheus.Counter
 }
@@ -81,8 +83,11 @@ func newLimiters(registry prometheus.Registerer) (all [limiterKinds]workLimiter)
 	}
 	cores := runtime.GOMAXPROCS(0)
 	for kind, label := range limiterLabels {
-		all[kind] = workLimiter{limiter.New(limiterSlots[kind]*cores, limiterQueue*cores, limiterWait), errOverloaded, refused.WithLabelValues(label)}
+		all[kind] = workLimiter{limiter.New(limiterSlots[kind]*cores, limiterQueue*cores, limiterWait), nil, errOverloaded, refused.WithLabelValues(label)}
 	}
+	large := &all[LargeLimiter]
+	large.shared = limiter.NewShared[string](limiterSlots[LargeLimiter]*cores, largeQueue*cores, limiterWait)
+	large.Limiter = large.shared.Limiter
 	all[PasswordLimiter].refusal = rolecall.ErrBusy
 	return all
 }
@@ -92,7 +97,7 @@ func newLimiters(registry prometheus.Registerer) (all [limiterKinds]workLimiter)
 // send the body slowly. Call Enter again after you have read the body.
 func (q *Request) Enter(kind Limiter) error {
 	l := &q.site.limiters[kind]
-	if !l.Acquire(q) {
+	if !l.acquire(q) {
 		if q.Err() == context.Canceled {
 			return context.Canceled
 		}
@@ -103,12 +108,26 @@ func (q *Request) Enter(kind Limiter) error {
 	return nil
 }
 
+// acquire waits for a slot and reports whether the request has got one.
+func (l *workLimiter) acquire(q *Request) (ok bool) {
+	if l.shared == nil {
+		return l.Acquire(q)
+	}
+	q.release, ok = l.shared.AcquireFor(q, q.Tenant)
+	return ok
+}
+
 // Leave frees the slot that the request holds in a concurrency limiter.
 func (q *Request) Leave() {
-	if q.limiter != nil {
+	switch {
+	case q.limiter == nil:
+		return
+	case q.release != nil:
+		q.release()
+	default:
 		q.limiter.Release()
-		q.limiter = nil
 	}
+	q.limiter, q.release = nil, nil
 }
 
 // Occupy takes all slots of a concurrency limiter. The slots stay taken until the caller calls

@@ -34,6 +34,7 @@ type Request struct {
 	path     string          // of the route
 	metrics  *routeMetrics
 	limiter  *workLimiter    // the limiter in which the request holds a slot; nil without a slot
+	release  func()          // frees the slot, if the limiter has shares
 	waiting  context.Context // ends when the request must not wait any longer; set by BeginWait
 	response response
 }

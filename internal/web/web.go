@@ -99,7 +99,7 @@ type Site struct {
 	origins  origins
 	proxies  proxies
 	limiters [limiterKinds]workLimiter
-	exports  quota
+	exports  exports
 	waits    waits
 	outgoing *outgoing
 	draining atomic.Bool
@@ -120,7 +120,7 @@ func New(o Options) *Site {
 		origins:  newOrigins(&o),
 		proxies:  o.TrustedProxies,
 		limiters: newLimiters(o.Metrics),
-		exports:  quota{limit: exportsAtOnce, limitOfOne: exportsOfOne},
+		exports:  newExports(),
 		waits:    newWaits(),
 		outgoing: newOutgoing(outgoingBytes),
 		drained:  make(chan struct{}),

@@ -35,7 +35,7 @@ func countRoundTrips(t *testing.T, url string) {
 		}},
 		{"resolve a session", 1, func() error {
 			return view(func(tx *store.Tx) error {
-				if _, err := tx.SessionByToken([]byte("unknown")); rolecall.KindOf(err) != rolecall.NotFound {
+				if _, err := tx.SessionWithRoles([]byte("unknown"), 1000); rolecall.KindOf(err) != rolecall.NotFound {
 					return err
 				}
 				return nil

@@ -100,6 +100,7 @@ func readsNothing(f *fixture, c contents) {
 			"role":            func(tx *store.Tx) error { _, err := tx.RoleByID(c.roles[0].ID); return err },
 			"assignment":      func(tx *store.Tx) error { _, err := tx.Assignment(rolecall.HolderOf(u.ID), c.roles[0].ID); return err },
 			"session":         func(tx *store.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
+			"caller":          func(tx *store.Tx) error { _, err := tx.SessionWithRoles(c.tokens[i], 1000); return err },
 			"job":             func(tx *store.Tx) error { _, err := tx.Job(c.job.ID); return err },
 			"logo":            func(tx *store.Tx) error { _, err := tx.LogoFile(); return err },
 			"key":             func(tx *store.Tx) error { _, err := tx.Key(c.keys[i]); return err },

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -187,11 +188,11 @@ func (f *fixture) newAPIToken(token rolecall.APIToken) []byte {
 
 func (f *fixture) apiToken(hash []byte) rolecall.APITokenState {
 	f.Helper()
-	return read(f, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
+	return read(f, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash, math.MaxInt) })
 }
 
 func (f *fixture) tryAPIToken(hash []byte) error {
-	_, err := tryRead(f, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash, math.MaxInt) })
 	return err
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -349,7 +350,7 @@ func summaryCounts(f *fixture) {
 
 func (f *fixture) session(hash []byte) rolecall.SessionState {
 	f.Helper()
-	return read(f, func(tx *store.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
+	return read(f, func(tx *store.Tx) (rolecall.SessionState, error) { return tx.SessionWithRoles(hash, math.MaxInt) })
 }
 
 func (f *fixture) trySession(hash []byte) error {

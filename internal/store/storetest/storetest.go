@@ -32,6 +32,7 @@ var suite = []struct {
 	{"sessions", sessionCases},
 	{"service accounts", serviceAccountCases},
 	{"API tokens", apiTokenCases},
+	{"large callers", largeCallerCases},
 	{"sign-in", signInCases},
 	{"invitations", invitationCases},
 	{"one-time tokens", oneTimeTokenCases},
