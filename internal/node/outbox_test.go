@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -215,7 +216,7 @@ func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.invite(f.user("ada").ID)
 		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
-			_, err := tx.ClaimMail(f.clock.Now(), f.clock.Now().Add(time.Minute))
+			_, err := tx.ClaimMail(rolecall.TenantID{}, f.clock.Now(), f.clock.Now().Add(time.Minute))
 			return err
 		}))
 		server := mailtest.Start(f, mailtest.Options{})
@@ -280,4 +281,50 @@ func (f *fixture) sealed(tenant rolecall.TenantID, m rolecall.Mail) rolecall.Out
 	return rolecall.OutboxMail{
 		ID: id, Sealed: []byte(f.keys.Seal("mail", plain, slices.Concat(tenant[:], id[:]))), DueAt: now, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
 	}
+}
+
+// inTurn is a mailer that records the tenants of mails.
+type inTurn struct {
+	mu      sync.Mutex
+	tenants []string
+}
+
+// Send records the tenant.
+func (m *inTurn) Send(_ context.Context, tenant rolecall.Tenant, _ rolecall.Mail) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tenants = append(m.tenants, tenant.Name)
+	return nil
+}
+
+func TestTheMailOfATenantDoesNotDelayThatOfOthers(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		db := store.New(f.open(), nil)
+		mail := func(tenant rolecall.TenantID, user rolecall.UserID) {
+			f.ok(db.Update(f.Context(), tenant, func(tx *store.Tx) error {
+				return f.Access.Outbox.Enqueue(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: address("ada"), UserID: user})
+			}))
+		}
+		for range 40 {
+			mail(f.tenant.ID, f.owner.User.ID)
+		}
+		f.clock.advance(time.Second)
+		other := f.newTenant("other")
+		f.ok(f.store.View(f.Context(), other.ID, func(tx *store.Tx) error {
+			owner, _, err := tx.UserByEmail(address("owner"))
+			mail(other.ID, owner.ID)
+			return err
+		}))
+		m := &inTurn{}
+		peer := node.New(f.open(), access.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Mailer: m})
+		ctx, cancel := context.WithCancel(f.Context())
+		var runs sync.WaitGroup
+		runs.Go(func() { peer.Access.Outbox.Run(ctx, peer.SignIn.CheckLink) })
+		f.eventually(func() bool { return f.waiting() == 0 })
+		cancel()
+		runs.Wait()
+		if i := slices.Index(m.tenants, "other"); len(m.tenants) != 41 || i < 0 || i > 8 {
+			t.Errorf("the mail of the other tenant is number %d of %d", i+1, len(m.tenants))
+		}
+	})
 }

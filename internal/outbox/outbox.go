@@ -74,6 +74,7 @@ type Outbox struct {
 
 	check   CheckLink
 	sender  *queue.Worker[rolecall.OutboxMail]
+	turn    rolecall.TenantID // the tenant whose mail was claimed last; only the sender uses it
 	sent    atomic.Int64
 	failed  atomic.Int64
 	dropped atomic.Int64

@@ -21,16 +21,18 @@ func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	o.sender.Run(ctx)
 }
 
-// claimMail reserves a due mail for claimTime. It returns ErrNotFound if no mail is due.
+// claimMail reserves a due mail for claimTime. Tenants with due mail take turns. It returns ErrNotFound if no mail
+// is due.
 func (o *Outbox) claimMail(ctx context.Context, _ int) ([]rolecall.OutboxMail, error) {
 	var m rolecall.OutboxMail
 	err := o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		m, err = tx.ClaimMail(o.now(), o.now().Add(claimTime))
+		m, err = tx.ClaimMail(o.turn, o.now(), o.now().Add(claimTime))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	o.turn = m.TenantID
 	return []rolecall.OutboxMail{m}, nil
 }
 

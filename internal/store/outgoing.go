@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,8 +18,11 @@ const (
 	// same mail. After the first process has changed the row, the second one checks the
 	// outer condition again and does not claim the mail.
 	claimMail = `update outbox set due_at = $1, attempts = attempts + 1
-		where id in (select id from outbox where due_at <= $2 and expires_at > $2 order by due_at limit 1) and due_at <= $2
+		where id in (
+			select id from outbox where tenant > $2 and due_at <= $3 and expires_at > $3 order by tenant, due_at limit 1) and due_at <= $3
 		returning ` + mailColumns
+
+	selectDueMail = `select 1 from outbox where due_at <= $1 limit 1`
 
 	postponeMail = `update outbox set due_at = $1 where id = $2 and attempts = $3`
 
@@ -40,13 +45,25 @@ func (t *Tx) InsertMail(m rolecall.OutboxMail) {
 	t.mailed()
 }
 
-// ClaimMail claims one mail for sending and returns it: of all unexpired mails of all
-// tenants that are due, the one that has been due for the longest time. ClaimMail counts
-// an attempt. It postpones the mail until the given time, so that no other process sends
-// it before then. ClaimMail returns ErrNotFound if no mail is due, or if another process
-// has just claimed the same mail.
-func (t *Tx) ClaimMail(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
-	err = t.row(claimMail, []any{until, now}, mailDest(&m)...)
+// beforeTenants is smaller than the ids of all tenants. It is not zero, because a zero id is stored as null.
+var beforeTenants = rolecall.TenantID{15: 1}
+
+// ClaimMail claims one mail for sending and returns it. It takes the next tenant after the given one, in the order
+// of their ids, that has unexpired mail that is due. After the last tenant, the first one follows. Of the mails of
+// this tenant, ClaimMail claims the one that has been due for the longest time, and counts an attempt. It postpones
+// the mail until the given time, so that no other process sends it before then. ClaimMail returns ErrNotFound if no
+// mail is due, or if another process has just claimed the same mail.
+func (t *Tx) ClaimMail(after rolecall.TenantID, now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
+	var due int
+	if err := t.row(selectDueMail, []any{now}, &due); err != nil {
+		return m, err
+	}
+	for _, after := range []rolecall.TenantID{cmp.Or(after, beforeTenants), beforeTenants} {
+		err = t.row(claimMail, []any{until, after, now}, mailDest(&m)...)
+		if !errors.Is(err, rolecall.ErrNotFound) {
+			break
+		}
+	}
 	return m, err
 }
 

@@ -24,7 +24,7 @@ var migrations embed.FS
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in the folder migrations.
-const newestMigration = rekey.Version
+const newestMigration = 21
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -31,9 +32,30 @@ var outboxCases = []testCase{
 		f.mail(start)
 		other.mail(start + 1)
 		nobody := f.in(rolecall.TenantID{})
-		same(f, nobody.claim(start+1, start+minute).TenantID, f.tenant)
-		same(f, nobody.claim(start+1, start+minute).TenantID, other.tenant)
+		claimed := map[rolecall.TenantID]bool{nobody.claim(start+1, start+minute).TenantID: true, nobody.claim(start+1, start+minute).TenantID: true}
+		same(f, claimed, map[rolecall.TenantID]bool{f.tenant: true, other.tenant: true})
 		same(f, read(nobody, func(tx *store.Tx) (int, error) { return tx.CountMail(10) }), 2)
+	}},
+	{"Tenants with due mail take turns", func(f *fixture) {
+		tenants := []*fixture{f, f.in(f.newTenant("second")), f.in(f.newTenant("third"))}
+		slices.SortFunc(tenants, func(a, b *fixture) int { return bytes.Compare(a.tenant[:], b.tenant[:]) })
+		for i := range 3 {
+			tenants[0].mail(start + rolecall.Time(i))
+		}
+		tenants[2].mail(start + 3)
+		tenants[2].mail(start + 4)
+		tenants[1].mail(start + hour)
+		for _, c := range []struct {
+			after, want int
+			due         rolecall.Time
+		}{{0, 2, start + 3}, {2, 0, start}, {0, 2, start + 4}, {2, 0, start + 1}, {0, 0, start + 2}} {
+			m := change(f.in(rolecall.TenantID{}), func(tx *store.Tx) (rolecall.OutboxMail, error) {
+				return tx.ClaimMail(tenants[c.after].tenant, start+minute, start+hour)
+			})
+			same(f, m.TenantID, tenants[c.want].tenant)
+			same(f, m.CreatedAt, c.due)
+		}
+		f.is(f.tryClaim(start+minute), rolecall.ErrNotFound)
 	}},
 	{"A claimed mail is due again when the claim expires", func(f *fixture) {
 		m := f.mail(start)
@@ -155,7 +177,7 @@ func (f *fixture) mail(due rolecall.Time) rolecall.OutboxMail {
 // claimed returns the result of ClaimMail.
 func (f *fixture) claimed(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
 	err = f.tryUpdate(func(tx *store.Tx) (err error) {
-		m, err = tx.ClaimMail(now, until)
+		m, err = tx.ClaimMail(rolecall.TenantID{}, now, until)
 		return err
 	})
 	return m, err
