@@ -328,6 +328,17 @@ func TestResponsesOfProxies(t *testing.T) {
 	}
 }
 
+func TestLongResponsesAreRefused(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("{}")) // the client stops to read
+		_, _ = w.Write(bytes.Repeat([]byte(" "), 16<<20))
+	}))
+	defer server.Close()
+	if _, err := client.New(server.URL, "acme", nil).Session(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
+		t.Errorf("Session = %v", err)
+	}
+}
+
 func TestAProgramSendsItsTokenAndNoCookie(t *testing.T) {
 	var sent http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
