@@ -182,7 +182,10 @@ func (c *Client) once(ctx context.Context, call call) (http.Header, error) {
 		return nil, &lostError{fmt.Errorf("rolecall: %w", err)}
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = fmt.Errorf("it is larger than %d MiB", maxAnswer>>20)
+	}
 	if err != nil {
 		return nil, &lostError{fmt.Errorf("rolecall: read the answer of %s %s: %w", call.method, call.path, err)}
 	}

@@ -1,11 +1,13 @@
 package client_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +46,18 @@ func TestResponsesOfProxies(t *testing.T) {
 		t.Errorf("Session = %v", err)
 	}
 }
+
+func TestLongResponsesAreRefused(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("{}")) // the client stops to read
+		_, _ = w.Write(bytes.Repeat([]byte(" "), 16<<20))
+	}))
+	defer server.Close()
+	if _, err := client.New(server.URL, "acme", nil).Session(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
+		t.Errorf("Session = %v", err)
+	}
+}
+
 func TestAProgramSendsItsTokenAndNoCookie(t *testing.T) {
 	var sent http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,6 +25,10 @@ const (
 
 	// slowestLoad is the time after which the response to a load is not kept.
 	slowestLoad = 10 * time.Second
+
+	// textsPerEntry limits the permissions and departments of all principals together: their average number for an
+	// entry of a full memory.
+	textsPerEntry = 100
 )
 
 // harmless are the types of changes that do not affect what a caller may do. Other types, also those of
@@ -42,11 +46,13 @@ type memoryEntry struct {
 	key       memoryKey
 	tenant    string
 	principal *Principal
+	texts     int
 	loaded    time.Time // when the request began
 	expires   time.Time // zero: never
 }
 
-// memory keeps principals by their credentials: at most capacity, without the least recently used. It is
+// memory keeps principals by their credentials, without the least recently used: at most capacity, with at most
+// textsPerEntry times as many permissions and departments, because a principal can have 50,000 of them. It is
 // safe for concurrent use. Times are those at which a request to Rolecall began.
 type memory struct {
 	capacity int
@@ -54,6 +60,7 @@ type memory struct {
 
 	mu        sync.Mutex
 	entries   map[memoryKey]*list.Element   // of memoryEntry
+	texts     int                           // of all entries
 	used      *list.List                    // the most recently used entry is first
 	byName    map[string]map[memoryKey]bool // by the ID of the principal, and by the tenant
 	confirmed time.Time                     // the feed had no further changes after this time
@@ -68,7 +75,7 @@ func newMemory(capacity int, trust time.Duration) *memory {
 }
 
 func (m *memory) reset() {
-	m.entries, m.used, m.byName, m.evicted = map[memoryKey]*list.Element{}, list.New(), map[string]map[memoryKey]bool{}, map[string]time.Time{}
+	m.texts, m.entries, m.used, m.byName, m.evicted = 0, map[memoryKey]*list.Element{}, list.New(), map[string]map[memoryKey]bool{}, map[string]time.Time{}
 }
 
 // get returns the principal of a credential, or nil if it may have changed. Its age alone proves nothing:
@@ -110,14 +117,15 @@ func (m *memory) add(key memoryKey, tenant string, p *Principal, began time.Time
 	if !isKept || time.Since(began) > slowestLoad || changed.After(began.Add(-nodeLag)) {
 		return
 	}
-	m.entries[key] = m.used.PushFront(&memoryEntry{key, tenant, p, began, expiry(p)})
+	m.entries[key] = m.used.PushFront(&memoryEntry{key, tenant, p, textsOf(p), began, expiry(p)})
+	m.texts += textsOf(p)
 	for _, name := range []string{p.Caller.ID, tenant} {
 		if m.byName[name] == nil {
 			m.byName[name] = map[memoryKey]bool{}
 		}
 		m.byName[name][key] = true
 	}
-	for len(m.entries) > m.capacity {
+	for len(m.entries) > m.capacity || m.texts > m.capacity*textsPerEntry {
 		m.remove(m.used.Back().Value.(*memoryEntry).key)
 	}
 }
@@ -195,6 +203,7 @@ func (m *memory) remove(key memoryKey) {
 	}
 	e := element.Value.(*memoryEntry)
 	m.used.Remove(element)
+	m.texts -= e.texts
 	delete(m.entries, key)
 	for _, name := range []string{e.principal.Caller.ID, e.tenant} {
 		delete(m.byName[name], key)
@@ -202,6 +211,15 @@ func (m *memory) remove(key memoryKey) {
 			delete(m.byName, name)
 		}
 	}
+}
+
+// textsOf returns the number of the permissions and departments of the principal.
+func textsOf(p *Principal) int {
+	n := len(p.Permissions)
+	for i := range p.ScopedPermissions {
+		n += len(p.ScopedPermissions[i].Reach.Departments) + len(p.ScopedPermissions[i].Permissions)
+	}
+	return n
 }
 
 // expiry returns when the session, the token or the first assignment expires, or zero.

@@ -18,8 +18,10 @@ class World:
         self.is_cut = False
         self.memory = Memory(capacity, lambda: self.time, lambda: self.time)
 
-    def add(self, key: str, id: str = "ada", *, kind: str = "user", session: object = None, expires: str | None = None, began: float | None = None, tenant: str = "acme") -> None:
+    def add(self, key: str, id: str = "ada", *, kind: str = "user", session: object = None, expires: str | None = None, began: float | None = None, tenant: str = "acme", permissions: int = 0, departments: int = 0) -> None:
+        scoped = [{"permissions": ["shop/a:b"] * permissions, "reach": {"departments": ["Sales"] * departments}}]
         current: dict[str, Any] = {"principal": {"type": kind, "id": id, "name": id}, "permissionsExpireAt": expires, "session": session}
+        current |= {"permissions": ["shop/a:b"] * permissions, "scopedPermissions": scoped}
         self.memory.add(key.encode(), Principal(cast(Any, current)), self.time if began is None else began, tenant)
 
     def has(self, key: str) -> bool:
@@ -200,3 +202,24 @@ def test_only_credentials_of_rolecall_are_sent(authorization: str | None, cookie
 def test_credentials_have_different_hashes() -> None:
     found = [Credential("a", "b"), Credential("", "a\nb"), Credential("ab", ""), Credential("", "ab")]
     assert len({c.hash() for c in found}) == 4
+
+
+def test_the_number_of_permissions_and_departments_is_bounded() -> None:
+    w = World(capacity=3)
+    w.add("a", permissions=100, departments=50)  # 250 of 300
+    w.add("b", departments=50)
+    assert w.has("a")
+    w.add("c", departments=1)
+    assert [w.has(key) for key in "abc"] == [True, False, True]
+    w.add("a", permissions=100, departments=50)
+    assert [w.has(key) for key in "ac"] == [True, True]
+    w.add("d", departments=301)
+    assert len(w.memory) == 0
+    w.add("e", departments=300)
+    w.memory.clear()
+    w.add("e", departments=300)
+    w.memory.confirm(w.time)
+    assert len(w.memory) == 0  # it was cleared a moment ago
+    w.time += 2
+    w.add("e", departments=300)
+    assert w.has("e")

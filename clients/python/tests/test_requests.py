@@ -313,3 +313,37 @@ def test_a_follower_repeats_at_the_same_cursor_and_ends_at_a_gap(is_async: bool,
     assert [r.url.params["after"] for r in service.requests] == ["c1"] + ["c2"] * 9
     with pytest.raises(rolecall.Unauthenticated):
         list(Service("401").run("follow_changes", None, is_async=is_async))
+
+
+def too_long(kind: str) -> httpx.Response:
+    """Returns a response with one byte more than the limit, which is received in parts."""
+
+    class Parts(httpx.SyncByteStream, httpx.AsyncByteStream):
+        def __iter__(self) -> Any:
+            yield from (b" " * (1 << 20) for _ in range(16))
+            yield b" "
+            if kind != "text/csv":
+                raise AssertionError("the rest was read")
+
+        async def __aiter__(self) -> Any:
+            for part in self:
+                yield part
+
+    return httpx.Response(200, headers={"content-type": kind}, stream=Parts())
+
+
+def test_only_exports_can_be_long() -> None:
+    for kind in ("application/json", "text/html"):
+        service = Service(too_long(kind), too_long(kind))
+        with pytest.raises(ConnectionLost, match="more than 16 MiB"):
+            Client("http://service", "acme", http=httpx.Client(transport=httpx.MockTransport(service)), retries=0).get_session()
+
+        async def read() -> None:
+            async with httpx.AsyncClient(transport=httpx.MockTransport(service)) as http:
+                await AsyncClient("http://service", "acme", http=http, retries=0).get_session()
+
+        with pytest.raises(ConnectionLost, match="more than 16 MiB"):
+            asyncio.run(read())
+    service = Service(too_long("text/csv"))
+    exported = Client("http://service", "acme", http=httpx.Client(transport=httpx.MockTransport(service))).export_users()
+    assert len(exported) == (16 << 20) + 1

@@ -26,11 +26,16 @@ const longestPause = 5000;
 /** Tenants whose feeds are followed at the same time. */
 const maxFeeds = 1000;
 
+/** Limits the permissions and departments of all principals together: their average number for an entry of a full memory. */
+const textsPerEntry = 100;
+
 /** Reads the changes of a tenant, or of all tenants, after the cursor. Without a cursor, it returns no changes and the cursor of now. */
 export type ReadChanges = (tenant: string, cursor: string | undefined) => Promise<Schemas["Changes"]>;
 
 interface Entry {
   principal: Principal;
+  /** The number of its permissions and departments. */
+  texts: number;
   /** When the request was sent that read the principal. */
   readAt: number;
   /** The slots of the changes that affect the principal: of its id, and of its tenant. */
@@ -68,12 +73,20 @@ function slotOf(text: string): number {
   return (hash >>> 0) % slots;
 }
 
+/** Returns the number of permissions and departments of the session. */
+function textsOf({ permissions, scopedPermissions }: Schemas["CurrentSession"]): number {
+  return scopedPermissions.reduce((sum, scope) => sum + scope.permissions.length + scope.reach.departments.length, permissions.length);
+}
+
 /**
  * PrincipalMemory keeps principals by credentials. An entry is used only while the change feed shows that
  * nothing has revoked it. There are no timers: a lookup that needs a newer proof reads the feed.
+ * A full memory removes the oldest entries. A principal can have 50,000 permissions, so their number is limited too.
  */
 export class PrincipalMemory {
   readonly #entries = new Map<string, Entry>();
+  /** The number of permissions and departments of all entries. */
+  #texts = 0;
   readonly #feeds = new Map<string, Feed>();
 
   constructor(
@@ -104,7 +117,7 @@ export class PrincipalMemory {
     const now = this.now();
     if (now - feed.provenAt >= provenFor) this.#poll(name, feed, now);
     if (this.#isStale(entry, feed, now)) {
-      this.#entries.delete(key);
+      this.#delete(key);
       return undefined;
     }
     const trusted = this.isOfAll ? trustedForOfAll : trustedFor;
@@ -123,14 +136,24 @@ export class PrincipalMemory {
       removeFirst(this.#feeds, maxFeeds);
     }
     const key = `${tenant} ${credentials}`;
-    this.#entries.delete(key); // so that the entry becomes the last one
-    this.#entries.set(key, { principal, readAt, slots: [slotOf(principal.id), slotOf(tenant)] });
-    removeFirst(this.#entries, this.maxEntries);
+    this.#delete(key); // so that the entry becomes the last one
+    const texts = textsOf(principal.session);
+    this.#entries.set(key, { principal, texts, readAt, slots: [slotOf(principal.id), slotOf(tenant)] });
+    this.#texts += texts;
+    for (const first of this.#entries.keys()) {
+      if (this.#entries.size <= this.maxEntries && this.#texts <= this.maxEntries * textsPerEntry) break;
+      this.#delete(first);
+    }
   }
 
   /** Removes the principal of the credentials. */
   remove(tenant: string, credentials: string): void {
-    this.#entries.delete(`${tenant} ${credentials}`);
+    this.#delete(`${tenant} ${credentials}`);
+  }
+
+  #delete(key: string): void {
+    this.#texts -= this.#entries.get(key)?.texts ?? 0;
+    this.#entries.delete(key);
   }
 
   /** Reports whether an entry must be read again, even if the feed has no further change. */

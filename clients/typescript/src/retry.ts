@@ -10,6 +10,9 @@ export interface RetryOptions {
   longestPause?: number;
 }
 
+/** The maximum length of a JSON response in bytes. Longer ones are not responses of Rolecall. */
+const longestAnswer = 16 << 20;
+
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Caches of frameworks, such as that of Next.js, must not answer for Rolecall. Old versions of workerd refuse the option. */
@@ -64,11 +67,27 @@ async function once(fetch: (request: Request) => Promise<Response>, request: Req
     return await inTime(async () => {
       const response = await fetch(new Request(request.clone(), { signal: silence.signal, ...uncached }));
       if (response.body === null) return response;
-      if (/^application\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "")) return new Response(await response.arrayBuffer(), response);
+      if (/^application\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "")) return new Response(await limited(response.body), response);
       return new Response(streamed(response.body, (read) => inTime(read).catch((cause: unknown) => Promise.reject(lost(cause)))), response);
     });
   } catch (cause) {
     return lost(cause);
+  }
+}
+
+/** Reads the body. It rejects if the body is longer than longestAnswer. */
+async function limited(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Blob> {
+  const reader = body.getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let length = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(parts);
+    length += value.byteLength;
+    if (length > longestAnswer) {
+      await reader.cancel();
+      throw new Error(`the response has more than ${longestAnswer >> 20} MiB`);
+    }
+    parts.push(value);
   }
 }
 

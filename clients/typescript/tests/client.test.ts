@@ -250,6 +250,16 @@ describe("retries by status", () => {
     await assert.rejects(client.PATCH("/users/{id}", { params: { path: { id: "1" } }, body: {} }), LostConnectionError);
   });
 
+  test("a JSON response of more than 16 MiB is refused", async () => {
+    const long: Answer = (_, response) => {
+      response.setHeader("content-type", "application/json").write("{}");
+      response.end(" ".repeat(16 << 20));
+    };
+    play(long);
+    const unrepeated = new Rolecall({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tenant: "acme", retry: false });
+    await assert.rejects(unrepeated.GET("/tenant"), (error: unknown) => error instanceof LostConnectionError && String(error.cause).includes("more than 16 MiB"));
+  });
+
   test("an error of the program is not a lost connection", async () => {
     for (const mistake of [() => undefinedName(), () => (undefined as unknown as { x: number }).x, () => new URL("x"), () => (1 as unknown as () => void)()]) {
       let attempts = 0;

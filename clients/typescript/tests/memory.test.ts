@@ -413,6 +413,25 @@ describe("rules of the memory", () => {
     assert.equal(memory.get("globex", "X99"), undefined);
   });
 
+  test("the number of permissions and departments is bounded", async () => {
+    const memory = await started(3);
+    const large = (permissions: number, departments: number) => {
+      const texts = (n: number) => new Array<string>(n).fill("shop/a:b");
+      return new Principal({ ...principal("f1").session, permissions: texts(permissions), scopedPermissions: [{ permissions: texts(permissions), reach: { departments: texts(departments) } }] });
+    };
+    const kept = () => ["A", "B", "C", "D", "E"].filter((name) => memory.get("acme", name) instanceof Principal).join("");
+    memory.put("acme", "B", large(0, 50), now);
+    memory.put("acme", "A", large(100, 50), now); // 250 of 300
+    assert.equal(kept(), "AB");
+    memory.put("acme", "A", large(100, 50), now); // again
+    memory.put("acme", "C", large(0, 1), now);
+    assert.equal(kept(), "AC");
+    memory.put("acme", "D", large(0, 301), now);
+    assert.equal(memory.size, 0);
+    memory.put("acme", "E", large(0, 300), now);
+    assert.equal(kept(), "E");
+  });
+
   test("an expired cursor begins anew at once", async () => {
     const memory = await started();
     now = 1500;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
 import time
@@ -20,6 +21,8 @@ from .problems import KINDS, ConnectionLost, Problem
 SAFE_METHODS = ("GET", "HEAD")
 FIRST_PAUSE = 0.5  # seconds before the first repetition
 LONGEST_PAUSE = 30.0
+LONGEST_ANSWER = 16 << 20
+"""The maximum length of a response in bytes, except of exports."""
 
 
 def new_key() -> str:
@@ -148,13 +151,13 @@ class Core:
             elif call.path == "/auths/logout" and (self.token or "").startswith("rs_") and sent.get("authorization") == f"Bearer {self.token}":
                 self.token = None
 
-    def _read(self, call: Call, answer: httpx.Response) -> Any:
+    def _read(self, call: Call, answer: httpx.Response, content: bytes) -> Any:
         """Returns the body of the response, or raises its problem."""
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip()
-        body: Any = answer.content
+        kind = _kind_of(answer)
+        body: Any = content
         if kind in ("application/json", "application/problem+json"):
             try:
-                body = answer.json()
+                body = json.loads(content)
             except ValueError:
                 body = None
         if answer.status_code >= 300:
@@ -167,6 +170,29 @@ class Core:
             body = Body(body)
             body.etag = answer.headers.get("etag")
         return body
+
+
+def _kind_of(answer: httpx.Response) -> str:
+    """Returns the media type of the response."""
+    return str(answer.headers.get("content-type", "")).partition(";")[0].strip()
+
+
+class _Content:
+    """The body of a response, while it is received. Only an export can be longer than LONGEST_ANSWER."""
+
+    def __init__(self, call: Call, answer: httpx.Response) -> None:
+        self._call, self._is_limited = call, answer.status_code != 200 or _kind_of(answer) != "text/csv"
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, part: bytes) -> None:
+        self._parts.append(part)
+        self._length += len(part)
+        if self._is_limited and self._length > LONGEST_ANSWER:
+            raise ConnectionLost(f"{self._call.method} {self._call.path} got a response of more than {LONGEST_ANSWER >> 20} MiB")
+
+    def content(self) -> bytes:
+        return b"".join(self._parts)
 
 
 def _name_of(pair: str) -> str:
@@ -238,10 +264,13 @@ class Sender(Core):
         while True:
             try:
                 try:
-                    answer = self.http.request(call.method, self.base + call.path, **self._arguments(call))
+                    with self.http.stream(call.method, self.base + call.path, **self._arguments(call)) as answer:
+                        body = _Content(call, answer)
+                        for part in answer.iter_bytes():
+                            body.add(part)
                 except httpx.TransportError as error:
                     raise ConnectionLost(f"{call.method} {call.path} got no response: {error!r}") from error
-                return self._read(call, answer)
+                return self._read(call, answer, body.content())
             except (Problem, ConnectionLost) as error:
                 pause = attempts.pause(error)
             time.sleep(pause)
@@ -290,10 +319,13 @@ class AsyncSender(Core):
         while True:
             try:
                 try:
-                    answer = await self.http.request(call.method, self.base + call.path, **self._arguments(call))
+                    async with self.http.stream(call.method, self.base + call.path, **self._arguments(call)) as answer:
+                        body = _Content(call, answer)
+                        async for part in answer.aiter_bytes():
+                            body.add(part)
                 except httpx.TransportError as error:
                     raise ConnectionLost(f"{call.method} {call.path} got no response: {error!r}") from error
-                return self._read(call, answer)
+                return self._read(call, answer, body.content())
             except (Problem, ConnectionLost) as error:
                 pause = attempts.pause(error)
             await asyncio.sleep(pause)

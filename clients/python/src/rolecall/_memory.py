@@ -27,6 +27,9 @@ time for which a replaced session token works, so that Rolecall sees a later use
 SLOWEST_LOAD = 10.0
 """Seconds after which the response to a load is not kept."""
 
+TEXTS_PER_ENTRY = 100
+"""Limits the permissions and departments of all principals together: their average number for an entry of a full memory."""
+
 # Changes that do not affect what a caller may do. Other types, also those of later versions, do.
 HARMLESS = frozenset({
     "session.sign_in_failed", "request.refused", "user.created", "user.invited",
@@ -93,12 +96,14 @@ class Principal:
 class _Entry:
     principal: Principal
     tenant: str
+    texts: int
     loaded: float  # when the request began
     expires: float  # by the wall clock
 
 
 class Memory:
-    """Principals by credential. It has at most capacity entries, and removes the least recently used.
+    """Principals by credential. It has at most capacity entries, with at most TEXTS_PER_ENTRY times as many
+    permissions and departments, because a principal can have 50,000 of them. It removes the least recently used.
 
     An entry is used only if the feed had no further changes less than TRUST seconds ago, also if the
     entry was read after that: the node that was asked can be NODE_LAG behind, and the feed is not."""
@@ -107,6 +112,7 @@ class Memory:
         self._capacity, self._clock, self._wall, self._trust = capacity, clock, wall, trust
         self._lock = threading.Lock()
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._texts = 0  # of all entries
         self._keys: dict[str, set[bytes]] = {}  # by the ID of the principal, and by the tenant
         self._confirmed = float("-inf")
         self._evicted: OrderedDict[str, float] = OrderedDict()  # when a principal or a tenant was removed
@@ -144,10 +150,11 @@ class Memory:
                 self._remove(key)
                 return
             self._remove(key)
-            self._entries[key] = _Entry(principal, tenant, began, _expiry(principal.current))
+            self._entries[key] = _Entry(principal, tenant, _texts_of(principal.current), began, _expiry(principal.current))
+            self._texts += self._entries[key].texts
             for name in (principal.id, tenant):
                 self._keys.setdefault(name, set()).add(key)
-            while len(self._entries) > self._capacity:
+            while len(self._entries) > self._capacity or self._texts > self._capacity * TEXTS_PER_ENTRY:
                 self._remove(next(iter(self._entries)))
 
     def forget(self, key: bytes) -> None:
@@ -193,6 +200,7 @@ class Memory:
     def _clear(self) -> None:
         self._cleared = self._clock()
         self._entries.clear()
+        self._texts = 0
         self._keys.clear()
         self._evicted.clear()
 
@@ -200,11 +208,18 @@ class Memory:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
+        self._texts -= entry.texts
         for name in {entry.principal.id, entry.tenant}:
             keys = self._keys[name]
             keys.discard(key)
             if not keys:
                 del self._keys[name]
+
+
+def _texts_of(current: CurrentSession) -> int:
+    """Returns the number of permissions and departments of the session."""
+    scopes = current["scopedPermissions"]
+    return len(current["permissions"]) + sum(len(scope["permissions"]) + len(scope["reach"]["departments"]) for scope in scopes)
 
 
 def _expiry(current: CurrentSession) -> float:
