@@ -23,7 +23,7 @@ const oldestServer = 15
 const requiredEncoding = "UTF8"
 
 func wrongEncoding(encoding string) error {
-	return fmt.Errorf("postgres: the encoding of the database is %s, but Rolecall requires %s: create it with `create database rolecall owner rolecall encoding 'UTF8' template template0`, and restore a backup into it if it has data", encoding, requiredEncoding)
+	return fmt.Errorf("postgres: the encoding of the database is %s, but Rolecall requires %s: create another one, such as `create database rolecall_utf8 owner rolecall encoding 'UTF8' template template0`, and restore a backup into it if the old one has data", encoding, requiredEncoding)
 }
 
 // commitDefault is the SQL expression for the synchronous_commit with which sessions begin. Rolecall then changes it
@@ -123,10 +123,13 @@ func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	defer release(ctx, pool, conn, nil)
 	var v versions
 	err = conn.QueryRow(ctx, selectVersions).Scan(&v.stored, &v.oldest)
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeUndefinedTable {
-		err = nil
-	}
-	if err != nil {
+	switch e, _ := errors.AsType[*pgconn.PgError](err); {
+	case e != nil && e.Code == codeUndefinedTable:
+		return v.check()
+	case e != nil && e.Code == codeInsufficientPrivilege:
+		role := conn.Conn().Config().User
+		return fmt.Errorf("postgres: the role %s may not read the tables (%w): run `rolecall migrate --grant-to %s` as their owner", role, e, role)
+	case err != nil:
 		return translate(ctx, conn.Conn(), err)
 	}
 	return v.check()

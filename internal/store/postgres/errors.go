@@ -25,16 +25,17 @@ const maxAttempts = 6
 // These are the SQLSTATE codes and classes of codes that this package handles. They are
 // listed in appendix A of the PostgreSQL manual.
 const (
-	codeWarning              = "01000"
-	codeReadOnlyTransaction  = "25006"
-	codeSerializationFailure = "40001"
-	codeDeadlock             = "40P01"
-	codeUndefinedTable       = "42P01"
-	codeDuplicateStatement   = "42P05"
-	codeUnknownStatement     = "26000"
-	codeInvalidPassword      = "28P01"
-	codeLockNotAvailable     = "55P03"
-	codeAdminShutdown        = "57P01"
+	codeWarning               = "01000"
+	codeReadOnlyTransaction   = "25006"
+	codeSerializationFailure  = "40001"
+	codeDeadlock              = "40P01"
+	codeUndefinedTable        = "42P01"
+	codeDuplicateStatement    = "42P05"
+	codeUnknownStatement      = "26000"
+	codeInvalidPassword       = "28P01"
+	codeInsufficientPrivilege = "42501"
+	codeLockNotAvailable      = "55P03"
+	codeAdminShutdown         = "57P01"
 
 	classConnection = "08"
 	classConstraint = "23"

@@ -197,10 +197,13 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 	name := "rolecall_node_" + strings.ReplaceAll(rolecall.NewID[any](now).String(), "-", "_")
 	run(t, admin, "create role "+name+" login password 'node'")
 	defer run(t, admin, "drop owned by "+name, "drop role "+name)
+	nodeURL := strings.Replace(url, "rolecall_test:rolecall_test@", name+":node@", 1)
+	if _, err := postgres.Open(t.Context(), nodeURL, postgres.Options{}); err == nil || !strings.Contains(err.Error(), "migrate --grant-to "+name) {
+		t.Errorf("without privileges: %v", err)
+	}
 	if err := postgres.Grant(t.Context(), url, name); err != nil {
 		t.Fatal(err)
 	}
-	nodeURL := strings.Replace(url, "rolecall_test:rolecall_test@", name+":node@", 1)
 	if err := postgres.Migrate(t.Context(), nodeURL); err != nil {
 		t.Errorf("with nothing to migrate: %v", err)
 	}
