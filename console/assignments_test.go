@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
 func TestARoleIsGivenChangedAndTaken(t *testing.T) {
@@ -133,6 +135,46 @@ func TestAssigningRolesWithoutPermissionToReadThem(t *testing.T) {
 	a = f.get("/console/acme/service-accounts/"+account.ID.String()+"/roles/give", f.signIn("acme", "mover@example.com"))
 	if strings.Contains(a.body, "Hidden") || !strings.Contains(a.body, "Assign <span class=\"unseen\">Role of mover@example.com") {
 		t.Errorf("%s", a.body)
+	}
+}
+
+// TestManyDepartmentsAreNotAllOffered assigns a role as a user who may do so in 1,000 departments.
+func TestManyDepartmentsAreNotAllOffered(t *testing.T) {
+	f := newFixture(t)
+	var departments []string
+	for i := range rolecall.HolderReachMax {
+		departments = append(departments, fmt.Sprintf("Team %04d", i))
+	}
+	clerk, given := f.hire("clerk@example.com", "Clara Clerk", nil), f.makeRole("Reader", "users:read")
+	for i := 0; i < len(departments); i += 100 {
+		role := f.makeRole(fmt.Sprintf("Clerk %d", i), "users:read", "roles:read", "roles:assign")
+		f.assignRole(clerk.ID, role.ID, rolecall.AssignmentDraft{Departments: departments[i : i+100]})
+	}
+	eve := rolecall.UserDraft{Email: "eve@example.com", Name: "Eve Adams", Department: &departments[0]}
+	user, err := f.node.Directory.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "eve", Fingerprint: []byte("eve")}, eve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := f.signIn("acme", "clerk@example.com")
+	path := "/console/acme/users/" + user.Value.ID.String() + "/roles/" + given.ID.String()
+	a := f.get(path, cookie)
+	boxes := strings.Count(a.body, `type="checkbox"`)
+	if boxes == 0 || boxes > suggestedBytes/len(departments[0]) {
+		t.Errorf("%d departments are offered, status %d", boxes, a.StatusCode)
+	}
+	if !strings.Contains(a.body, "Team 0999</textarea>") {
+		t.Error("the other departments are not in the field")
+	}
+	form := url.Values{"where": {"departments"}, "reach/departments": {"Team 0000", "Team 0999\r\nTeam 0998"}}
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if held := f.assigned(user.Value); !slices.Equal(held.Reach.Departments(), []string{"Team 0000", "Team 0998", "Team 0999"}) {
+		t.Errorf("%q", held.Reach.Departments())
+	}
+	form["reach/departments"] = []string{"Team 0000", "Sales"}
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode == http.StatusSeeOther {
+		t.Error("a department that the caller does not have was accepted")
 	}
 }
 
