@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"internal/progress":              {},
 	"internal/queue":                 {"."},
 	"internal/secret":                {".", "internal/argon2", "internal/limiter"},
-	"internal/signin":                {".", "internal/access", "internal/audit", "internal/authz", "internal/idempotency", "internal/invalidation", "internal/oidc", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
+	"internal/signin":                {".", "internal/access", "internal/audit", "internal/authz", "internal/idempotency", "internal/invalidation", "internal/limiter", "internal/oidc", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
 	"internal/sqlitetest":            {".", "internal/store", "internal/store/sqlite"},
 	"internal/store":                 {"."},
 	"internal/store/postgres":        {".", "internal/limiter", "internal/store", "internal/store/rekey"},

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"time"
@@ -138,14 +137,17 @@ func (d document[T]) Scan(src any) error {
 }
 
 // once scans a column that only the first row has. The column of the other rows is null, and keeps the value.
-type once struct{ sql.Scanner }
+type once struct{ scanner }
+
+// scanner reads a column (sql.Scanner).
+type scanner interface{ Scan(column any) error }
 
 // Scan scans the column, if it is not null (sql.Scanner).
 func (o once) Scan(src any) error {
 	if src == nil {
 		return nil
 	}
-	return o.Scanner.Scan(src)
+	return o.scanner.Scan(src)
 }
 
 // textOf returns JSON as a string for a text column. It returns nil if data is nil.

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"strings"
@@ -86,7 +85,7 @@ func (q scannedQuerier) Query(query string, args []any, each func(scan func(dest
 	return q.Querier.Query(query, args, func(scan func(dest ...any) error) error {
 		return each(func(dest ...any) error {
 			for i := range dest {
-				if to, ok := dest[i].(sql.Scanner); ok {
+				if to, ok := dest[i].(scanner); ok {
 					dest[i] = scannedColumn{to, q.counts}
 				}
 			}
@@ -96,7 +95,7 @@ func (q scannedQuerier) Query(query string, args []any, each func(scan func(dest
 }
 
 type scannedColumn struct {
-	to     sql.Scanner
+	to     scanner
 	counts *scanned
 }
 
@@ -110,3 +109,6 @@ func (c scannedColumn) Scan(src any) error {
 	}
 	return c.to.Scan(src)
 }
+
+// scanner reads a column (sql.Scanner).
+type scanner interface{ Scan(column any) error }
