@@ -17,6 +17,7 @@ func principal(t *testing.T, text string) *client.Principal {
 	}
 	return p
 }
+
 func TestCoversRefusesMalformedPermissions(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	for _, text := range []string{"", "*", "shop", "shop/", "shop/invoices", ":approve", "shop/:approve", "shop/invoices:", "a/b/c:d", "a:b:c", "a.b.c:d", "Shop/a:b", "shop/a:b ", " shop/a:b", "shop/a:b\n",
@@ -28,11 +29,13 @@ func TestCoversRefusesMalformedPermissions(t *testing.T) {
 		}
 	}
 }
+
 func TestANilCallerHasNoPermission(t *testing.T) {
 	if client.Can(nil, "shop/invoices:approve", "Sales") {
 		t.Error("a nil caller has a permission")
 	}
 }
+
 func TestCanInDepartments(t *testing.T) {
 	sales := principal(t, `{"permissions":["store/*:*"],"scopedPermissions":[{"reach":{"departments":["Sales",""]},"permissions":["shop/c:d","shop/a:b"]},{"reach":{"departments":["Sales"]},"permissions":["users:read"]}]}`)
 	for asked, want := range map[[2]string]bool{

@@ -59,6 +59,7 @@ func followed(ctx context.Context, prepared ...string) (a *answers, cursors []st
 	}
 	return a, cursors, nil
 }
+
 func TestAFollowerRepeatsAtTheSameCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -80,6 +81,7 @@ func TestAFollowerRepeatsAtTheSameCursor(t *testing.T) {
 		}
 	})
 }
+
 func TestAFollowerEndsAfterOtherErrors(t *testing.T) {
 	for _, status := range []string{"400", "401", "403", "404", "500", "502", "504"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -90,6 +92,7 @@ func TestAFollowerEndsAfterOtherErrors(t *testing.T) {
 		})
 	}
 }
+
 func TestAFollowerEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, prepared := range [][]string{nil, {"503 3600"}} { // in a request, and between two
@@ -102,6 +105,7 @@ func TestAFollowerEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
 func TestAFollowerDoesNotWaitLongerThanItsClient(t *testing.T) {
 	for timeout, want := range map[time.Duration]string{time.Second: "after=c", 15 * time.Second: "after=c&wait=10", time.Hour: "after=c&wait=20"} {
 		a := &answers{left: []string{"400"}}
@@ -113,6 +117,7 @@ func TestAFollowerDoesNotWaitLongerThanItsClient(t *testing.T) {
 		}
 	}
 }
+
 func TestAFollowerWhoseRequestsDoNotWaitPausesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{begun: time.Now(), left: []string{"200", "200", "200", "400"}}

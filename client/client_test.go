@@ -76,6 +76,7 @@ func TestAProgramSendsItsTokenAndNoCookie(t *testing.T) {
 		}
 	}
 }
+
 func TestABearerClientKeepsNoCookies(t *testing.T) {
 	var sent http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,6 +97,7 @@ func TestABearerClientKeepsNoCookies(t *testing.T) {
 		t.Errorf("sent %v: %v", sent, err)
 	}
 }
+
 func TestAClientForABrowserSendsAndReturnsItsCookies(t *testing.T) {
 	var sent http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,6 +174,7 @@ func TestAClientForABrowserSendsCookiesWithAndWithoutThePrefix(t *testing.T) {
 		}
 	}
 }
+
 func TestTheClientKeepsCookiesWithThePrefix(t *testing.T) {
 	var presented []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

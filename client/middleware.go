@@ -10,7 +10,8 @@ import (
 type principalKey struct{}
 
 // Middleware returns a handler that finds the caller of each request, for FromContext. It answers 503 if
-// Rolecall does not answer, and 403 to changes that a page of another site sends with the session cookie.
+// Rolecall does not answer, and 403 if the tenant is suspended, or if a page of another site sends a change with the
+// session cookie.
 func (p *Principals) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isCrossSite(r) {
@@ -18,7 +19,13 @@ func (p *Principals) Middleware(next http.Handler) http.Handler {
 			return
 		}
 		caller, err := p.Get(r.Context(), r.Header)
-		if problem, ok := errors.AsType[*Problem](err); err != nil && (!ok || problem.Status != http.StatusUnauthorized) {
+		problem, _ := errors.AsType[*Problem](err)
+		switch {
+		case err == nil || problem != nil && problem.Status == http.StatusUnauthorized:
+		case problem != nil && problem.Status == http.StatusForbidden:
+			refuse(w, http.StatusForbidden, problem.Detail)
+			return
+		default:
 			refuse(w, http.StatusServiceUnavailable, "Permissions cannot be checked at the moment. Try again in a minute.")
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -110,13 +111,20 @@ func (p *Principals) Close() {
 	p.ended.Wait()
 }
 
+// tenantName matches the names that tenants can have. A name that an application takes from a request can be anything.
+var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
 // Get returns the caller of a request with this header, or nil if it has no session cookie and no token
-// of Rolecall. If the session or token is not valid, Get returns a Problem with the status 401. After any
-// other error, refuse the request with 503, and do not treat the user as signed out.
+// of Rolecall. If the session or token is not valid, Get returns a Problem with the status 401, and one with
+// 403 if the tenant is suspended. After any other error, refuse the request with 503, and do not treat the user as
+// signed out.
 func (p *Principals) Get(ctx context.Context, header http.Header) (*Principal, error) {
 	authorization, cookie := credential(header)
 	if authorization == "" && cookie == "" {
 		return nil, nil
+	}
+	if !tenantName.MatchString(p.tenant) {
+		return nil, &Problem{Code: "unauthenticated", Title: "Unauthorized", Status: http.StatusUnauthorized, Detail: "No tenant can have this name."}
 	}
 	p.wake()
 	key := memoryKey(sha256.Sum256([]byte(p.tenant + "\n" + authorization + "\n" + cookie)))
@@ -125,7 +133,7 @@ func (p *Principals) Get(ctx context.Context, header http.Header) (*Principal, e
 	}
 	began, loaded := time.Now(), &Principal{}
 	_, err := p.loads.do(ctx, call{method: http.MethodGet, path: "/auths/session", into: loaded, header: map[string]string{"X-Tenant-Schema": p.tenant, "Authorization": authorization, "Cookie": cookie}})
-	if problem, ok := errors.AsType[*Problem](err); ok && problem.Status == http.StatusUnauthorized {
+	if problem, ok := errors.AsType[*Problem](err); ok && (problem.Status == http.StatusUnauthorized || problem.Status == http.StatusForbidden) {
 		p.memory.forget(key)
 	}
 	if err != nil {

@@ -69,6 +69,7 @@ func (n *node) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer.Body = io.NopCloser(strings.NewReader(body))
 	return answer, nil
 }
+
 func (n *node) set(change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,7 +136,7 @@ func TestWithoutTheFeedEachRequestReadsTheSession(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
-		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", Transport: n})
+		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", Tenant: "acme", Transport: n})
 		defer p.Close()
 		if loads := n.uses(t, p, "1", 8*time.Second); loads != 800 {
 			t.Errorf("without a token: %d loads for 800 requests", loads)
@@ -162,6 +163,7 @@ func TestNothingIsSentWithoutCalls(t *testing.T) {
 		}
 	})
 }
+
 func TestOneFeedOfAllTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{tenant: "globex", foreign: "initech"}
@@ -205,10 +207,11 @@ func TestOneFeedOfAllTenants(t *testing.T) {
 		}
 	})
 }
+
 func TestTheFirstErrorOfTheFeedIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, reported := &node{feed: "401"}, make(chan error, 10)
-		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", FeedToken: "rc_feed", Transport: n, OnError: func(err error) { reported <- err }})
+		p := client.NewPrincipals(client.PrincipalsConfig{Base: "http://rolecall.example", Tenant: "acme", FeedToken: "rc_feed", Transport: n, OnError: func(err error) { reported <- err }})
 		n.uses(t, p, "1", 5*time.Minute)
 		n.set(func() { n.feed = "" })
 		n.uses(t, p, "1", 5*time.Minute)
@@ -243,6 +246,7 @@ func TestChangesRemoveWhatTheyAffect(t *testing.T) {
 		})
 	}
 }
+
 func TestAGapInTheFeedRemovesAll(t *testing.T) {
 	remembered(t, 0, func(t *testing.T, n *node, p *client.Principals) {
 		n.uses(t, p, "1", 2*time.Second)
@@ -252,6 +256,7 @@ func TestAGapInTheFeedRemovesAll(t *testing.T) {
 		}
 	})
 }
+
 func TestAnEntryExpiresWithTheSessionOrAnAssignment(t *testing.T) {
 	for _, session := range []string{`,"permissionsExpireAt":%q`, `,"session":{"expiresAt":%q}`, `,"session":{"idleExpiresAt":%q}`, `,"session":{"tokenExpiresAt":%q}`} {
 		remembered(t, 0, func(t *testing.T, n *node, p *client.Principals) {
@@ -265,6 +270,7 @@ func TestAnEntryExpiresWithTheSessionOrAnAssignment(t *testing.T) {
 		})
 	}
 }
+
 func TestMemoryIsBounded(t *testing.T) {
 	remembered(t, 3, func(t *testing.T, n *node, p *client.Principals) {
 		for range 3 {

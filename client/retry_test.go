@@ -37,12 +37,15 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.sent = append(s.sent, one)
 	return s.answers.RoundTrip(r)
 }
+
 func (s *script) client() *client.Client {
 	return client.NewWithToken("http://rolecall.example", "acme", "rc_x", &http.Client{Transport: s})
 }
+
 func prepared(all ...string) *script {
 	return &script{answers: answers{begun: time.Now(), left: all}}
 }
+
 func TestACreationIsRepeatedWithItsKey(t *testing.T) {
 	for _, failure := range []string{"429", "503", "reset"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,6 +68,7 @@ func TestACreationIsRepeatedWithItsKey(t *testing.T) {
 		})
 	}
 }
+
 func TestEachCallHasItsOwnKey(t *testing.T) {
 	s := prepared("200", "200", "200")
 	for _, key := range []string{"", "", "mine"} {
@@ -76,6 +80,7 @@ func TestEachCallHasItsOwnKey(t *testing.T) {
 		t.Errorf("sent %+v", s.sent)
 	}
 }
+
 func TestAChangeWithoutAKeyIsNotRepeatedAfterALostConnection(t *testing.T) {
 	for name, change := range map[string]func(context.Context, *client.Client) error{
 		"update": func(ctx context.Context, c *client.Client) error {
@@ -98,6 +103,7 @@ func TestAChangeWithoutAKeyIsNotRepeatedAfterALostConnection(t *testing.T) {
 		})
 	}
 }
+
 func TestOtherResponsesAreNotRepeated(t *testing.T) {
 	for _, status := range []string{"400", "401", "403", "404", "409", "410", "412", "422", "500", "502", "504", "429 31"} {
 		s := prepared(status, "200")
@@ -107,6 +113,7 @@ func TestOtherResponsesAreNotRepeated(t *testing.T) {
 		}
 	}
 }
+
 func TestRepetitionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prepared("503", "503", "503", "503", "200")
@@ -121,6 +128,7 @@ func TestRepetitionsEnd(t *testing.T) {
 		}
 	})
 }
+
 func TestListsEndOnlyAtANullCursor(t *testing.T) {
 	pages := []string{`[],"nextCursor":"a"`, `[{"id":"1"}],"nextCursor":"b"`, `[],"nextCursor":"c"`, `[],"nextCursor":"d"`, `[{"id":"2"},{"id":"3"}],"nextCursor":"e"`, `[],"nextCursor":null`}
 	var cursors []string

@@ -43,6 +43,7 @@ func verifierAt(t *testing.T, shift time.Duration, secrets ...string) *WebhookVe
 	v.now = func() time.Time { return time.Unix(vectorTime, 0).Add(shift) }
 	return v
 }
+
 func TestVerifyAgreesWithTheOfficialLibrary(t *testing.T) {
 	const other, five = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", 5 * time.Minute
 	for name, test := range map[string]struct {
@@ -81,6 +82,7 @@ func TestVerifyAgreesWithTheOfficialLibrary(t *testing.T) {
 		}
 	}
 }
+
 func TestEachFlippedBitOfADeliveryIsRejected(t *testing.T) {
 	v := verifierAt(t, 0, vectorSecret)
 	flip := func(text string, i int) string {
@@ -107,6 +109,7 @@ func TestEachFlippedBitOfADeliveryIsRejected(t *testing.T) {
 		reject("time", i, delivery("webhook-timestamp", flip(fmt.Sprint(vectorTime), i)), vectorBody)
 	}
 }
+
 func TestSecretsOfWebhooksAreChecked(t *testing.T) {
 	for _, text := range []string{"", "whsec_", "whsec_?", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"} {
 		if _, err := NewWebhookVerifier(vectorSecret, text); err == nil || text != "" && text != "whsec_" && strings.Contains(err.Error(), strings.TrimPrefix(text, "whsec_")) {
@@ -114,6 +117,7 @@ func TestSecretsOfWebhooksAreChecked(t *testing.T) {
 		}
 	}
 }
+
 func ExampleWebhookVerifier() {
 	verifier, err := NewWebhookVerifier("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {

@@ -28,6 +28,7 @@ func TestCoversAnswersEveryPublishedCase(t *testing.T) {
 		}
 	}
 }
+
 func TestCanAgreesWithTheService(t *testing.T) {
 	d := newDemo(t)
 	owner, ctx := d.signedIn(t), t.Context()

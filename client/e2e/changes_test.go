@@ -71,6 +71,7 @@ func TestFollowChanges(t *testing.T) {
 		}
 	}
 }
+
 func TestFollowTheChangesOfAllTenants(t *testing.T) {
 	d := newDemo(t)
 	command := exec.Command(programFile(t), "operator-key", "create", "Follower", "--scope", "changes", "--json", "--database", "rolecall-data/demo.db")

@@ -127,6 +127,7 @@ func is(err error, code string) bool {
 	problem, ok := errors.AsType[*client.Problem](err)
 	return ok && problem.Code == code
 }
+
 func TestUsersFromBeginningToEnd(t *testing.T) {
 	c, ctx := signedIn(t), t.Context()
 	department := "Sales"
@@ -157,6 +158,7 @@ func TestUsersFromBeginningToEnd(t *testing.T) {
 		t.Errorf("User after DeleteUser: %v", err)
 	}
 }
+
 func TestListsReadEveryPage(t *testing.T) {
 	c, ctx := signedIn(t), t.Context()
 	all, previous := 0, ""
@@ -179,6 +181,7 @@ func TestListsReadEveryPage(t *testing.T) {
 		}
 	}
 }
+
 func TestRolesAndAssignments(t *testing.T) {
 	c, ctx := signedIn(t), t.Context()
 	role, err := c.CreateRole(ctx, "key-1", client.NewRole{Name: "Greeter", Permissions: []string{"users.name:read"}})
@@ -227,6 +230,7 @@ func TestRolesAndAssignments(t *testing.T) {
 		t.Errorf("Role after DeleteRole: %v", err)
 	}
 }
+
 func TestCheckPermissions(t *testing.T) {
 	c, ctx := signedIn(t), t.Context()
 	sales := "Sales"
@@ -241,6 +245,7 @@ func TestCheckPermissions(t *testing.T) {
 		t.Errorf("of a wildcard: %v, %v", got, err)
 	}
 }
+
 func TestSessions(t *testing.T) {
 	d := newDemo(t)
 	t.Run("cookie", func(t *testing.T) { testSessions(t, d.client(), d) })
@@ -269,6 +274,7 @@ func TestTheTokenOfASessionIsReplaced(t *testing.T) {
 		t.Errorf("Session after Refresh: %v", err)
 	}
 }
+
 func testSessions(t *testing.T, c *client.Client, d demo) {
 	ctx := t.Context()
 	if _, err := c.Login(ctx, d.Email, d.Password); err != nil {

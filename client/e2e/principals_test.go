@@ -40,6 +40,7 @@ func (d demo) session(t *testing.T, email, password string) string {
 	t.Error("no session")
 	return ""
 }
+
 func (d demo) exchange(t *testing.T, cookie, method, path, body string) (http.Header, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, d.Address+path, strings.NewReader(body))
@@ -108,6 +109,7 @@ func (f feedThrough) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
+
 func TestRevocationsAreSeenWithinASecond(t *testing.T) {
 	d := newDemo(t)
 	relay := newRelay(t, d.Address)
@@ -212,6 +214,7 @@ func (d demo) revoke(t *testing.T, p *client.Principals, number int, seed uint64
 	}
 	return times
 }
+
 func TestMiddleware(t *testing.T) {
 	d := newDemo(t)
 	in, err := d.person(t, d.signedIn(t), &client.Reach{Departments: []string{"Sales"}}, "shop/invoices:approve").Session(t.Context())
@@ -267,6 +270,30 @@ func TestMiddleware(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusalsThatAreNoOutage(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"status":403,"code":"tenant-suspended","detail":"This tenant is suspended."}`)
+	}))
+	defer refusing.Close()
+	p := client.NewPrincipals(client.PrincipalsConfig{Base: refusing.URL, Tenant: "acme"})
+	defer p.Close()
+	done := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if client.FromContext(r.Context()) != nil {
+			t.Error("there is a caller")
+		}
+	})
+	for tenant, status := range map[string]int{"acme": 403, "": 200, "NOSUCH": 200, "a\r\nx": 200, "é": 200, strings.Repeat("a", 64): 200} {
+		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		r.Header.Set("Cookie", "session=x")
+		if p.For(tenant).Middleware(done).ServeHTTP(w, r); w.Code != status {
+			t.Errorf("tenant %q: %d %s", tenant, w.Code, w.Body)
+		}
+	}
+}
+
 func TestPrincipalsOfAPITokens(t *testing.T) {
 	d := newDemo(t)
 	p := client.NewPrincipals(client.PrincipalsConfig{Base: d.Address, Tenant: d.Tenant})

@@ -87,6 +87,7 @@ func newRelay(t *testing.T, target string) *relay {
 	})
 	return r
 }
+
 func (r *relay) address() string { return r.listener.Addr().String() }
 func (r *relay) pass(from, to net.Conn, isAnswer bool) {
 	buffer := make([]byte, 64<<10)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -121,6 +123,42 @@ def test_an_unreachable_service_gives_503(demo: Demo, feed_token: str, folder: s
 
     with run(replace(demo, address="http://127.0.0.1:1"), folder, program, feed_token) as application:
         assert application.get("/report", headers={"authorization": "Bearer rs_x"}).status_code == 503
+
+
+@pytest.mark.parametrize(("folder", "program"), [("fastapi", FASTAPI), ("django", DJANGO)])
+def test_a_suspended_tenant_gives_403(demo: Demo, feed_token: str, folder: str, program: str) -> None:
+    from dataclasses import replace
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Suspended) as service:
+        threading.Thread(target=service.serve_forever).start()
+        try:
+            with run(replace(demo, address=f"http://127.0.0.1:{service.server_port}"), folder, program, feed_token) as application:
+                response = application.get("/report", headers={"authorization": "Bearer rs_x"})
+                assert (response.status_code, response.json()) == (403, {"detail": "This tenant is suspended."})
+        finally:
+            service.shutdown()
+
+
+class Suspended(BaseHTTPRequestHandler):
+    """Answers as Rolecall does for a tenant that is suspended."""
+
+    def do_GET(self) -> None:
+        body = b'{"status":403,"code":"tenant-suspended","detail":"This tenant is suspended."}'
+        self.send_response(403)
+        self.send_header("content-type", "application/problem+json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_the_host_does_not_choose_the_tenant(demo: Demo, owner: Client, feed_token: str) -> None:
+    with run(demo, "fastapi", FASTAPI, feed_token) as application:
+        cookie = "; ".join(owner._cookies)
+        for host, status in {"app.example": 200, "app.example:8080": 200, "[::1]:8080": 200, "x/globex?": 400, "x#": 400, "x@y": 400, "x\\y": 400}.items():
+            assert application.get("/report", headers={"cookie": cookie, "host": host}).status_code == status
 
 
 def ends_within_a_second(application: httpx.Client, path: str, headers: dict[str, str]) -> None:

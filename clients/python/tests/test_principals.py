@@ -214,6 +214,17 @@ class Feed:
         return httpx.Response(200, json=following)
 
 
+@pytest.mark.parametrize("tenant", ["", "NOSUCH", "a\r\nx", "\u00e9", "a" * 64])
+def test_names_that_no_tenant_can_have(tenant: str) -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise AssertionError("a request was sent")
+
+    with pytest.raises(Unauthenticated):
+        Principals("http://rolecall.example", tenant, transport=httpx.MockTransport(refuse)).get(Credential("Bearer rs_x", ""))
+    with pytest.raises(Unauthenticated):
+        asyncio.run(AsyncPrincipals("http://rolecall.example", tenant, transport=httpx.MockTransport(refuse)).get(Credential("Bearer rs_x", "")))
+
+
 class Tenants(Feed):
     """A Feed of all tenants, which records the path and the tenant of each request. The key is not for initech."""
 

@@ -164,7 +164,7 @@ export class Guard<R extends RequestLike = RequestHead> {
     const head: RequestHead = "headers" in request ? request : request.req.raw;
     const tenant = typeof this.#tenant === "string" ? this.#tenant : this.#tenant(request);
     const credentials = credentialsOf(head.headers);
-    if (!tenant || credentials === null) return Promise.resolve(null);
+    if (tenant === undefined || !tenantName.test(tenant) || credentials === null) return Promise.resolve(null);
     if (credentials.name === "cookie" && isCrossSite(head)) return Promise.reject(new Refusal(403, "cross-site", "This request is from another site."));
     const kept = this.#memory?.get(tenant, credentials.value);
     if (kept instanceof Promise) return kept.then((principal) => principal ?? this.#read(tenant, credentials));
@@ -203,6 +203,9 @@ export class Guard<R extends RequestLike = RequestHead> {
     }
   }
 }
+
+// The names that tenants can have. A name that an application takes from a request can be anything.
+const tenantName = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 

@@ -58,6 +58,13 @@ describe("guard", () => {
     assert.deepEqual(requests.map(({ headers }) => [headers.cookie, headers.authorization]), [["session=a", undefined], ["session=b", undefined], [undefined, "Bearer rs_x"]]);
   });
 
+  test("names that no tenant can have are not sent", async () => {
+    for (const tenant of ["", "NOSUCH", "a\r\nx", "é", "a".repeat(64), undefined]) {
+      assert.equal(await new Guard({ baseUrl: base, tenant: () => tenant }).principal({ headers: cookie }), null);
+    }
+    assert.equal(requests.length, 0);
+  });
+
   const unavailable = (error: unknown) => error instanceof Refusal && error.status === 503;
 
   test("an error of the program is not an unreachable service", async () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ._memory import Credential
@@ -10,6 +11,8 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 CROSS_SITE = "This request is from another site."
 NO_ANSWER = "Permissions cannot be checked at the moment. Try again in a minute."
 SIGN_IN = "Sign in first."
+NO_HOST = "The Host header is not a host name."
+HOST = re.compile(r"[A-Za-z0-9._-]*(:[0-9]*)?|\[[0-9A-Fa-f:.]+\](:[0-9]*)?")
 
 
 def lacks(permission: str) -> str:

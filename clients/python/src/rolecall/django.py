@@ -20,14 +20,15 @@ from django.http.response import HttpResponseBase
 from . import _web
 from ._memory import Credential, Principal
 from .principals import Principals
-from .problems import RolecallError, Unauthenticated
+from .problems import Forbidden, RolecallError, Unauthenticated
 
 View = Callable[..., HttpResponseBase]
 
 
 class RolecallMiddleware:
     """Sets request.principal to the caller, or to None if nobody is signed in. It answers 503 if
-    Rolecall does not answer, and 403 to changes that a page of another site sends with the cookie."""
+    Rolecall does not answer, and 403 if the tenant is suspended, or if a page of another site sends a change with the
+    cookie."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -49,6 +50,8 @@ class RolecallMiddleware:
                     principal = principals.get(credential)
             except Unauthenticated:
                 pass  # as without a credential
+            except Forbidden as error:
+                return JsonResponse({"detail": error.detail}, status=403)
             except RolecallError:
                 return JsonResponse({"detail": _web.NO_ANSWER}, status=503)
         setattr(request, "principal", principal)

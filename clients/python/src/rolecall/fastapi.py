@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from . import _web
 from ._memory import Credential, Principal
 from .principals import AsyncPrincipals
-from .problems import RolecallError, Unauthenticated
+from .problems import Forbidden, RolecallError, Unauthenticated
 
 Chooser = Callable[[HTTPConnection], AsyncPrincipals | None]
 """Returns the principals of the tenant of a request, for example by its host. None refuses every
@@ -29,7 +29,9 @@ credential."""
 
 class RolecallMiddleware:
     """Sets request.state.principal to the caller, or to None if nobody is signed in. It answers 503 if
-    Rolecall does not answer, and 403 to changes that a page of another site sends with the cookie."""
+    Rolecall does not answer, and 403 if the tenant is suspended, or if a page of another site sends a change with the
+    cookie. It answers 400 to a Host header with other characters than those of a host and a port: some versions of
+    Starlette join it to the path in request.url, so it could choose the tenant."""
 
     def __init__(self, app: ASGIApp, principals: AsyncPrincipals | Chooser) -> None:
         self._app = app
@@ -46,12 +48,18 @@ class RolecallMiddleware:
             if _web.is_cross_site(scope.get("method", "WEBSOCKET"), credential, request.headers):
                 await JSONResponse({"detail": _web.CROSS_SITE}, 403)(scope, receive, send)
                 return
+            if not _web.HOST.fullmatch(request.headers.get("host", "")):
+                await JSONResponse({"detail": _web.NO_HOST}, 400)(scope, receive, send)
+                return
             principals = self._choose(request)
             try:
                 if principals is not None:
                     request.state.principal = await principals.get(credential)
             except Unauthenticated:
                 pass  # as without a credential
+            except Forbidden as error:
+                await JSONResponse({"detail": error.detail}, 403)(scope, receive, send)
+                return
             except RolecallError:
                 await JSONResponse({"detail": _web.NO_ANSWER}, 503)(scope, receive, send)
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,7 +15,7 @@ import httpx
 from ._core import AsyncSender, Call, Sender, pause_after
 from ._memory import READ_AGAIN, TRUST, TRUST_OF_ALL, Credential, Memory, Principal
 from .models import Changes, CurrentSession
-from .problems import ConnectionLost, Gone, Problem, RolecallError, Unauthenticated
+from .problems import ConnectionLost, Forbidden, Gone, Problem, RolecallError, Unauthenticated
 
 POLL = 0.2
 """Seconds between two requests for changes. Entries are used while the last one without further changes
@@ -23,6 +24,7 @@ LOAD_TIMEOUT = 5.0
 LONGEST_PAUSE = 1.0
 """Seconds for which the caller of get waits before it repeats a request."""
 FEED_TIMEOUT = 1.0
+TENANT_NAME = re.compile("[a-z0-9][a-z0-9_-]{0,62}")
 
 _log = logging.getLogger("rolecall")
 
@@ -62,8 +64,9 @@ class Principals:
 
     def get(self, credential: Credential) -> Principal:
         """Returns the principal of the credential. It raises Unauthenticated if the session or token is
-        not valid, and another RolecallError if Rolecall does not answer: refuse the request then with
-        503, and do not treat the user as signed out."""
+        not valid, Forbidden if the tenant is suspended, and another RolecallError if Rolecall does not
+        answer: refuse the request then with 503, and do not treat the user as signed out."""
+        _check_name(self._tenant)
         if self._thread is not None:
             self._thread.wake()
         key = credential.hash(self._tenant)
@@ -73,7 +76,7 @@ class Principals:
         began = self._memory.now()
         try:
             current = self._loads.send(_load(self._tenant, credential))
-        except Unauthenticated:
+        except (Unauthenticated, Forbidden):
             self._memory.forget(key)
             raise
         principal = Principal(cast(CurrentSession, current))
@@ -168,6 +171,7 @@ class AsyncPrincipals:
 
     async def get(self, credential: Credential) -> Principal:
         """Like Principals.get."""
+        _check_name(self._tenant)
         if self._task is not None:
             self._task.wake()
         key = credential.hash(self._tenant)
@@ -177,7 +181,7 @@ class AsyncPrincipals:
         began = self._memory.now()
         try:
             current = await self._loads.send(_load(self._tenant, credential))
-        except Unauthenticated:
+        except (Unauthenticated, Forbidden):
             self._memory.forget(key)
             raise
         principal = Principal(cast(CurrentSession, current))
@@ -251,6 +255,13 @@ def _is_of_all(feed_token: str | None) -> bool:
 
 def _memory_for(feed_token: str | None, capacity: int) -> Memory:
     return Memory(capacity, trust=TRUST_OF_ALL if _is_of_all(feed_token) else TRUST)
+
+
+def _check_name(tenant: str) -> None:
+    """Raises Unauthenticated if no tenant can have the name. A name that an application takes from a request can
+    be anything."""
+    if not TENANT_NAME.fullmatch(tenant):
+        raise Unauthenticated(401, {"code": "unauthenticated", "detail": "No tenant can have this name."})
 
 
 def _check_for_tenant(follower: _Follower | None) -> None:
