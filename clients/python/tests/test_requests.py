@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -319,13 +319,13 @@ def too_long(kind: str) -> httpx.Response:
     """Returns a response with one byte more than the limit, which is received in parts."""
 
     class Parts(httpx.SyncByteStream, httpx.AsyncByteStream):
-        def __iter__(self) -> Any:
+        def __iter__(self) -> Iterator[bytes]:
             yield from (b" " * (1 << 20) for _ in range(16))
             yield b" "
             if kind != "text/csv":
                 raise AssertionError("the rest was read")
 
-        async def __aiter__(self) -> Any:
+        async def __aiter__(self) -> AsyncIterator[bytes]:
             for part in self:
                 yield part
 
