@@ -203,7 +203,7 @@ class Feed:
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.url.path != "/changes":
-            session = {"principal": {"type": "user", "id": "ada", "name": "Ada"}, "permissionsExpireAt": None, "session": None}
+            session: dict[str, Any] = {"principal": {"type": "user", "id": "ada", "name": "Ada"}, "permissions": [], "scopedPermissions": [], "permissionsExpireAt": None, "session": None}
             return httpx.Response(200, json=session)
         self.requests += 1
         following = self._prepared.pop(0) if len(self._prepared) > 1 else self._prepared[0]
