@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"internal/signin":                {".", "internal/access", "internal/audit", "internal/authz", "internal/idempotency", "internal/invalidation", "internal/limiter", "internal/oidc", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
 	"internal/sqlitetest":            {".", "internal/store", "internal/store/sqlite"},
 	"internal/store":                 {"."},
-	"internal/store/postgres":        {".", "internal/limiter", "internal/store", "internal/store/rekey"},
+	"internal/store/postgres":        {".", "internal/store", "internal/store/rekey"},
 	"internal/store/rekey":           {".", "internal/store"},
 	"internal/store/sqlite":          {".", "internal/store", "internal/store/rekey"},
 	"internal/store/storetest":       {".", "internal/patience", "internal/store"},

@@ -1,15 +1,12 @@
 package postgres_test
 
 import (
-	"context"
 	"crypto/rand"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/patience"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
@@ -62,52 +59,4 @@ func random() []byte {
 	hash := make([]byte, 32)
 	rand.Read(hash)
 	return hash
-}
-
-// Updates of a tenant that wait for its lock hold connections. They leave some to other tenants.
-func TestATenantDoesNotHoldAllConnections(t *testing.T) {
-	url := pgtest.Reused(t)
-	separator := "?"
-	if strings.Contains(url, "?") {
-		separator = "&"
-	}
-	s := open(t, url+separator+"pool_max_conns=4", postgres.Options{})
-	busy, other := newTenant(t, s, "busy"), newTenant(t, s, "other")
-	lock := func(begun func()) error {
-		return store.New(s, nil).Update(t.Context(), busy, func(tx *store.Tx) error {
-			tx.LockOwners()
-			_, err := tx.Owners()
-			begun()
-			return err
-		})
-	}
-	locked, unlock := make(chan struct{}), make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := lock(func() { close(locked); <-unlock }); err != nil {
-			t.Error(err)
-		}
-	})
-	<-locked
-	for range 8 {
-		running.Go(func() {
-			if err := lock(func() {}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	if !patience.Poll(func() bool { return s.Connections().InUse >= 3 }) {
-		t.Error("the tenant does not hold three connections")
-	}
-	for range 50 {
-		ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
-		if err := store.New(s, nil).Update(ctx, other, func(tx *store.Tx) error { _, err := tx.Owners(); return err }); err != nil {
-			t.Errorf("another tenant cannot write: %v", err)
-			cancel()
-			break
-		}
-		cancel()
-	}
-	close(unlock)
-	running.Wait()
 }

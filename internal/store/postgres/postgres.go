@@ -19,7 +19,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -38,7 +37,6 @@ type Options struct {
 // Database is a pool of connections to one database. It implements store.Database.
 type Database struct {
 	pool     *pgxpool.Pool
-	updates  *limiter.Fair[rolecall.TenantID] // the connections that Updates have
 	listener *pgx.ConnConfig
 	citus    atomic.Bool // the database has the Citus extension; set by Open
 	warnings []string
@@ -81,7 +79,6 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	d.updates = limiter.NewFair[rolecall.TenantID](int(config.MaxConns))
 	if err := d.check(ctx, options); err != nil {
 		d.pool.Close()
 		return nil, err
@@ -198,11 +195,10 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 
 // Update calls fn in a READ COMMITTED transaction and commits the transaction. Writes
 // without a result are queued. So a function with no other statements costs one round
-// trip. A tenant that holds most connections, for example because its Updates wait for a
-// lock, waits for further ones in memory, so that other tenants get some. After a deadlock
-// or a serialization conflict, Update calls fn again, up to maxAttempts times in total.
-// Update returns rolecall.ErrUnavailable if it does not know whether the transaction was
-// committed. If ctx has a deadline, it also does so after four seconds.
+// trip. After a deadlock or a serialization conflict, Update calls fn again, up to
+// maxAttempts times in total. Update returns rolecall.ErrUnavailable if it does not know
+// whether the transaction was committed. If ctx has a deadline, it also does so after four
+// seconds.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -220,7 +216,7 @@ func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 // attempt runs fn in a transaction once. It reports whether the transaction failed because
 // of a conflict with another one.
 func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) (conflict bool, err error) {
-	u := &update{ctx: ctx, pool: d.pool, places: d.updates, tenant: tenant}
+	u := &update{ctx: ctx, pool: d.pool, tenant: tenant}
 	defer u.release()
 	if err = fn(u); err == nil {
 		err = u.commit()

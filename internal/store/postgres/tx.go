@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/limiter"
 )
 
 // rollbackTimeout is the limit of a rollback. A rollback does not end with the context of
@@ -90,7 +89,6 @@ func (v *view) ShowAddress(emailKey string) { v.shown = emailKey }
 type update struct {
 	ctx    context.Context
 	pool   *pgxpool.Pool
-	places *limiter.Fair[rolecall.TenantID]
 	tenant rolecall.TenantID
 	queued []statement
 	wrote  bool
@@ -193,12 +191,7 @@ const awaitStandby = `select case when current_setting('synchronous_standby_name
 	then pg_logical_emit_message(true, 'rolecall', '') end`
 
 func (u *update) acquire() error {
-	if u.err = u.places.Acquire(u.ctx, u.tenant); u.err != nil {
-		return u.err
-	}
-	if u.conn, u.err = acquire(u.ctx, u.pool); u.err != nil {
-		u.places.Release(u.tenant)
-	}
+	u.conn, u.err = acquire(u.ctx, u.pool)
 	return u.err
 }
 
@@ -230,7 +223,6 @@ func (u *update) release() {
 	if u.conn == nil {
 		return
 	}
-	defer u.places.Release(u.tenant)
 	defer release(u.ctx, u.pool, u.conn, u.err)
 	rollBack(u.ctx, u.conn.Conn())
 }
