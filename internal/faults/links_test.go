@@ -145,7 +145,10 @@ func (f *forgetful) move(random *rand.Rand) {
 	f.left, f.email = append(f.left, f.email), next
 }
 
-// checkNotices waits until the user has been notified of every change, at the address that the user
+// noticesMax is the maximum number of notices of one kind to a user in an hour.
+const noticesMax = 10
+
+// checkNotices waits until the user has been notified of every change up to noticesMax, at the address that the user
 // had at that time.
 func (f *forgetful) checkNotices() {
 	deadline := time.Now().Add(claimedLimit) // for all notices, so that only one lost notice costs the full wait
@@ -156,11 +159,11 @@ func (f *forgetful) checkNotices() {
 		}
 	}
 	if len(f.left) == 0 {
-		for range f.changes {
+		for range min(f.changes, noticesMax) {
 			await(f.email, "Your sign-in settings for")
 		}
 	}
-	for _, left := range f.left {
+	for _, left := range f.left[:min(len(f.left), noticesMax)] {
 		await(left, "Your email address for")
 	}
 }
