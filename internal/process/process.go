@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -280,22 +278,6 @@ func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]str
 		case <-retry.C:
 		}
 	}
-}
-
-// FreeAddress returns an unused loopback address with a port. The port is below the range of
-// outgoing connections. Otherwise, an outgoing connection could take the port before a program
-// listens on it.
-func FreeAddress() (string, error) {
-	const lowest, highest, attempts = 10_000, 30_000, 100
-	var failure error
-	for range attempts {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest)))
-		if err == nil {
-			return listener.Addr().String(), listener.Close()
-		}
-		failure = err
-	}
-	return "", failure
 }
 
 // Output collects the output of a running process. It is safe for concurrent use.

@@ -194,7 +194,7 @@ func awaitOK(t *testing.T, client *http.Client, url string) {
 func freePort(t *testing.T) string {
 	t.Helper()
 	for {
-		port := strconv.Itoa(10_000 + mathrand.IntN(20_000)) // no outgoing connection takes such a port before the server does
+		port := strconv.Itoa(30_000 + mathrand.IntN(2_000)) // no outgoing connection and no other test takes such a port before the server does
 		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
