@@ -34,8 +34,8 @@ func (s *Service) SendNotice(tx *store.Tx, tenant rolecall.TenantID, notice role
 	return s.sendNotices(tx, tenant, []rolecall.Mail{notice})
 }
 
-// NotifyOwners stores the notice once for each active owner of the tenant, for up to ownersMailed of them, those
-// who are users for the longest time. It sets the recipient.
+// NotifyOwners stores the notice once for each active owner of the tenant, but for at most ownersMailed of them, those
+// who became users first. It sets the recipient.
 func (s *Service) NotifyOwners(tx *store.Tx, tenant rolecall.TenantID, notice rolecall.Mail) error {
 	owners, err := tx.OldestOwners(ownersMailed)
 	if err != nil || len(owners) == 0 {

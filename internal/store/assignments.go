@@ -243,8 +243,8 @@ func (t *Tx) Owners() (n int, err error) {
 	return n, err
 }
 
-// OldestOwners returns up to limit users whom Owners counts, those who are users for the longest time. It reads at
-// most MaxScan assignments.
+// OldestOwners returns the owners that Owners counts, those who became users first, and at most limit of them. It reads
+// at most MaxScan assignments.
 func (t *Tx) OldestOwners(limit int) (owners []rolecall.User, err error) {
 	_, err = t.q.Query(selectOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive), limit}, into(&owners, userDest))
 	return owners, err
