@@ -120,7 +120,7 @@ clients/%/test.run:
 test-deploy: SHORT =
 test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah
 test-deploy: test-tools ## test everything in deploy/; SHORT=-short leaves out the chart and the release, whose tools take minutes to compile
-	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go test -count=1 -v -timeout 20m $(if $(SHORT),-tags=short) .'
+	$(WITH_POSTGRES) sh -c 'cd tools/deploy && $(call gotest,.,$(if $(EVENTS),,-v) -count=1 $(if $(SHORT),-tags=short))'
 
 generators: TEST_TOOLS = nodejs npm python3 javac:default-jdk-headless mvn:maven $(CARGO)
 generators: test-tools program ## generate clients with code generators, and run a flow with each against the program; RECIPES=rust runs one; the first run downloads packages of npm, Python, Java and Rust
@@ -156,7 +156,7 @@ console-test: test-tools program ## test the console in Chromium, and the main s
 
 screenshots: test-tools program ## take the pictures of the README; ALL=1 takes pictures of all pages in console/e2e/results/pages
 	$(CONSOLE_PACKAGES)
-	export ROLECALL_PROGRAM=$(PROGRAM); $(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern='all pages' console/e2e/pages.test.js,node console/e2e/screenshots.js)
+	export ROLECALL_PROGRAM=$(PROGRAM); $(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern=widths console/e2e/pages.test.js,node console/e2e/screenshots.js)
 
 templ: ## generate the Go code of the console's templates
 	$(TEMPL) generate -include-version=false -path console

@@ -12,21 +12,21 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/patience"
+	"github.com/rolecall/rolecall/internal/process"
 )
 
 // root is the root of the repository.
@@ -135,25 +135,10 @@ func startWithFiles(t *testing.T, env []string, files []*os.File, name string, a
 	return command, log
 }
 
-// patience returns the maximum time of a wait: one minute times ROLECALL_TEST_PATIENCE. The package
-// internal/patience is the same for the tests of the other module.
-func patience(t *testing.T) time.Duration {
-	t.Helper()
-	text := os.Getenv("ROLECALL_TEST_PATIENCE")
-	if text == "" {
-		return time.Minute
-	}
-	factor, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(factor * float64(time.Minute))
-}
-
-// await calls ready ten times a second until it returns nil, for at most the time of patience.
+// await calls ready ten times a second until it returns nil, for at most patience.Limit.
 func await(t *testing.T, what string, ready func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience(t))
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Limit)
 	defer cancel()
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
@@ -193,20 +178,15 @@ func awaitOK(t *testing.T, client *http.Client, url string) {
 // freePort returns a port of the loopback address that no process uses.
 func freePort(t *testing.T) string {
 	t.Helper()
-	for {
-		port := strconv.Itoa(30_000 + mathrand.IntN(2_000)) // no outgoing connection and no other test takes such a port before the server does
-		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
-		switch {
-		case errors.Is(err, syscall.EADDRINUSE):
-		case err != nil:
-			t.Fatal(err)
-		default:
-			if err := listener.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return port
-		}
+	address, err := process.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
 	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // write writes a file of the folder and returns its path.
