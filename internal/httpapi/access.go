@@ -45,6 +45,8 @@ type accessBody struct {
 	Grants         []accessGrant       `json:"grants" doc:"The role assignments that give the permission."`
 }
 
+var _ = operation.Component[accessBody]("Access", "A user or service account that has a permission, and the role assignments that give it.")
+
 // accessGrant is an assignment that gives a permission.
 type accessGrant struct {
 	Role        roleName              `json:"role" doc:"The role."`
@@ -52,6 +54,8 @@ type accessGrant struct {
 	Reach       reachBody             `json:"reach" nullable:"true" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt   rolecall.Time         `json:"expiresAt" nullable:"true" doc:"When the assignment expires. Null for never."`
 }
+
+var _ = operation.Component[accessGrant]("AccessGrant", "A role assignment that gives a permission.")
 
 func newAccessBody(c access.Caller, a *directory.Access, permission rolecall.Permission) accessBody {
 	body := accessBody{Grants: operation.Bodies(a.Assignments, func(a *rolecall.Assignment) accessGrant {
@@ -67,6 +71,8 @@ func newAccessBody(c access.Caller, a *directory.Access, permission rolecall.Per
 
 // accessPage is a page of the users and service accounts that have a permission.
 type accessPage struct{ operation.Page[accessBody] }
+
+var _ = operation.Component[accessPage]("AccessPage", "A page of users and service accounts that have a permission.")
 
 func (p *accessPage) HiddenMembers() string {
 	readable := rolecall.AllUserMembers

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -81,6 +82,10 @@ type listUserRolesRequest struct {
 // pastTime is the query parameter at. Its zero value means that the parameter is absent.
 type pastTime rolecall.Time
 
+var _ = operation.SchemaOf[pastTime](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+})
+
 // SetParameter parses a timestamp. It replaces the start of 1970, which is the zero value, with the next
 // microsecond.
 func (p *pastTime) SetParameter(text string) (code, detail string) {
@@ -152,6 +157,8 @@ type assignmentDraft struct {
 	ExpiresAt rolecall.Optional[rolecall.Time] `json:"expiresAt" doc:"When the assignment expires, in the future. Omit it for never."`
 }
 
+var _ = operation.Component[assignmentDraft]("AssignRole", "The reach and expiry of the assignment. Without a body, it applies to the whole tenant and does not expire.")
+
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
 	draft := rolecall.AssignmentDraft{Departments: d.Reach.Departments}
 	if d.ExpiresAt.Set {
@@ -171,6 +178,8 @@ type reachDraft struct {
 	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"1" maxLength:"255" doc:"The names of the departments. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
+var _ = operation.Component[reachDraft]("Reach", "The departments in which the permissions of an assigned role apply.")
+
 // assignmentBody is a role assignment of a user or service account.
 type assignmentBody struct {
 	Role      assignedRole    `json:"role" doc:"The role."`
@@ -180,12 +189,17 @@ type assignmentBody struct {
 	GrantedAt rolecall.Time   `json:"grantedAt" doc:"When the role was assigned."`
 }
 
+var _ = operation.Component[assignmentBody]("Assignment", "The assignment of a role to a user or service account, with its reach and expiry.")
+var _ = operation.Component[operation.Page[assignmentBody]]("AssignmentPage", "A page of the assignments of a user or service account.")
+
 func newAssignmentBody(a *rolecall.Assignment) assignmentBody {
 	return assignmentBody{assignedRole{&a.Role}, reachBody{a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt}
 }
 
 // assignedRole is the role of an assignment. It has only the id if the caller may not read the role.
 type assignedRole struct{ role *rolecall.Role }
+
+var _ = operation.SameSchema[assignedRole, roleName]()
 
 // AppendJSON appends the id, the key and the name of the role, or only its id.
 func (r assignedRole) AppendJSON(b []byte) []byte {
@@ -198,6 +212,8 @@ func (r assignedRole) AppendJSON(b []byte) []byte {
 
 // reachBody is a reach. The JSON of the whole tenant is null.
 type reachBody struct{ reach rolecall.Reach }
+
+var _ = operation.SameSchema[reachBody, reachDraft]()
 
 // AppendJSON appends an object with the departments, or null for the whole tenant.
 func (r reachBody) AppendJSON(b []byte) []byte {

@@ -70,6 +70,8 @@ type loginBody struct {
 	transportBody
 }
 
+var _ = operation.Component[loginBody]("Login", "Email address and password.")
+
 type loginRequest struct {
 	Anonymous access.Anonymous
 	Body      loginBody
@@ -169,10 +171,14 @@ type currentSession struct {
 	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null without a session, as for an API token."`
 }
 
+var _ = operation.Component[currentSession]("CurrentSession", "The caller, with roles and permissions.")
+
 type currentTenant struct {
 	ID   rolecall.TenantID `json:"id" doc:"ID of the tenant."`
 	Name string            `json:"name" doc:"Name of the tenant."`
 }
+
+var _ = operation.Component[currentTenant]("CurrentTenant", "The tenant of the request.")
 
 type currentPrincipal struct {
 	Type rolecall.ActorType `json:"type" doc:"Kind of principal: user, service_account or operator. Later versions may add values."`
@@ -180,11 +186,15 @@ type currentPrincipal struct {
 	Name string             `json:"name" doc:"Name of the principal."`
 }
 
+var _ = operation.Component[currentPrincipal]("CurrentPrincipal", "The caller.")
+
 // scopedPermissions are the permissions that are limited to the same departments.
 type scopedPermissions struct {
 	Reach       reachBody             `json:"reach" doc:"The departments for whose users the caller has the permissions."`
 	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions. They can have wildcards."`
 }
+
+var _ = operation.Component[scopedPermissions]("ScopedPermissions", "Permissions for the users of some departments.")
 
 // newCurrentSession returns the body for the caller. If the caller sent an API token or an
 // operator key, the body has no session. If the caller is not a user, the member user has only id
@@ -224,6 +234,8 @@ type signInBody struct {
 	ExpiresAt     rolecall.Time         `json:"expiresAt,omitzero" doc:"When the token expires. Only with the transport bearer."`
 	headerTokens
 }
+
+var _ = operation.Component[signInBody]("SignIn", "The signed-in user and the session.")
 
 // headerTokens are the tokens in the response to a client without cookies.
 type headerTokens struct {
@@ -326,6 +338,8 @@ type sessionBody struct {
 	TokenExpiresAt  rolecall.Time      `json:"tokenExpiresAt,omitzero" doc:"When the token of the request expires. Only in GET /auths/session, and only after a newer token of the session was used. A later use of the old token ends the session, so keep the response no longer than this."`
 }
 
+var _ = operation.Component[sessionBody]("Session", "A session.")
+
 func newSessionBody(p *authz.Principal) sessionBody {
 	s, settings := &p.Session, p.Settings()
 	return sessionBody{
@@ -341,6 +355,8 @@ type confirmBody struct {
 	ConnectionCode string `json:"connectionCode" doc:"The code that returnTo got after POST /auths/oidc/start with the purpose confirm. It replaces the password."`
 	CodeVerifier   string `json:"codeVerifier" doc:"The text of codeChallenge. Required if that sign-in began with a codeChallenge."`
 }
+
+var _ = operation.Component[confirmBody]("Confirm", "The password, or the code of a sign-in with an identity provider. Users with a second factor also send one of code, recoveryCode and passkey.")
 
 // Check returns the field errors of members that exclude or require each other.
 func (b *confirmBody) Check() (faults rolecall.FieldErrors) {
@@ -366,6 +382,8 @@ type confirmedSession struct {
 	sessionBody
 	Token secret.Token `json:"token,omitzero" doc:"The new token of the session. Only if the request has the token in the Authorization header."`
 }
+
+var _ = operation.Component[confirmedSession]("ConfirmedSession", "A session after a re-authentication.")
 
 func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[confirmedSession], error) {
 	if err := in.Body.Check().Err(); err != nil {

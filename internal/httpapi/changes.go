@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -28,6 +29,13 @@ func (s *Server) changeOperations() []*operation.Operation {
 		},
 	}
 }
+
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.Component[feed.Item]("Change", "An event as a CloudEvent 1.0. The page on events describes each type.")
+	_ = operation.Component[feed.ItemData]("ChangeData", "The content of a change.")
+	_ = operation.Component[feed.ItemActor]("ChangeActor", "Who caused a change.")
+)
 
 type listChangesRequest struct {
 	After changesCursor  `query:"after" doc:"The nextCursor of an earlier response. It is valid for the same tenant and type. Without it, the changes begin with the oldest event that is kept."`
@@ -73,6 +81,10 @@ func (p *changesPage) await(c access.Caller, changed func(access.Caller) (<-chan
 // changesCursor is the text of a cursor of the change feed.
 type changesCursor string
 
+var _ = operation.SchemaOf[changesCursor](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", MinLength: new(1)}
+})
+
 // SetParameter stores the text. The handler decrypts it.
 func (c *changesCursor) SetParameter(text string) (code, detail string) {
 	*c = changesCursor(text)
@@ -94,6 +106,10 @@ func (changesPlace) Known() (places []string, otherwise string) {
 
 // waitSeconds is the time that a request can wait.
 type waitSeconds int
+
+var _ = operation.SchemaOf[waitSeconds](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(float64(longestWait)), Default: 0}
+})
 
 // SetParameter parses the number of seconds.
 func (s *waitSeconds) SetParameter(text string) (code, detail string) {
@@ -186,6 +202,8 @@ type changesBody struct {
 	NextCursor string      `json:"nextCursor" doc:"The cursor after these changes. It is never null. Use it as after in the next request."`
 	UpToDate   bool        `json:"upToDate" doc:"Whether there were no further changes."`
 }
+
+var _ = operation.Component[changesBody]("Changes", "A part of the change feed.")
 
 const (
 	longestWait = 30 // seconds

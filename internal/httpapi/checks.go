@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -48,6 +49,10 @@ type checkRequest struct {
 
 // permissionValue is one permission to check, without wildcards.
 type permissionValue rolecall.Permission
+
+var _ = operation.SchemaOf[permissionValue](func(*operation.Schemas, string) *huma.Schema {
+	return operation.Ref("SinglePermission")
+})
 
 // SetParameter reads the permission.
 func (p *permissionValue) SetParameter(text string) (code, detail string) {
@@ -102,6 +107,8 @@ type checkAllBody struct {
 	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check. Empty for no results."`
 }
 
+var _ = operation.Component[checkAllBody]("CheckPermissions", "The permissions to check.")
+
 // permissionCheck is one permission to check: in the department, or in the whole tenant if the
 // department is nil.
 type permissionCheck struct {
@@ -109,8 +116,17 @@ type permissionCheck struct {
 	Department *departmentText `json:"department" doc:"The department for whose users to check the permission. Without it, the caller must have the permission in the whole tenant. Null is the same as its absence."`
 }
 
+var _ = operation.Component[permissionCheck]("PermissionCheck", "A permission to check, for a department or in the whole tenant.")
+
 // departmentText is the name of a department.
 type departmentText string
+
+var _ = operation.SchemaOf[departmentText](func(s *operation.Schemas, _ string) *huma.Schema {
+	if !s.IsRequest {
+		return operation.Text()
+	}
+	return operation.Bounded(1, rolecall.DepartmentMax)
+})
 
 // UnmarshalWire reads the name.
 func (t *departmentText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
@@ -122,6 +138,8 @@ func (t *departmentText) UnmarshalWire(d *wire.Decoding, pointer string, value j
 
 // permissionChecks are at most checksMax checks.
 type permissionChecks []permissionCheck
+
+var _ = operation.SameSchema[permissionChecks, []permissionCheck]()
 
 // UnmarshalWire reads an array of checks.
 func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
@@ -149,10 +167,14 @@ type checkResult struct {
 	Allowed    bool            `json:"allowed" doc:"Whether the caller has the permission: for the department, or in the whole tenant for a check without a department."`
 }
 
+var _ = operation.Component[checkResult]("CheckResult", "The result of one check.")
+
 // checkResults are the results of the checks, in the order of the request.
 type checkResults struct {
 	Results []checkResult `json:"results" doc:"One result for each check."`
 }
+
+var _ = operation.Component[checkResults]("CheckedPermissions", "The results of the checks, in the order of the checks in the request.")
 
 // checkAll checks up to checksMax permissions of the caller in one request.
 func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {

@@ -98,6 +98,15 @@ func (s *Server) connectionOperations() []*operation.Operation {
 	}
 }
 
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.PathID[rolecall.ConnectionID]("ID of the connection.", "019d83e6-1ef1-7006-8f6e-9d8c7b6a5f4e")
+	_ = operation.Component[rolecall.ConnectionDraft]("CreateConnection", "A new connection to an identity provider.")
+	_ = operation.Component[rolecall.ConnectionPatch]("UpdateConnection", "A merge patch (RFC 7396). Absent members do not change.")
+	_ = operation.ComponentOrID[rolecall.Connection]("Connection", "A connection to an identity provider, without its client secret.")
+	_ = operation.Component[rolecall.Provisioning]("Provisioning", "The access of users that a connection creates.")
+)
+
 type listConnectionsRequest struct{}
 
 func (s *Server) listConnections(ctx context.Context, c access.Caller, _ *listConnectionsRequest) (operation.Response[operation.Page[connectionBody]], error) {
@@ -162,6 +171,8 @@ type connectionReport struct {
 	Keys                  int          `json:"keys" doc:"The number of keys of the identity provider that Rolecall can use."`
 }
 
+var _ = operation.Component[connectionReport]("ConnectionReport", "The result of a test of a connection.")
+
 func newConnectionReport(m *oidc.Metadata) connectionReport {
 	return connectionReport{
 		Passed: m.Passed(), Problems: listed(m.Problems), AuthorizationEndpoint: optionalText(m.AuthorizationEndpoint), TokenEndpoint: optionalText(m.TokenEndpoint),
@@ -182,6 +193,9 @@ type offeredConnection struct {
 	Name string                `json:"name" doc:"Name of the connection."`
 }
 
+var _ = operation.Component[offeredConnection]("OfferedConnection", "A connection with which users can sign in.")
+var _ = operation.Component[operation.Page[offeredConnection]]("OfferedConnectionPage", "The connections with which users can sign in.")
+
 func newOfferedConnection(c *rolecall.Connection) offeredConnection {
 	return offeredConnection{c.ID, c.Name}
 }
@@ -201,10 +215,14 @@ type findConnectionBody struct {
 	Email string `json:"email" required:"true" doc:"An email address. Only its domain counts."`
 }
 
+var _ = operation.Component[findConnectionBody]("FindConnection", "An email address.")
+
 // foundConnection is the result of a search for the connection of an address.
 type foundConnection struct {
 	Connection *offeredConnection `json:"connection" nullable:"true" doc:"The connection that has the domain of the address. Null if no connection has it."`
 }
+
+var _ = operation.Component[foundConnection]("FoundConnection", "The connection of an email address.")
 
 func (s *Server) findConnection(ctx context.Context, _ access.Caller, in *findConnectionRequest) (operation.Response[foundConnection], error) {
 	found, err := s.connections.Find(ctx, in.Anonymous.Tenant.ID, in.Body.Email)
@@ -221,6 +239,9 @@ type identityBody struct {
 	rolecall.Identity
 	LastUsedAt *rolecall.Time `json:"lastUsedAt" doc:"When the user last signed in with the identity. The sign-in that linked the identity does not count. Null if never."`
 }
+
+var _ = operation.Component[identityBody]("Identity", "An account at an identity provider with which the user can sign in.")
+var _ = operation.Component[operation.Page[identityBody]]("IdentityPage", "The identities of a user.")
 
 func newIdentityBody(i *rolecall.Identity) identityBody {
 	body := identityBody{Identity: *i}
@@ -254,6 +275,9 @@ var (
 // connectionBody is a connection without its client secret. If it was deleted since a repeated request
 // created it, its JSON has only the id.
 type connectionBody struct{ connection *rolecall.Connection }
+
+var _ = operation.Component[operation.Page[connectionBody]]("ConnectionPage", "The connections of a tenant.")
+var _ = operation.SameSchema[connectionBody, rolecall.Connection]()
 
 // AppendJSON appends the connection.
 func (b connectionBody) AppendJSON(out []byte) []byte {

@@ -42,7 +42,7 @@ func Document() *huma.OpenAPI {
 			{Name: "Auths", Description: "Signing in and out, second factors (MFA), and permission checks."},
 			{Name: "Operator", Description: "Tenants, for operators. The paths are unknown (404) until an operator key exists."},
 		},
-		Types: types, Catalogue: catalogue, Examples: loadExamples(),
+		Catalogue: catalogue, Examples: loadExamples(),
 	}
 	return contract.Document(declared)
 }

@@ -51,9 +51,13 @@ type emailChangeBody struct {
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
 }
 
+var _ = operation.Component[emailChangeBody]("EmailChange", "The mail with a link to confirm a new address.")
+
 type changeEmailBody struct {
 	Token string `json:"token" required:"true" doc:"The token in the link."`
 }
+
+var _ = operation.Component[changeEmailBody]("ChangeEmail", "The token in the link.")
 
 type changeEmailRequest struct {
 	Anonymous access.Anonymous

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -62,6 +63,8 @@ func (s *Server) eventOperations() []*operation.Operation {
 		},
 	}
 }
+
+var _ = operation.PathID[rolecall.EventID]("ID of the event.", "019d83e6-1ef1-7003-9d1e-2b4c6d8e0f33")
 
 // eventFilters are the filters of every list of events.
 type eventFilters struct {
@@ -136,6 +139,9 @@ type eventBody struct {
 	After      jsontext.Value     `json:"after,omitzero" doc:"The changed members after the change, as in before."`
 }
 
+var _ = operation.Component[eventBody]("Event", "An event. To copy all events, poll with an overlap and skip the IDs that you have, as the guide on events shows.")
+var _ = operation.Component[operation.Page[eventBody]]("EventPage", "A page of events.")
+
 type eventActor struct {
 	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. Later versions may add values."`
 	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
@@ -143,7 +149,11 @@ type eventActor struct {
 	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request. It is also null if another user, service account or operator caused the event, unless the caller may read all events."`
 }
 
+var _ = operation.Component[eventActor]("EventActor", "Who caused an event.")
+
 type eventSubject = feed.ItemSubject
+
+var _ = operation.Component[eventSubject]("EventSubject", "The user, role or other object that an event is about.")
 
 func newEventBody(e *rolecall.Event) eventBody {
 	body := eventBody{
@@ -171,6 +181,8 @@ type checkpointBody struct {
 	VerifierKey string        `json:"verifierKey" doc:"The public key that verifies the signature of the note, in the form of golang.org/x/mod/sumdb/note. It stays the same, so save it once."`
 }
 
+var _ = operation.Component[checkpointBody]("Checkpoint", "The signed state of the audit log of the tenant.")
+
 func newCheckpointBody(c *auditlog.Checkpoint) checkpointBody {
 	return checkpointBody{Size: c.Size, Root: auditlog.RootText(&c.Log), BuiltAt: c.BuiltAt, Note: c.Note, VerifierKey: c.VerifierKey}
 }
@@ -192,11 +204,15 @@ type eventProofBody struct {
 	Checkpoint checkpointBody   `json:"checkpoint" doc:"The checkpoint of the log that has the event."`
 }
 
+var _ = operation.Component[eventProofBody]("EventProof", "The proof that an event is in the audit log.")
+
 // openedBody is the data behind a commitment.
 type openedBody struct {
 	Salt string `json:"salt" doc:"The salt in base64. The commitment in the leaf is the SHA-256 of a zero byte, the salt and the data, in base64."`
 	Data string `json:"data" doc:"The data. It is empty if the event has none."`
 }
+
+var _ = operation.Component[openedBody]("OpenedCommitment", "The data of an event to which its leaf commits.")
 
 func (s *Server) getEventProof(ctx context.Context, c access.Caller, in *eventProofRequest) (operation.Response[eventProofBody], error) {
 	proof, err := s.directory.EventProof(ctx, c, s.site.Public, in.ID)
@@ -237,6 +253,10 @@ type consistencyRequest struct {
 // logSize is the number of events of a checkpoint.
 type logSize int64
 
+var _ = operation.SchemaOf[logSize](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "integer", Format: "int64", Minimum: new(1.0)}
+})
+
 // SetParameter parses the number.
 func (n *logSize) SetParameter(text string) (code, detail string) {
 	size, err := strconv.ParseInt(text, 10, 64)
@@ -253,6 +273,8 @@ type consistencyBody struct {
 	Hashes     []string       `json:"hashes" doc:"The consistency proof of RFC 6962 in base64, from the root of the earlier checkpoint to the root of this one."`
 	Checkpoint checkpointBody `json:"checkpoint" doc:"The current checkpoint."`
 }
+
+var _ = operation.Component[consistencyBody]("ConsistencyProof", "The proof that the audit log begins with the events of an earlier checkpoint.")
 
 func (s *Server) getConsistency(ctx context.Context, c access.Caller, in *consistencyRequest) (operation.Response[consistencyBody], error) {
 	proof, err := s.directory.Consistency(ctx, c, s.site.Public, int64(in.From))

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
@@ -150,6 +151,8 @@ type completeLoginBody struct {
 	deviceBody
 }
 
+var _ = operation.Component[completeLoginBody]("CompleteLogin", "The challenge, and exactly one of code, recoveryCode and passkey.")
+
 type completeLoginRequest struct {
 	Anonymous access.Anonymous
 	Body      completeLoginBody
@@ -176,6 +179,8 @@ type beginEnrolmentBody struct {
 	Challenge string `json:"challenge" required:"true" doc:"The challenge in the 401 response to the sign-in."`
 }
 
+var _ = operation.Component[beginEnrolmentBody]("BeginEnrolment", "The challenge of the sign-in.")
+
 type beginEnrolmentRequest struct {
 	Anonymous access.Anonymous
 	Body      beginEnrolmentBody
@@ -187,6 +192,8 @@ type enrolmentBody struct {
 	totpSecretBody
 	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"Options for navigator.credentials.create. Absent if passkeys are not available."`
 }
+
+var _ = operation.Component[enrolmentBody]("Enrolment", "Two ways to enroll a second factor: with a code of the secret, or with a passkey.")
 
 func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginEnrolmentRequest) (operation.Response[enrolmentBody], error) {
 	challenge, err := parseToken(in.Body.Challenge, rolecall.ErrChallengeInvalid)
@@ -205,9 +212,13 @@ type factorsBody struct {
 	Demanded      bool           `json:"demanded" doc:"Whether the tenant requires a second factor of the caller."`
 }
 
+var _ = operation.Component[factorsBody]("Factors", "The caller's second factors.")
+
 type confirmedBody struct {
 	ConfirmedAt rolecall.Time `json:"confirmedAt" doc:"When the app was enrolled."`
 }
+
+var _ = operation.Component[confirmedBody]("AuthenticatorApp", "An authenticator app.")
 
 func (s *Server) getFactors(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[factorsBody], error) {
 	own, err := s.signin.Factors(ctx, c)
@@ -227,6 +238,8 @@ type totpSecretBody struct {
 	URI    string `json:"uri" doc:"The secret as an otpauth:// URI, to show as a QR code."`
 }
 
+var _ = operation.Component[totpSecretBody]("TotpSecret", "A secret for an authenticator app.")
+
 func newTOTPSecretBody(s *signin.TOTPSecret) totpSecretBody {
 	return totpSecretBody{string(s.Secret), s.URI}
 }
@@ -242,11 +255,15 @@ type confirmTOTPBody struct {
 	Code string `json:"code" required:"true" doc:"Six digits from the authenticator app."`
 }
 
+var _ = operation.Component[confirmTOTPBody]("ConfirmTotp", "A code of the authenticator app.")
+
 // recoveryCodesBody are new recovery codes. The list is absent if the user already has unused
 // codes.
 type recoveryCodesBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are not returned again."`
 }
+
+var _ = operation.Component[recoveryCodesBody]("CreatedRecoveryCodes", "Recovery codes. After the confirmation of an authenticator app, they are absent if the user has unused ones.")
 
 func (s *Server) confirmTOTP(ctx context.Context, c access.Caller, in *confirmTOTPRequest) (operation.Response[recoveryCodesBody], error) {
 	codes, err := s.signin.ConfirmTOTP(ctx, c, in.Body.Code)
@@ -272,9 +289,13 @@ type publicKeyBody struct {
 	PublicKey jsontext.Value `json:"publicKey" doc:"Options for PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON."`
 }
 
+var _ = operation.Component[publicKeyBody]("PasskeyOptions", "Options for an authenticator.")
+
 // credential is the JSON of a PublicKeyCredential from a browser. Package httpapi does not parse
 // it.
 type credential []byte
+
+var _ = operation.SameSchema[credential, jsontext.Value]()
 
 // UnmarshalWire stores the object unchanged.
 func (c *credential) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
@@ -289,6 +310,8 @@ type signInByPasskeyBody struct {
 	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
 	transportBody
 }
+
+var _ = operation.Component[signInByPasskeyBody]("SignInByPasskey", "The response of the authenticator.")
 
 type signInByPasskeyRequest struct {
 	Anonymous access.Anonymous
@@ -314,6 +337,8 @@ type createPasskeyBody struct {
 	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
 }
 
+var _ = operation.Component[createPasskeyBody]("CreatePasskey", "The response of the authenticator, and a name for the passkey.")
+
 type createPasskeyRequest struct {
 	operation.IdempotencyHeader
 	Body createPasskeyBody
@@ -336,6 +361,10 @@ const passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}
 // passkeyIDValue is a path parameter with the id of a passkey.
 type passkeyIDValue []byte
 
+var _ = operation.SchemaOf[passkeyIDValue](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: passkeyIDPattern}
+})
+
 // SetParameter decodes the id from base64url.
 func (v *passkeyIDValue) SetParameter(text string) (code, detail string) {
 	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -354,6 +383,8 @@ type passkeyPath struct {
 type updatePasskeyBody struct {
 	Name rolecall.Optional[string] `json:"name" minLength:"1" maxLength:"100" doc:"Name of the passkey, for its owner."`
 }
+
+var _ = operation.Component[updatePasskeyBody]("UpdatePasskey", "The members to change.")
 
 type updatePasskeyRequest struct {
 	passkeyPath
@@ -381,6 +412,8 @@ type passkeyBody struct {
 	LastUsedAt rolecall.Time `json:"lastUsedAt" nullable:"true" doc:"When the passkey was used last. Null for never."`
 }
 
+var _ = operation.Component[passkeyBody]("Passkey", "A passkey.")
+
 func newPasskey(key *rolecall.Passkey) passkeyBody {
 	return passkeyBody{key.ID, key.Name, key.CreatedAt, key.LastUsedAt}
 }
@@ -393,8 +426,14 @@ type newPasskeyBody struct {
 	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. Absent if the user had unused recovery codes. They are not returned again."`
 }
 
+var _ = operation.Component[newPasskeyBody]("CreatedPasskey", "A new passkey. Recovery codes are returned only once: the answer to a repeated request has secretWithheld instead.")
+
 // base64Text are bytes. In JSON, they are base64url without padding.
 type base64Text []byte
+
+var _ = operation.SchemaOf[base64Text](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", Pattern: "^[A-Za-z0-9_-]+$"}
+})
 
 // AppendJSON appends the bytes as text.
 func (t base64Text) AppendJSON(b []byte) []byte {

@@ -304,4 +304,4 @@ func serves(r *http.Request) *operation.Operation {
 }
 
 // bodySchema returns the name of the schema of the operation's request body.
-func bodySchema(op *operation.Operation) string { return types.Names[op.Input().Body.Type].Name }
+func bodySchema(op *operation.Operation) string { return operation.ComponentName(op.Input().Body.Type) }

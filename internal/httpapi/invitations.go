@@ -89,6 +89,8 @@ type invitationBody struct {
 	returnedLink
 }
 
+var _ = operation.Component[invitationBody]("Invitation", "An invitation to set a password and sign in. Only the mail to the user has the link.")
+
 func newInvitationBody(i *rolecall.Invitation) invitationBody {
 	return invitationBody{UserID: i.UserID, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
 }
@@ -103,7 +105,11 @@ type openInvitation struct {
 	User      userBody        `json:"user" doc:"The user, with the members that the caller may read."`
 }
 
+var _ = operation.Component[openInvitation]("OpenInvitation", "An invitation that has not expired, with its user. The overview of the user shows whether it can be accepted.")
+
 type invitationPage struct{ operation.Page[openInvitation] }
+
+var _ = operation.Component[invitationPage]("InvitationPage", "A page of invitations.")
 
 func (p *invitationPage) HiddenMembers() string {
 	readable := rolecall.AllUserMembers
@@ -117,6 +123,8 @@ type acceptInvitationBody struct {
 	newPasswordBody
 	transportBody
 }
+
+var _ = operation.Component[acceptInvitationBody]("AcceptInvitation", "The token of the invitation, and the password to set.")
 
 type acceptInvitationRequest struct {
 	Anonymous access.Anonymous

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
@@ -109,8 +110,12 @@ type jobUsers struct {
 	Role       jobRole        `json:"role" doc:"Only users with this role. It needs the permission roles:read."`
 }
 
+var _ = operation.Component[jobUsers]("JobUsers", "Selects the users of a job. Without members, it selects all users.")
+
 // jobFilter is a required jobUsers: null is not the same as an empty object, which selects all users.
 type jobFilter struct{ users jobUsers }
+
+var _ = operation.SameSchema[jobFilter, jobUsers]()
 
 var jobUsersDecoder = wire.NewDecoder(reflect.TypeFor[jobUsers]())
 
@@ -145,6 +150,10 @@ func (s *jobStatus) UnmarshalWire(d *wire.Decoding, pointer string, value jsonte
 // jobSearch are the words of a search in a body.
 type jobSearch operation.Search
 
+var _ = operation.SchemaOf[jobSearch](func(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(operation.SearchLength)}
+})
+
 // UnmarshalWire reads the words.
 func (s *jobSearch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	if text, ok := d.Text(pointer, value); ok {
@@ -155,6 +164,8 @@ func (s *jobSearch) UnmarshalWire(d *wire.Decoding, pointer string, value jsonte
 
 // jobRole is the role of a filter.
 type jobRole rolecall.RoleID
+
+var _ = operation.SameSchema[jobRole, rolecall.RoleID]()
 
 // UnmarshalWire reads the id.
 func (r *jobRole) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
@@ -175,6 +186,8 @@ type statusJob struct {
 	reasonBody
 }
 
+var _ = operation.Component[statusJob]("StartStatusJob", "The users to suspend or to resume.")
+
 func (j *statusJob) draft(action rolecall.JobAction) directory.JobDraft {
 	return directory.JobDraft{Action: action, Filter: j.Users.filter(), Reason: string(j.Reason)}
 }
@@ -186,6 +199,8 @@ type assignJob struct {
 	assignmentDraft
 }
 
+var _ = operation.Component[assignJob]("StartAssignJob", "The users and the role to assign to them.")
+
 func (j *assignJob) jobDraft() directory.JobDraft {
 	return directory.JobDraft{Action: rolecall.JobAssignRole, Filter: j.Users.filter(), RoleID: j.RoleID, Assignment: j.draft()}
 }
@@ -195,6 +210,8 @@ type unassignJob struct {
 	Users  jobFilter       `json:"users" required:"true" doc:"The users to change. An empty object selects all users."`
 	RoleID rolecall.RoleID `json:"roleId" required:"true" doc:"ID of the role to remove."`
 }
+
+var _ = operation.Component[unassignJob]("StartUnassignJob", "The users and the role to remove from them.")
 
 func (j *unassignJob) jobDraft() directory.JobDraft {
 	return directory.JobDraft{Action: rolecall.JobUnassignRole, Filter: j.Users.filter(), RoleID: j.RoleID}
@@ -263,6 +280,9 @@ type jobBody struct {
 	Refused         int  `json:"refused" doc:"Number of users whose change was refused."`
 }
 
+var _ = operation.Component[jobBody]("Job", "A change of all users that match a filter, in the background.")
+var _ = operation.Component[operation.Page[jobBody]]("JobPage", "A page of jobs.")
+
 // jobFilterBody is the filter of a job, without the text of its search.
 type jobFilterBody struct {
 	Searched   bool            `json:"searched" doc:"Whether the job has a search text. The text is not returned, because it can be personal data."`
@@ -271,10 +291,14 @@ type jobFilterBody struct {
 	Role       rolecall.RoleID `json:"role" nullable:"true" doc:"Only users with this role."`
 }
 
+var _ = operation.Component[jobFilterBody]("JobFilter", "The filter of a job, without the text of its search.")
+
 type jobStarter struct {
 	Type rolecall.ActorType `json:"type" doc:"Kind of principal: user, service_account or operator. Later versions may add values."`
 	ID   rolecall.UserID    `json:"id" nullable:"true" doc:"ID of the principal."`
 }
+
+var _ = operation.Component[jobStarter]("JobStarter", "The principal who started a job.")
 
 func newJobBody(j *rolecall.Job) jobBody {
 	return jobBody{
@@ -293,6 +317,9 @@ type jobResultBody struct {
 	Outcome rolecall.JobOutcome `json:"outcome" doc:"The outcome: changed, unchanged or refused. Later versions may add values."`
 	Problem optionalText        `json:"problem" nullable:"true" doc:"The code of the problem if the change was refused, such as beyond-own-permissions."`
 }
+
+var _ = operation.Component[jobResultBody]("JobResult", "The outcome of a job for one user.")
+var _ = operation.Component[operation.Page[jobResultBody]]("JobResultPage", "A page of results.")
 
 func newJobResultBody(r *rolecall.JobResult) jobResultBody {
 	return jobResultBody{r.UserID, r.Outcome, optionalText(r.Problem)}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
@@ -13,6 +14,8 @@ import (
 type deliveryBody struct {
 	Delivery linkDelivery `json:"delivery" enum:"mail,return" default:"mail" doc:"How the link reaches the user. With mail, Rolecall mails it. With return, the response has it once, and no mail is sent."`
 }
+
+var _ = operation.Component[deliveryBody]("LinkDelivery", "How a link reaches the user. Without a body, Rolecall mails it.")
 
 // linkDelivery is a delivery by mail or in the response.
 type linkDelivery rolecall.Delivery

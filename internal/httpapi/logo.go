@@ -74,6 +74,8 @@ type logoBody struct {
 	UpdatedAt rolecall.Time `json:"updatedAt" doc:"When the logo was set."`
 }
 
+var _ = operation.Component[logoBody]("Logo", "The logo of a tenant, without the image.")
+
 func newLogoBody(l *rolecall.Logo) *logoBody {
 	if l == nil {
 		return nil

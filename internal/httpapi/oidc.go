@@ -100,6 +100,8 @@ type startOIDCBody struct {
 	Invitation    string                `json:"invitation" doc:"Token of the invitation whose link the user has opened. The identity is linked to the invited user if the identity provider states the same address."`
 }
 
+var _ = operation.Component[startOIDCBody]("StartOidc", "The connection, and where the browser returns.")
+
 // purpose is the purpose of a sign-in through a connection.
 type purpose string
 
@@ -124,6 +126,8 @@ type startOIDCRequest struct {
 type startedOIDC struct {
 	URL string `json:"url" doc:"URL of Rolecall, to open in the browser by navigation within two minutes."`
 }
+
+var _ = operation.Component[startedOIDC]("StartedOidc", "A started sign-in with an identity provider.")
 
 func unregisteredReturn() rolecall.FieldErrors {
 	return rolecall.FieldErrors{{Pointer: "/returnTo", Code: "unregistered", Detail: "must be exactly one of the addresses that the operator has registered with --oidc-return-urls"}}
@@ -267,11 +271,15 @@ type oidcCodeBody struct {
 	CodeVerifier string `json:"codeVerifier" doc:"The text of codeChallenge. Required if the sign-in began with a codeChallenge."`
 }
 
+var _ = operation.Component[oidcCodeBody]("OidcCode", "The code of the sign-in, and its verifier.")
+
 type exchangeCodeBody struct {
 	Code         string `json:"code" required:"true" doc:"The code that returnTo got."`
 	CodeVerifier string `json:"codeVerifier" required:"true" doc:"The text of codeChallenge."`
 	transportBody
 }
+
+var _ = operation.Component[exchangeCodeBody]("ExchangeCode", "The code of the sign-in, and its verifier.")
 
 type exchangeCodeRequest struct {
 	Anonymous access.Anonymous
@@ -307,10 +315,14 @@ type signOutOIDCBody struct {
 	ReturnTo string `json:"returnTo" required:"true" doc:"Where the identity provider returns the browser: exactly one of the addresses of --oidc-return-urls."`
 }
 
+var _ = operation.Component[signOutOIDCBody]("SignOutOidc", "The request body of a sign-out, also at the identity provider.")
+
 // signedOutOIDC is the result of a sign-out.
 type signedOutOIDC struct {
 	URL optionalText `json:"url" nullable:"true" doc:"URL of the identity provider, to open in the browser by navigation. It has the ID token of the sign-in, so do not log it. Null if the browser cannot sign out there."`
 }
+
+var _ = operation.Component[signedOutOIDC]("SignedOutOidc", "The result of a sign-out.")
 
 func (s *Server) signOutOIDC(ctx context.Context, _ access.Caller, in *signOutOIDCRequest) (operation.Response[signedOutOIDC], error) {
 	q := web.FromContext(ctx)

@@ -105,6 +105,8 @@ type operatorWebhookDraft struct {
 	Enabled      rolecall.Optional[bool] `json:"enabled" doc:"Whether to send items. The default is true."`
 }
 
+var _ = operation.Component[operatorWebhookDraft]("CreateOperatorWebhook", "A new webhook of operators.")
+
 func (d *operatorWebhookDraft) draft() rolecall.WebhookDraft {
 	return rolecall.WebhookDraft{URL: d.URL, Types: d.Types, IgnoreActors: d.IgnoreActors, Enabled: d.Enabled}
 }
@@ -122,6 +124,8 @@ type operatorWebhookPatch struct {
 	IgnoreActors rolecall.Optional[[]rolecall.AnyID]     `json:"ignoreActors" maxItems:"100" doc:"Do not send events that these users, service accounts or operator keys caused. Empty for no exceptions."`
 	Enabled      rolecall.Optional[bool]                 `json:"enabled" doc:"Whether to send items. A webhook that is enabled again continues with the first item that was not delivered."`
 }
+
+var _ = operation.Component[operatorWebhookPatch]("UpdateOperatorWebhook", "A merge patch (RFC 7396). Absent members do not change.")
 
 func (p *operatorWebhookPatch) patch() rolecall.WebhookPatch {
 	return rolecall.WebhookPatch{URL: p.URL, Types: p.Types, IgnoreActors: p.IgnoreActors, Enabled: p.Enabled}
@@ -145,6 +149,9 @@ type operatorWebhook struct {
 	UpdatedAt      rolecall.Time        `json:"updatedAt" doc:"When the webhook was changed last."`
 }
 
+var _ = operation.Component[operatorWebhook]("OperatorWebhook", "A webhook of operators without its secret.")
+var _ = operation.Component[operation.Page[operatorWebhook]]("OperatorWebhookPage", "A page of webhooks of operators.")
+
 // HasTag reports that the response has an ETag.
 func (operatorWebhook) HasTag() bool { return true }
 
@@ -154,6 +161,8 @@ type newOperatorWebhook struct {
 	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."`
 	Secret         string `json:"secret,omitzero" doc:"The secret that signs the requests, in the form whsec_ and Base64."`
 }
+
+var _ = operation.Component[newOperatorWebhook]("CreatedOperatorWebhook", "A webhook of operators with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead.")
 
 // HasTag reports that the response has not the ETag of this body, but that of the webhook without its secret.
 func (newOperatorWebhook) HasTag() bool { return false }

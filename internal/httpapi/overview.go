@@ -46,6 +46,8 @@ type overviewBody struct {
 	AllowedActions     []string            `json:"allowedActions" doc:"The actions that the caller may perform on the user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation. Later versions may add values."`
 }
 
+var _ = operation.Component[overviewBody]("Overview", "A summary of a user. Parts that the caller may not read are absent.")
+
 func (b *overviewBody) HiddenMembers() string { return b.User.HiddenMembers() }
 
 // grantBody is a permission of a user, with the departments for which the user has it, and the
@@ -56,12 +58,16 @@ type grantBody struct {
 	Roles      []roleName          `json:"roles" doc:"The roles that give the permission to the user."`
 }
 
+var _ = operation.Component[grantBody]("Grant", "A permission of a user, with its reach and the roles that give it.")
+
 // signInState states whether a user can sign in, and the reasons if not.
 type signInState struct {
 	CanSignIn   bool           `json:"canSignIn" doc:"True if reasons is empty, so that nothing prevents the user from signing in. False also if only some of the sign-ins of the user are refused."`
 	Reasons     []signInReason `json:"reasons" doc:"The reasons that prevent the user from signing in."`
 	LastLoginAt rolecall.Time  `json:"lastLoginAt" nullable:"true" doc:"When the user signed in last. Null for never."`
 }
+
+var _ = operation.Component[signInState]("SignInState", "Whether the user can sign in, and if not, why.")
 
 type signInReason struct {
 	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, no-identity (only owners can sign in with a password, and the user has no identity), second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). Later versions may add values."`
@@ -72,6 +78,8 @@ type signInReason struct {
 	Source    optionalText  `json:"source" nullable:"true" doc:"The address or network for which sign-ins are refused. Null if the caller may not read events."`
 }
 
+var _ = operation.Component[signInReason]("SignInReason", "A reason why sign-ins are refused.")
+
 // pendingInvitation is an invitation that the user has not accepted.
 type pendingInvitation struct {
 	CreatedBy rolecall.UserID `json:"createdBy" nullable:"true" doc:"ID of the principal who created the invitation. Null for an operator."`
@@ -79,20 +87,28 @@ type pendingInvitation struct {
 	ExpiresAt rolecall.Time   `json:"expiresAt" doc:"When the invitation expires."`
 }
 
+var _ = operation.Component[pendingInvitation]("PendingInvitation", "An invitation that was not accepted.")
+
 type sessionSummary struct {
 	Count    int           `json:"count" doc:"Number of live sessions."`
 	NewestAt rolecall.Time `json:"newestAt" nullable:"true" doc:"When the newest session began. Null without sessions."`
 }
 
+var _ = operation.Component[sessionSummary]("SessionSummary", "The live sessions of a user.")
+
 type tokenSummary struct {
 	Count int `json:"count" doc:"Number of API tokens that have not expired."`
 }
+
+var _ = operation.Component[tokenSummary]("TokenSummary", "The API tokens of a user.")
 
 type factorSummary struct {
 	TOTP          bool `json:"totp" doc:"Whether the user has an authenticator app."`
 	Passkeys      int  `json:"passkeys" doc:"Number of passkeys."`
 	RecoveryCodes int  `json:"recoveryCodesLeft" doc:"Number of unused recovery codes."`
 }
+
+var _ = operation.Component[factorSummary]("FactorSummary", "The second factors of a user.")
 
 // newOverviewBody returns the body. The argument remedies has the method and path of each operation by its ID.
 func newOverviewBody(c access.Caller, o *directory.Overview, remedies map[string]string) overviewBody {

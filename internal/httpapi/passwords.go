@@ -58,6 +58,8 @@ type changePasswordBody struct {
 	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. It must have at least passwordMinimum characters, and must not be easy to guess."`
 }
 
+var _ = operation.Component[changePasswordBody]("ChangePassword", "The current password and the new one.")
+
 func (s *Server) changePassword(ctx context.Context, c access.Caller, in *changePasswordRequest) (operation.Response[operation.NoContent], error) {
 	device, err := s.signin.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
 	return operation.Response[operation.NoContent]{Cookies: func(w http.ResponseWriter, r *http.Request) { s.setDevice(w, r, c.Tenant.ID, device) }}, err
@@ -66,6 +68,8 @@ func (s *Server) changePassword(ctx context.Context, c access.Caller, in *change
 type emailBody struct {
 	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address."`
 }
+
+var _ = operation.Component[emailBody]("EmailAddress", "An email address.")
 
 type requestPasswordResetRequest struct {
 	Anonymous access.Anonymous
@@ -77,6 +81,8 @@ type acceptedBody struct {
 	Detail string `json:"detail" doc:"What happens next, as a sentence for users."`
 }
 
+var _ = operation.Component[acceptedBody]("Accepted", "The effect of the request.")
+
 // requestPasswordReset sends the same response for known and unknown addresses.
 func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *requestPasswordResetRequest) (operation.Response[acceptedBody], error) {
 	err := s.signin.RequestPasswordReset(ctx, in.Anonymous, in.Body.Email)
@@ -86,6 +92,8 @@ func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *
 }
 
 type resetPasswordBody struct{ newPasswordBody }
+
+var _ = operation.Component[resetPasswordBody]("ResetPassword", "The token of the link, and the password to set.")
 
 type resetPasswordRequest struct {
 	Anonymous access.Anonymous
@@ -119,6 +127,8 @@ type passwordResetBody struct {
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
 	returnedLink
 }
+
+var _ = operation.Component[passwordResetBody]("PasswordReset", "The mail with a link to set a new password.")
 
 type newPasswordBody struct {
 	Token    string `json:"token" required:"true" doc:"The token in the link."`

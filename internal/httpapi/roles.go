@@ -65,6 +65,13 @@ func (s *Server) roleOperations() []*operation.Operation {
 	}
 }
 
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.PathID[rolecall.RoleID]("ID of the role.", "019d83e6-1ef1-7001-8c02-5a1f0c5d3e11")
+	_ = operation.Component[rolecall.RoleDraft]("CreateRole", "A new role.")
+	_ = operation.ComponentOrID[rolecall.Role]("Role", "A named set of permissions. Callers without roles:read get the ID only.")
+)
+
 type listRolesRequest struct {
 	operation.PageRequest
 	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
@@ -103,6 +110,8 @@ type updateRoleBody struct {
 	rolecall.RolePatch
 	Key wire.Immutable `json:"key"`
 }
+
+var _ = operation.Component[updateRoleBody]("UpdateRole", "A merge patch (RFC 7396). Absent members do not change. A list replaces the whole old list. Null clears a member.")
 
 type updateRoleRequest struct {
 	rolePath
@@ -156,6 +165,9 @@ type roleBody struct {
 	readable bool
 }
 
+var _ = operation.Component[operation.CountedPage[roleBody]]("RolePage", "A page of roles.")
+var _ = operation.SameSchema[roleBody, rolecall.Role]()
+
 // AppendJSON appends the members that the caller may read.
 func (b roleBody) AppendJSON(out []byte) []byte {
 	if !b.readable {
@@ -186,6 +198,8 @@ type roleName struct {
 	Key  *string         `json:"key" doc:"Stable name of the role for programs. Null without one."`
 	Name string          `json:"name" doc:"Name of the role."`
 }
+
+var _ = operation.ComponentOrID[roleName]("RoleName", "The names of a role. Callers without roles:read get the ID only.")
 
 func newRoleName(r *rolecall.Role) roleName { return roleName{r.ID, r.Key, r.Name} }
 

@@ -72,6 +72,14 @@ func (s *Server) serviceAccountOperations() []*operation.Operation {
 	}
 }
 
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.PathID[rolecall.ServiceAccountID]("ID of the service account.", "019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22")
+	_ = operation.Component[rolecall.ServiceAccountDraft]("CreateServiceAccount", "A new service account. It has no roles at first.")
+	_ = operation.Component[rolecall.ServiceAccountPatch]("UpdateServiceAccount", "A merge patch (RFC 7396). Absent members do not change. Null clears a member.")
+	_ = operation.ComponentOrID[rolecall.ServiceAccount]("ServiceAccount", "A service account: a program of the tenant. Callers without service-accounts:read get the ID only.")
+)
+
 type listServiceAccountsRequest struct {
 	operation.PageRequest
 	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
@@ -146,6 +154,9 @@ type serviceAccountBody struct {
 	account  *rolecall.ServiceAccount
 	readable bool
 }
+
+var _ = operation.Component[operation.CountedPage[serviceAccountBody]]("ServiceAccountPage", "A page of service accounts.")
+var _ = operation.SameSchema[serviceAccountBody, rolecall.ServiceAccount]()
 
 func serviceAccountResponse(c access.Caller, a *rolecall.ServiceAccount) operation.Response[serviceAccountBody] {
 	return operation.Response[serviceAccountBody]{Body: serviceAccountBody{a, readsServiceAccounts(c) && a.CreatedAt != 0}}

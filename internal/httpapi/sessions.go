@@ -91,3 +91,6 @@ type userSessionBody struct {
 	ConnectionID rolecall.ConnectionID `json:"connectionId" nullable:"true" doc:"ID of the connection with which the user signed in. Null if the user signed in without an identity provider."`
 	Current      bool                  `json:"current" doc:"Whether this is the session of the request."`
 }
+
+var _ = operation.Component[userSessionBody]("UserSession", "A live session of a user.")
+var _ = operation.Component[operation.Page[userSessionBody]]("UserSessionPage", "A page of sessions.")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -33,6 +34,10 @@ type getSummaryRequest struct {
 // timeZoneValue is a query parameter with the name of a time zone.
 type timeZoneValue struct{ zone *time.Location }
 
+var _ = operation.SchemaOf[timeZoneValue](func(*operation.Schemas, string) *huma.Schema {
+	return operation.Bounded(1, 64)
+})
+
 // SetParameter loads the time zone with this IANA name.
 func (z *timeZoneValue) SetParameter(text string) (code, detail string) {
 	zone, ok := timezone.Load(text)
@@ -58,10 +63,14 @@ type summaryBody struct {
 	Activity       []dayActivity   `json:"activity,omitzero" doc:"The number of events of each of the last 30 days, oldest first. Needs events:read."`
 }
 
+var _ = operation.Component[summaryBody]("TenantSummary", "A summary of the tenant. Parts that the caller may not read are absent.")
+
 type boundedCount struct {
 	Count   int  `json:"count" doc:"The number that was counted."`
 	IsExact bool `json:"isExact" doc:"Whether count is exact. Otherwise there are more."`
 }
+
+var _ = operation.Component[boundedCount]("BoundedCount", "A number of things, counted up to a limit.")
 
 type factorCoverage struct {
 	Users     int  `json:"users" doc:"Active users."`
@@ -69,20 +78,28 @@ type factorCoverage struct {
 	IsExact   bool `json:"isExact" doc:"Whether all users were counted. Otherwise the numbers are of the first 5,000 users."`
 }
 
+var _ = operation.Component[factorCoverage]("FactorCoverage", "How many active users have a second factor.")
+
 type failedSignIns struct {
 	boundedCount
 	BlockedSources []blockedSource `json:"blockedSources" doc:"Networks whose sign-ins from unknown browsers are refused now, after too many failed ones. The networks of the newest failed sign-ins are checked, at most 20."`
 }
+
+var _ = operation.Component[failedSignIns]("FailedSignIns", "The failed sign-ins of the last 24 hours.")
 
 type blockedSource struct {
 	Source string        `json:"source" doc:"The IPv4 address, or the /64 network of the IPv6 address."`
 	Until  rolecall.Time `json:"until" doc:"Until when sign-ins are refused."`
 }
 
+var _ = operation.Component[blockedSource]("BlockedSource", "A network whose sign-ins are refused after too many failures.")
+
 type expiringRoles struct {
 	Items   []expiringRole `json:"items" doc:"The first 10 assignments to expire."`
 	HasMore bool           `json:"hasMore" doc:"Whether more assignments expire within 14 days."`
 }
+
+var _ = operation.Component[expiringRoles]("ExpiringRoles", "Role assignments that expire soon.")
 
 type expiringRole struct {
 	UserID           rolecall.UserID           `json:"userId" nullable:"true" doc:"ID of the user with the role. Null for a service account."`
@@ -92,10 +109,14 @@ type expiringRole struct {
 	ExpiresAt        rolecall.Time             `json:"expiresAt" doc:"When the assignment expires."`
 }
 
+var _ = operation.Component[expiringRole]("ExpiringRole", "A role assignment that expires soon.")
+
 type expiringTokens struct {
 	Items   []expiringToken `json:"items" doc:"The first 10 tokens to expire."`
 	HasMore bool            `json:"hasMore" doc:"Whether more tokens expire within 14 days."`
 }
+
+var _ = operation.Component[expiringTokens]("ExpiringTokens", "API tokens that expire soon.")
 
 type expiringToken struct {
 	ID               rolecall.APITokenID       `json:"id" doc:"ID of the API token."`
@@ -105,11 +126,15 @@ type expiringToken struct {
 	ExpiresAt        rolecall.Time             `json:"expiresAt" doc:"When the token expires."`
 }
 
+var _ = operation.Component[expiringToken]("ExpiringToken", "An API token that expires soon.")
+
 type dayActivity struct {
 	Date    string `json:"date" doc:"The day, such as 2026-11-24."`
 	Events  int    `json:"events" doc:"Number of events. At most 1,000 are counted."`
 	IsExact bool   `json:"isExact" doc:"Whether events is exact. Otherwise there are more."`
 }
+
+var _ = operation.Component[dayActivity]("DayActivity", "The number of events of a day.")
 
 func newSummaryBody(s *directory.Summary) (b summaryBody) {
 	if s.Invitations != nil {

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
@@ -62,6 +64,8 @@ type tenantPatch struct {
 	Settings    settingsPatch             `json:"settings" doc:"The settings to change."`
 }
 
+var _ = operation.Component[tenantPatch]("UpdateTenant", "A merge patch (RFC 7396). Absent members do not change.")
+
 func (p *tenantPatch) patch() rolecall.TenantPatch {
 	return rolecall.TenantPatch{DisplayName: p.DisplayName, Settings: rolecall.SettingsPatch(p.Settings)}
 }
@@ -75,6 +79,22 @@ func (p *tenantPatch) Check() rolecall.FieldErrors {
 // settingsPatch is a change of the settings of a tenant. The value null restores the default of a
 // setting, except of those whose default is no restriction.
 type settingsPatch rolecall.SettingsPatch
+
+var _ = operation.Component[settingsPatch]("UpdateTenantSettings", "The settings to change. Absent settings do not change. Where null is allowed, it restores the default.")
+var _ = operation.SchemaOf[settingsPatch](settingsPatchSchema)
+
+// settingsPatchSchema returns the schema of a change of settings. Each number can be null. Their defaults
+// are in the descriptions, because generated clients send the default of a schema for an absent member.
+func settingsPatchSchema(s *operation.Schemas, about string) *huma.Schema {
+	settings := s.Object(reflect.TypeFor[otherSettingsPatch](), about)
+	for _, n := range rolecall.NumberSettings {
+		settings.Properties[n.Name] = &huma.Schema{
+			Type: "integer", Nullable: true, Description: fmt.Sprintf("%s Null for the default, %d.", n.About, n.Default()),
+			Minimum: new(float64(n.Min)), Maximum: new(float64(n.Max)),
+		}
+	}
+	return settings
+}
 
 // UnmarshalWire reads an object of settings.
 func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
@@ -147,6 +167,8 @@ type secondFactorPatch struct {
 	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"IDs of the roles whose users must have a second factor. Stored only if the member required has the value roles. It can be empty only with another value."`
 }
 
+var _ = operation.Component[secondFactorPatch]("UpdateSecondFactorRule", "Which users must have a second factor.")
+
 var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
 
 // tenantBody is a tenant with its effective settings. It has only the id if the caller may not read
@@ -164,6 +186,9 @@ type tenantBody struct {
 	readable    bool
 }
 
+var _ = operation.ComponentOrID[tenantBody]("Tenant", "A tenant. Callers without tenant:read get the ID only.")
+var _ = operation.Component[operation.Page[tenantBody]]("TenantPage", "A page of tenants.")
+
 func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 	return tenantBody{t.ID, t.Name, t.DisplayName, t.Status, settingsBody(t.Settings), newLogoBody(t.Logo), t.CreatedAt, t.UpdatedAt, t.PurgeAt, readable}
 }
@@ -171,6 +196,20 @@ func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 // settingsBody is the effective settings of a tenant. Its JSON has a number for each entry of
 // rolecall.NumberSettings, and the members of otherSettings.
 type settingsBody rolecall.TenantSettings
+
+var _ = operation.Component[settingsBody]("TenantSettings", "The effective settings of a tenant.")
+var _ = operation.SchemaOf[settingsBody](settingsSchema)
+
+// settingsSchema returns the schema of the effective settings of a tenant.
+func settingsSchema(s *operation.Schemas, about string) *huma.Schema {
+	settings := s.Object(reflect.TypeFor[otherSettings](), about)
+	for _, n := range rolecall.NumberSettings {
+		settings.Properties[n.Name] = &huma.Schema{Type: "integer", Description: n.About}
+		settings.Required = append(settings.Required, n.Name)
+	}
+	slices.Sort(settings.Required)
+	return settings
+}
 
 // otherSettings are the settings that are not numbers.
 type otherSettings struct {
@@ -185,6 +224,8 @@ type secondFactorRule struct {
 	Required rolecall.SecondFactorScope `json:"required" doc:"Which users must have a second factor: none, all, or roles (the users with one of the roles in the member roles)."`
 	Roles    []rolecall.RoleID          `json:"roles" doc:"IDs of the roles whose users must have a second factor."`
 }
+
+var _ = operation.Component[secondFactorRule]("SecondFactorRule", "Which users must have a second factor.")
 
 var otherSettingsEncoder = wire.NewEncoder[otherSettings]()
 

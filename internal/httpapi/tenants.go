@@ -101,6 +101,9 @@ type userInTenantBody struct {
 	UserStatus   rolecall.UserStatus   `json:"userStatus" doc:"Status of the user: pending, active or suspended."`
 }
 
+var _ = operation.Component[userInTenantBody]("UserInTenant", "A user with an email address that was searched in all tenants.")
+var _ = operation.Component[operation.Page[userInTenantBody]]("UserInTenantPage", "A page of users in several tenants.")
+
 func (s *Server) findUsers(ctx context.Context, c access.Caller, in *findUsersRequest) (operation.Response[operation.Page[userInTenantBody]], error) {
 	var after rolecall.TenantID
 	if in.After.At != nil {
@@ -155,11 +158,15 @@ type tenantDraft struct {
 	deliveryBody
 }
 
+var _ = operation.Component[tenantDraft]("CreateTenant", "A new tenant and its first owner, who is invited.")
+
 // ownerDraft is the first owner of a tenant.
 type ownerDraft struct {
 	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address."`
 	Name  string `json:"name" required:"true" minLength:"1" maxLength:"255" doc:"Full name. It must have at least as many characters as the setting nameMinimum of new tenants."`
 }
+
+var _ = operation.Component[ownerDraft]("TenantOwner", "The first owner of a tenant.")
 
 func (d *tenantDraft) draft() rolecall.TenantDraft {
 	return rolecall.TenantDraft{Name: d.Name, DisplayName: d.DisplayName, Owner: rolecall.UserDraft{Email: d.Owner.Email, Name: d.Owner.Name}, Delivery: rolecall.Delivery(d.Delivery)}
@@ -181,6 +188,8 @@ type createdTenant struct {
 	Invitation ownerInvitation `json:"invitation" doc:"The invitation of the owner."`
 }
 
+var _ = operation.Component[createdTenant]("FoundedTenant", "A new tenant with its first owner and the invitation. The token and the link are returned only once: the answer to a repeated request has secretWithheld instead. If the owner was erased since then, owner has only the ID.")
+
 // ownerInvitation is the invitation of the first owner.
 type ownerInvitation struct {
 	ExpiresAt      rolecall.Time `json:"expiresAt" doc:"When the invitation expires."`
@@ -188,6 +197,8 @@ type ownerInvitation struct {
 	Token          string        `json:"token,omitzero" doc:"The token in the link."`
 	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }
+
+var _ = operation.Component[ownerInvitation]("OwnerInvitation", "The invitation of the first owner.")
 
 func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTenantRequest) (operation.Response[createdTenant], error) {
 	created, err := s.directory.CreateTenant(ctx, c, in.Key, in.Body.draft())

@@ -63,6 +63,11 @@ func (s *Server) tokenOperations() []*operation.Operation {
 	}
 }
 
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.Component[rolecall.APITokenDraft]("CreateAPIToken", "A new API token.")
+)
+
 type listTokensRequest[T holder] struct {
 	idPath[T]
 	operation.PageRequest
@@ -108,6 +113,9 @@ type tokenBody struct {
 	LastUsedAt  rolecall.Time         `json:"lastUsedAt" nullable:"true" doc:"When the token was used last, to the minute. Null for never."`
 }
 
+var _ = operation.Component[tokenBody]("APIToken", "An API token without its secret.")
+var _ = operation.Component[operation.Page[tokenBody]]("APITokenPage", "A page of API tokens.")
+
 func newTokenBody(t *rolecall.APIToken) tokenBody {
 	return tokenBody{t.ID, t.Name, t.Permissions, t.CreatedBy, t.CreatedAt, t.ExpiresAt, t.LastUsedAt}
 }
@@ -119,3 +127,5 @@ type newTokenBodyWithSecret struct {
 	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."`
 	Token          string `json:"token,omitzero" doc:"The secret, to send as Authorization: Bearer rc_…."`
 }
+
+var _ = operation.Component[newTokenBodyWithSecret]("CreatedAPIToken", "A new API token. Its secret is returned only once: the answer to a repeated request has secretWithheld instead.")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
@@ -101,6 +102,12 @@ func (s *Server) userOperations() []*operation.Operation {
 	}
 }
 
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.PathID[rolecall.UserID]("ID of the user.", "019d83e6-1ef1-7000-9b87-15029121b69d")
+	_ = operation.Component[rolecall.UserDraft]("CreateUser", "A new user.")
+)
+
 // userFilters are the filters and the sort order of lists of users.
 type userFilters struct {
 	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
@@ -152,6 +159,11 @@ type listUsersRequest struct {
 // includeValue is the query parameter include. It selects additional members of the users in a
 // list.
 type includeValue directory.Include
+
+var _ = operation.SchemaOf[includeValue](func(*operation.Schemas, string) *huma.Schema {
+	const member = "(lastLoginAt|roles|factors)"
+	return &huma.Schema{Type: "string", Pattern: "^" + member + "(," + member + ")*$"}
+})
 
 // SetParameter parses names of members that are separated by commas.
 func (i *includeValue) SetParameter(text string) (code, detail string) {
@@ -214,6 +226,8 @@ type updateUserBody struct {
 	Email wire.Immutable `json:"email"`
 }
 
+var _ = operation.Component[updateUserBody]("UpdateUser", "A merge patch (RFC 7396). Absent members do not change. Null clears a member.")
+
 type updateUserRequest struct {
 	userPath
 	operation.IfMatchHeader
@@ -259,12 +273,16 @@ type userBody struct {
 	included  includedMembers
 }
 
+var _ = operation.SameSchema[userBody, shownUser]()
+
 // shownUser describes the JSON of userBody in the OpenAPI document.
 type shownUser struct {
 	rolecall.User
 	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Absent except in a list of deleted users."`
 	includedMembers
 }
+
+var _ = operation.ComponentOrID[shownUser]("User", "A user. Members that the caller may not read are absent.")
 
 // includedMembers are the members of a user in a list that are present only if the query
 // parameter include selects them.
@@ -279,6 +297,8 @@ type includedFactors struct {
 	TOTP     bool `json:"totp" doc:"Whether the user has an authenticator app."`
 	Passkeys int  `json:"passkeys" doc:"Number of passkeys. At most 100 are counted."`
 }
+
+var _ = operation.Component[includedFactors]("IncludedFactors", "The second factors of a user in a list.")
 
 var includedEncoder = wire.NewEncoder[includedMembers]()
 
@@ -336,6 +356,8 @@ type userPage struct {
 	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"Members by which the list is filtered, sorted or searched, and which the caller may read of some users only. The other users are not in the list."`
 }
 
+var _ = operation.Component[userPage]("UserPage", "A page of users.")
+
 func newUserPage(c access.Caller, page *directory.UserPage) userPage {
 	all := c.ReadsEverything()
 	counted := operation.NewCountedPage(&page.Page, func(u *rolecall.User) userBody {
@@ -385,8 +407,14 @@ type reasonBody struct {
 	Reason reasonText `json:"reason" nullable:"true" doc:"The reason for the operation. It is recorded in the event."`
 }
 
+var _ = operation.Component[reasonBody]("EventReason", "The reason to record with the event.")
+
 // reasonText is a reason of at most reasonMax code points.
 type reasonText string
+
+var _ = operation.SchemaOf[reasonText](func(*operation.Schemas, string) *huma.Schema {
+	return operation.OrNull(operation.Bounded(0, reasonMax))
+})
 
 // UnmarshalWire reads the reason.
 func (t *reasonText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
@@ -433,6 +461,8 @@ type restoredUser struct {
 	User             userBody           `json:"user" doc:"The user, with the members that the caller may read."`
 	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The former roles of the user that were not assigned again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
 }
+
+var _ = operation.Component[restoredUser]("RestoredUser", "A user who was deleted and is restored. The user needs an invitation to sign in.")
 
 func (u *restoredUser) HiddenMembers() string { return u.User.HiddenMembers() }
 

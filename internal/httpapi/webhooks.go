@@ -97,6 +97,14 @@ func (s *Server) webhookOperations() []*operation.Operation {
 	}
 }
 
+// Types of package rolecall in the OpenAPI document.
+var (
+	_ = operation.PathID[rolecall.WebhookID]("ID of the webhook.", "019d83e6-1ef1-7005-8d3c-6b5a4f3e2d1c")
+	_ = operation.Component[rolecall.WebhookDraft]("CreateWebhook", "A new webhook.")
+	_ = operation.Component[rolecall.WebhookPatch]("UpdateWebhook", "A merge patch (RFC 7396). Absent members do not change.")
+	_ = operation.ComponentOrID[rolecall.Webhook]("Webhook", "A webhook without its secret. Callers without webhooks:read get the ID only.")
+)
+
 type listWebhooksRequest struct{ operation.PageRequest }
 
 func (s *Server) listWebhooks(ctx context.Context, c access.Caller, in *listWebhooksRequest) (operation.Response[operation.Page[webhookBody]], error) {
@@ -158,6 +166,8 @@ type webhookTest struct {
 	ItemID rolecall.EventID `json:"itemId" doc:"ID of the item of the test."`
 }
 
+var _ = operation.Component[webhookTest]("WebhookTestItem", "A test that will be sent.")
+
 type replayWebhookRequest struct {
 	idPath[rolecall.Webhook]
 	Body replayBody
@@ -167,6 +177,8 @@ type replayBody struct {
 	From rolecall.Time `json:"from" required:"true" doc:"Send items of events at this time or later."`
 	To   rolecall.Time `json:"to" required:"true" doc:"Send items of events before this time."`
 }
+
+var _ = operation.Component[replayBody]("Replay", "The time whose items are sent again.")
 
 func (s *Server) replayWebhook(ctx context.Context, c access.Caller, in *replayWebhookRequest) (operation.Response[operation.NoContent], error) {
 	return operation.Response[operation.NoContent]{}, s.webhooks.ReplayWebhook(ctx, c, in.ID, webhooks.Replay(in.Body))
@@ -180,6 +192,8 @@ type skipItemsRequest struct {
 type skipBody struct {
 	All rolecall.Optional[bool] `json:"all" doc:"Whether to skip all items of events until now. The default is false."`
 }
+
+var _ = operation.Component[skipBody]("SkipItems", "Which items are skipped.")
 
 func (s *Server) skipItems(ctx context.Context, c access.Caller, in *skipItemsRequest) (operation.Response[operation.NoContent], error) {
 	return operation.Response[operation.NoContent]{}, s.webhooks.SkipItems(ctx, c, in.ID, in.Body.All.Value)
@@ -208,6 +222,9 @@ type webhookDelivery struct {
 	DurationMS int64                      `json:"durationMs" doc:"How long the attempt took, in milliseconds."`
 	Error      optionalText               `json:"error" nullable:"true" doc:"Why the attempt failed: status, redirect, timeout, address-refused, name-unresolved, tls, connection, permission-denied (the service account lacks changes:read), service-account-suspended or secret-unreadable. Null if it was delivered. Later versions may add values."`
 }
+
+var _ = operation.Component[webhookDelivery]("WebhookDelivery", "An attempt to send an item.")
+var _ = operation.Component[operation.Page[webhookDelivery]]("WebhookDeliveryPage", "A page of attempts.")
 
 func newWebhookDelivery(d *rolecall.WebhookDelivery) webhookDelivery {
 	body := webhookDelivery{
@@ -240,6 +257,9 @@ type webhookBody struct {
 	webhook  *rolecall.Webhook
 	readable bool
 }
+
+var _ = operation.Component[operation.Page[webhookBody]]("WebhookPage", "A page of webhooks.")
+var _ = operation.SameSchema[webhookBody, rolecall.Webhook]()
 
 // AppendJSON appends the members that the caller may read.
 func (b webhookBody) AppendJSON(out []byte) []byte {
@@ -275,12 +295,16 @@ type shownNewWebhook struct {
 	Secret         string `json:"secret,omitzero" doc:"The secret that signs the requests, in the form whsec_ and Base64."`
 }
 
+var _ = operation.ComponentOrID[shownNewWebhook]("CreatedWebhook", "A webhook with its secret. The secret is returned only once: the answer to a repeated request has secretWithheld instead. Callers without webhooks:read get the ID and the secret only.")
+
 // newWebhookBody is a shownNewWebhook. If the caller may not read the webhook, its JSON has only the id
 // and the secret.
 type newWebhookBody struct {
 	webhook  *shownNewWebhook
 	readable bool
 }
+
+var _ = operation.SameSchema[newWebhookBody, shownNewWebhook]()
 
 func newWebhookResponse(c access.Caller, w *webhooks.Webhook) operation.Response[newWebhookBody] {
 	shown := &shownNewWebhook{w.Webhook, w.Secret == "", w.Secret}

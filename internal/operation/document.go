@@ -36,7 +36,6 @@ const aboutBearers = "One of these tokens: " +
 type Contract struct {
 	Info      *huma.Info
 	Tags      []*huma.Tag
-	Types     *Types
 	Catalogue []*rolecall.Error  // all problems, sorted by status
 	Examples  map[string]Example // by operation id
 }
@@ -100,8 +99,8 @@ func newDescriber(c *Contract) *describer {
 	maps.Copy(components, permissionSchemas())
 	return &describer{
 		contract:   c,
-		requests:   Schemas{IsRequest: true, components: components, types: c.Types},
-		answers:    Schemas{components: components, types: c.Types},
+		requests:   Schemas{IsRequest: true, components: components},
+		answers:    Schemas{components: components},
 		parameters: map[string]*huma.Param{parameterName("x-tenant-schema"): tenantParameter()},
 		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
 	}
@@ -214,7 +213,7 @@ func (d *describer) describe(p *parameter) *huma.Param {
 	if example, ok := p.field.Tag.Lookup("example"); ok {
 		described.Example = example
 	}
-	if id, ok := d.contract.Types.PathIDs[p.field.Type]; ok && described.Description == "" {
+	if id, ok := pathIDs[p.field.Type]; ok && described.Description == "" {
 		described.Description, described.Example = id.About, id.Example
 	}
 	return described
@@ -225,7 +224,7 @@ func (d *describer) schema(p *parameter) *huma.Schema {
 	if p.values != nil {
 		return known(p.values)
 	}
-	if own := d.contract.Types.Schemas[p.field.Type]; own != nil {
+	if own := typeOf(p.field.Type).schema; own != nil {
 		return own(&d.requests, "")
 	}
 	switch p.field.Type {

@@ -26,33 +26,76 @@ import (
 //	enum:"a,b" default:"a"           the allowed values, and the value if the member is absent
 //	example:"acme"                   an example value, only of parameters
 //
-// The field types describes the types for which tags do not suffice. A type in Types.Names becomes
-// a component of the document.
+// For types for which tags do not suffice, SchemaOf and SameSchema give a schema.
 type Schemas struct {
 	// IsRequest is true for bodies of requests. They must not have members that the schema does
 	// not name.
 	IsRequest  bool
 	components map[string]*huma.Schema
-	types      *Types
 }
 
-// Types describes types in the document, in addition to their struct tags.
-type Types struct {
-	// Names has the types that become components of the document, with their names and
-	// descriptions.
-	Names map[reflect.Type]struct{ Name, About string }
-	// StandsFor maps a type that encodes or decodes itself to a type with the same JSON form. The
-	// schema is that of the second type.
-	StandsFor map[reflect.Type]reflect.Type
-	// OnlyID has the types of objects that are reduced to their id if the caller may not read
-	// them. Only the id is a required member.
-	OnlyID map[reflect.Type]bool
-	// Schemas has functions that return the schemas of types for which struct tags do not
-	// suffice. If the type is a component, about is its description. Otherwise about is empty.
-	Schemas map[reflect.Type]func(s *Schemas, about string) *huma.Schema
-	// PathIDs has the description and the example of an id in a path, if the field has no tag
-	// doc.
-	PathIDs map[reflect.Type]struct{ About, Example string }
+// typeInfo is what the document needs to know about a type in addition to its struct tags.
+type typeInfo struct {
+	name, about string                                      // of the component, if the type is one
+	orID        bool                                        // see ComponentOrID
+	sameAs      reflect.Type                                // see SameSchema
+	schema      func(s *Schemas, about string) *huma.Schema // see SchemaOf
+}
+
+// types are the types that packages describe when they are initialized.
+var types = map[reflect.Type]*typeInfo{}
+
+// typeOf returns the description of the type. It is empty for most types.
+func typeOf(t reflect.Type) typeInfo {
+	if described := types[t]; described != nil {
+		return *described
+	}
+	return typeInfo{}
+}
+
+// describe changes what is known of the type T. Its functions are called when a package is initialized, next to
+// the type. They return a value only because variables need one.
+func describe[T any](change func(*typeInfo)) struct{} {
+	t := reflect.TypeFor[T]()
+	if types[t] == nil {
+		types[t] = &typeInfo{}
+	}
+	change(types[t])
+	return struct{}{}
+}
+
+// Component makes the schema of T a component of the document, with the name and the description.
+func Component[T any](name, about string) struct{} {
+	return describe[T](func(t *typeInfo) { t.name, t.about = name, about })
+}
+
+// ComponentOrID is like Component for objects that are reduced to their ID if the caller may not read them. Only the
+// ID is a required member.
+func ComponentOrID[T any](name, about string) struct{} {
+	return describe[T](func(t *typeInfo) { t.name, t.about, t.orID = name, about, true })
+}
+
+// SameSchema gives T, which encodes or decodes itself, the schema of the type Other.
+func SameSchema[T, Other any]() struct{} {
+	return describe[T](func(t *typeInfo) { t.sameAs = reflect.TypeFor[Other]() })
+}
+
+// SchemaOf gives T the schema that the function returns. If T is a component, about is its description. Otherwise
+// about is empty.
+func SchemaOf[T any](schema func(s *Schemas, about string) *huma.Schema) struct{} {
+	return describe[T](func(t *typeInfo) { t.schema = schema })
+}
+
+// ComponentName returns the name of the component of the type, or "" if it is not a component.
+func ComponentName(t reflect.Type) string { return typeOf(t).name }
+
+// pathIDs has the descriptions and examples of IDs in paths, by their types.
+var pathIDs = map[reflect.Type]struct{ About, Example string }{}
+
+// PathID gives the description and an example of an ID in a path. It applies if the field has no tag doc.
+func PathID[ID any](about, example string) struct{} {
+	pathIDs[reflect.TypeFor[ID]()] = struct{ About, Example string }{about, example}
+	return struct{}{}
 }
 
 var (
@@ -74,14 +117,14 @@ func (s *Schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 }
 
 func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
-	if other, ok := s.types.StandsFor[t]; ok {
+	if other := typeOf(t).sameAs; other != nil {
 		t = other
 	}
-	if _, ok := s.types.Names[t]; ok {
+	switch described := typeOf(t); {
+	case described.name != "":
 		return s.component(t)
-	}
-	if own := s.types.Schemas[t]; own != nil {
-		return own(s, "")
+	case described.schema != nil:
+		return described.schema(s, "")
 	}
 	switch t {
 	case timeType:
@@ -147,16 +190,16 @@ func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 // component returns a reference to the component of the type t. It creates the component at the
 // first call for t.
 func (s *Schemas) component(t reflect.Type) *huma.Schema {
-	named := s.types.Names[t]
-	if s.components[named.Name] == nil {
-		s.components[named.Name] = &huma.Schema{} // a placeholder, so that the recursion ends if a type contains itself
-		if own := s.types.Schemas[t]; own != nil {
-			s.components[named.Name] = own(s, named.About)
+	described := typeOf(t)
+	if s.components[described.name] == nil {
+		s.components[described.name] = &huma.Schema{} // a placeholder, so that the recursion ends if a type contains itself
+		if described.schema != nil {
+			s.components[described.name] = described.schema(s, described.about)
 		} else {
-			s.components[named.Name] = s.Object(t, named.About)
+			s.components[described.name] = s.Object(t, described.about)
 		}
 	}
-	return Ref(named.Name)
+	return Ref(described.name)
 }
 
 // Object returns the schema of the struct type t, with about as the description.
@@ -165,13 +208,13 @@ func (s *Schemas) Object(t reflect.Type, about string) *huma.Schema {
 	if s.IsRequest {
 		object.AdditionalProperties = false
 	}
-	onlyID := s.types.OnlyID[t]
+	orID := typeOf(t).orID
 	for f := range wire.FieldsOf(t) {
 		if f.Type == reflect.TypeFor[wire.Immutable]() {
 			continue
 		}
 		object.Properties[f.Name] = s.of(f.Type, f.Tag)
-		isRequired := !f.OmitZero && (!onlyID || f.Name == "id")
+		isRequired := !f.OmitZero && (!orID || f.Name == "id")
 		if s.IsRequest {
 			isRequired = f.Tag.Get("required") == "true"
 		}
