@@ -197,6 +197,8 @@ func exportUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ExportsController_exportUsers", changesNothing, exportUsersCells)
+
 func exportRoleUsersCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
 		p.compare(t, r.name, "GET /exports/roles/"+r.id+"/users", "", first(done(200, ""),
@@ -204,6 +206,10 @@ func exportRoleUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ExportsController_exportRoleUsers", changesNothing, exportRoleUsersCells)
+
 func exportEventsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "events", "GET /exports/events?type=role.created", "", first(done(200, ""), check{p.mayAnywhere("events:read"), mayNot}))
 }
+
+var _ = specify("ExportsController_exportEvents", changesNothing, exportEventsCells)

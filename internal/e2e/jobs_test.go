@@ -181,6 +181,12 @@ func startJobCells(change, permission, more string) func(*testing.T, *matrix, *p
 	}
 }
 
+var (
+	_ = specify("JobsController_suspendUsers", endsAccess, startJobCells("suspend-users", "users:suspend", ""))
+	_ = specify("JobsController_resumeUsers", grantsAccess, startJobCells("resume-users", "users:suspend", ""))
+	_ = specify("JobsController_unassignRole", removesForGood, startJobCells("unassign-role", "roles:assign", `,"roleId":"`+never+`"`))
+)
+
 func assignJobCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.passed() {
 		body := `{"users":{"department":"Nowhere"},"roleId":` + quoted(r.id) + `,"reach":{"departments":["Sales"]}}`
@@ -192,6 +198,8 @@ func assignJobCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("JobsController_assignRole", grantsAccess, assignJobCells)
+
 func listJobsCells(t *testing.T, m *matrix, p *principal) {
 	id := m.startJob(t, m.owner, "resume-users", `{"users":{"department":"Nowhere"}}`)
 	m.awaitJob(t, id)
@@ -200,6 +208,8 @@ func listJobsCells(t *testing.T, m *matrix, p *principal) {
 		t.Errorf("the job of another user: listed is %v", listed)
 	}
 }
+
+var _ = specify("JobsController_listJobs", changesNothing, listJobsCells)
 
 // jobCells reads a job of another user.
 func jobCells(method, path, members string) func(*testing.T, *matrix, *principal) {
@@ -211,9 +221,16 @@ func jobCells(method, path, members string) func(*testing.T, *matrix, *principal
 	}
 }
 
+var (
+	_ = specify("JobsController_getJob", changesNothing, jobCells("GET", "", everyJobMember))
+	_ = specify("JobsController_listJobResults", changesNothing, jobCells("GET", "/results", "items nextCursor"))
+)
+
 func cancelJobCells(t *testing.T, m *matrix, p *principal) {
 	id := m.startJob(t, m.owner, "suspend-users", `{"users":{"department":"Nowhere"}}`)
 	m.awaitJob(t, id)
 	p.compare(t, "another user's job", "POST /jobs/"+id+"/cancel", "", first(done(200, everyJobMember), check{p.may("events:read", ""), notThere}, check{p.may("users:suspend", ""), mayNot}))
 	p.compare(t, "a job that never was", "POST /jobs/"+never+"/cancel", "", notThere)
 }
+
+var _ = specify("JobsController_cancelJob", changesNothing, cancelJobCells) // users that the job has changed stay changed

@@ -37,155 +37,20 @@ type matrix struct {
 	last       []func(*testing.T) // requests that remove a principal; they run at the end
 }
 
-// cells maps the id of each operation to a function. The function sends the operation's
-// requests as one principal and compares the responses with the oracle, the independent rules
-// in oracle_test.go.
-var cells = map[string]func(*testing.T, *matrix, *principal){
-	"UsersController_listUsers":             listUsersCells,
-	"UsersController_createUser":            createUserCells,
-	"UsersController_getUser":               getUserCells,
-	"UsersController_updateUser":            updateUserCells,
-	"UsersController_deleteUser":            deleteUserCells,
-	"UsersController_suspendUser":           suspendUserCells,
-	"UsersController_resumeUser":            resumeUserCells,
-	"UsersController_restoreUser":           restoreUserCells,
-	"UsersController_eraseUser":             eraseUserCells,
-	"UsersController_getUserOverview":       overviewCells,
-	"UsersController_listUserRoles":         userRolesCells,
-	"UsersController_inviteUser":            inviteCells,
-	"UsersController_withdrawInvitation":    withdrawCells,
-	"InvitationsController_listInvitations": listInvitationsCells,
-	"UsersController_listUserEvents":        userEventsCells,
-	"UsersController_assignRole":            assignCells,
-	"UsersController_unassignRole":          unassignCells,
-	"UsersController_listUserSessions":      userSessionsCells,
-	"UsersController_endUserSession":        endUserSessionCells,
-	"UsersController_endUserSessions":       endUserSessionsCells,
-	"JobsController_suspendUsers":           startJobCells("suspend-users", "users:suspend", ""),
-	"JobsController_resumeUsers":            startJobCells("resume-users", "users:suspend", ""),
-	"JobsController_assignRole":             assignJobCells,
-	"JobsController_unassignRole":           startJobCells("unassign-role", "roles:assign", `,"roleId":"`+never+`"`),
-	"JobsController_listJobs":               listJobsCells,
-	"JobsController_getJob":                 jobCells("GET", "", everyJobMember),
-	"JobsController_listJobResults":         jobCells("GET", "/results", "items nextCursor"),
-	"JobsController_cancelJob":              cancelJobCells,
-	"RolesController_listRoles":             listRolesCells,
-	"RolesController_createRole":            createRoleCells,
-	"RolesController_getRole":               getRoleCells,
-	"RolesController_updateRole":            updateRoleCells,
-	"RolesController_deleteRole":            deleteRoleCells,
-	"RolesController_listRoleUsers":         roleUsersCells,
-	"AccessController_listAccess":           accessCells,
-	"EventsController_listEvents":           eventsCells,
-	"EventsController_listChanges":          changesCells,
-	"EventsController_getCheckpoint":        checkpointCells,
-	"EventsController_getConsistency":       consistencyCells,
-	"EventsController_getEventProof":        eventProofCells,
-	"ExportsController_exportUsers":         exportUsersCells,
-	"ExportsController_exportRoleUsers":     exportRoleUsersCells,
-	"ExportsController_exportEvents":        exportEventsCells,
-	"TenantController_getTenant":            getTenantCells,
-	"TenantController_getSummary":           getSummaryCells,
-	"TenantController_updateTenant":         updateTenantCells,
-	"TenantController_getLogo":              getLogoCells,
-	"TenantController_setLogo":              setLogoCells,
-	"TenantController_deleteLogo":           deleteLogoCells,
-	"AuthsController_getSession":            sessionCells,
-	"AuthsController_check":                 checkCells,
-	"AuthsController_checkAll":              checkAllCells,
-	"AuthsController_login":                 loginCells,
-	"AuthsController_refresh":               refreshCells,
-	"AuthsController_logout":                logoutCells,
+// spec is what the tests of all operations expect of an operation. It is written independently of the program's own
+// declarations, to check them.
+type spec struct {
+	effect string                                // on access
+	send   func(*testing.T, *matrix, *principal) // sends requests as one principal, and compares the responses with the rules in oracle_test.go
+}
 
-	"WebhooksController_listWebhooks":        listWebhooksCells,
-	"WebhooksController_createWebhook":       createWebhookCells,
-	"WebhooksController_getWebhook":          getWebhookCells,
-	"WebhooksController_updateWebhook":       updateWebhookCells,
-	"WebhooksController_deleteWebhook":       deleteWebhookCells,
-	"WebhooksController_rotateSecret":        rotateSecretCells,
-	"WebhooksController_testWebhook":         operateWebhookCells("/test", "", done(200, "itemId")),
-	"WebhooksController_replayWebhook":       operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, "")),
-	"WebhooksController_skipItems":           operateWebhookCells("/skip", "", done(204, "")),
-	"WebhooksController_listDeliveries":      deliveriesCells,
-	"ConnectionsController_listConnections":  listConnectionsCells,
-	"ConnectionsController_createConnection": createConnectionCells,
-	"ConnectionsController_getConnection":    getConnectionCells,
-	"ConnectionsController_updateConnection": updateConnectionCells,
-	"ConnectionsController_deleteConnection": deleteConnectionCells,
-	"ConnectionsController_testConnection":   testConnectionCells,
-	"AuthsController_listConnections":        offeredConnectionsCells,
-	"AuthsController_findConnection":         findConnectionCells,
-	"UsersController_listIdentities":         listIdentitiesCells,
-	"UsersController_deleteIdentity":         deleteIdentityCells,
+// specs has the spec of each operation, by its id.
+var specs = map[string]spec{}
 
-	"UsersController_listUserTokens":                       userTokensCells,
-	"UsersController_createUserToken":                      createUserTokenCells,
-	"UsersController_revokeUserToken":                      revokeUserTokenCells,
-	"ServiceAccountsController_listServiceAccounts":        listAccountsCells,
-	"ServiceAccountsController_createServiceAccount":       createAccountCells,
-	"ServiceAccountsController_getServiceAccount":          getAccountCells,
-	"ServiceAccountsController_updateServiceAccount":       updateAccountCells,
-	"ServiceAccountsController_deleteServiceAccount":       deleteAccountCells,
-	"ServiceAccountsController_suspendServiceAccount":      suspendAccountCells,
-	"ServiceAccountsController_resumeServiceAccount":       resumeAccountCells,
-	"ServiceAccountsController_listServiceAccountRoles":    accountRolesCells,
-	"ServiceAccountsController_assignServiceAccountRole":   assignToAccountCells,
-	"ServiceAccountsController_unassignServiceAccountRole": unassignFromAccountCells,
-	"ServiceAccountsController_listServiceAccountTokens":   accountTokensCells,
-	"ServiceAccountsController_createServiceAccountToken":  createAccountTokenCells,
-	"ServiceAccountsController_revokeServiceAccountToken":  revokeAccountTokenCells,
-
-	"AuthsController_confirm":          confirmCells,
-	"AuthsController_changePassword":   changePasswordCells,
-	"AuthsController_acceptInvitation": acceptInvitationCells,
-
-	"OperatorController_listTenants":          listTenantsCells,
-	"OperatorController_createTenant":         createTenantCells,
-	"OperatorController_getTenant":            operatedCells("GET", "", ""),
-	"OperatorController_updateTenant":         operatedCells("PATCH", "", `{"displayName":"Operated"}`),
-	"OperatorController_deleteTenant":         deleteTenantCells,
-	"OperatorController_restoreTenant":        restoreTenantCells,
-	"OperatorController_listChanges":          tenantsChangesCells,
-	"OperatorController_findUsers":            findUsersCells,
-	"OperatorController_listEvents":           operatorEventsCells("", "items nextCursor"),
-	"OperatorController_getCheckpoint":        operatorEventsCells("/checkpoint", "size root builtAt note verifierKey"),
-	"OperatorController_getConsistency":       operatorEventsCells("/consistency?from=1", "from hashes checkpoint"),
-	"OperatorController_getEventProof":        operatorProofCells,
-	"OperatorController_listWebhooks":         operatorHookCells("GET", "", "", "changes", done(200, "items nextCursor")),
-	"OperatorController_createWebhook":        createOperatorHookCells,
-	"OperatorController_getWebhook":           operatorHookCells("GET", "/{id}", "", "changes", done(200, operatorHookMembers)),
-	"OperatorController_updateWebhook":        operatorHookCells("PATCH", "/{id}", `{"types":["user.created"]}`, "all", done(200, operatorHookMembers)),
-	"OperatorController_deleteWebhook":        operatorHookCells("DELETE", "/{id}", "", "all", done(204, "")),
-	"OperatorController_rotateSecret":         operatorHookCells("POST", "/{id}/rotate-secret", "", "all", done(200, operatorHookMembers+" secret")),
-	"OperatorController_testWebhook":          operatorHookCells("POST", "/{id}/test", "", "changes", done(200, "itemId")),
-	"OperatorController_replayWebhook":        operatorHookCells("POST", "/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "changes", done(204, "")),
-	"OperatorController_skipItems":            operatorHookCells("POST", "/{id}/skip", "", "changes", done(204, "")),
-	"OperatorController_listDeliveries":       operatorHookCells("GET", "/{id}/deliveries", "", "changes", done(200, "items nextCursor")),
-	"OperatorController_suspendTenant":        operatedCells("POST", "/suspend", `{"reason":"unpaid"}`),
-	"OperatorController_resumeTenant":         operatedCells("POST", "/resume", ""),
-	"UsersController_resetFactors":            resetFactorsCells,
-	"AuthsController_startOidc":               startOIDCCells,
-	"AuthsController_signOutOidc":             signOutOIDCCells,
-	"AuthsController_exchangeCode":            exchangeCodeCells,
-	"AuthsController_linkOidc":                linkOIDCCells,
-	"AuthsController_completeLogin":           completeLoginCells,
-	"AuthsController_beginEnrolment":          beginEnrolmentCells,
-	"AuthsController_getFactors":              getFactorsCells,
-	"AuthsController_beginTotp":               beginTOTPCells,
-	"AuthsController_confirmTotp":             confirmTOTPCells,
-	"AuthsController_deleteTotp":              deleteTOTPCells,
-	"AuthsController_makeRecoveryCodes":       recoveryCodesCells,
-	"AuthsController_getPasskeyOptions":       passkeyOptionsCells,
-	"AuthsController_createPasskey":           createPasskeyCells,
-	"AuthsController_updatePasskey":           updatePasskeyCells,
-	"AuthsController_deletePasskey":           deletePasskeyCells,
-	"AuthsController_getPasskeySignInOptions": passkeySignInOptionsCells,
-	"AuthsController_signInByPasskey":         signInByPasskeyCells,
-	"UsersController_sendPasswordReset":       sendResetCells,
-	"UsersController_requestEmailChange":      requestEmailCells,
-	"AuthsController_requestPasswordReset":    requestResetCells,
-	"AuthsController_resetPassword":           resetPasswordCells,
-	"AuthsController_changeEmail":             changeEmailCells,
+// specify adds the spec of an operation. It stands next to the function that sends the requests.
+func specify(operation, effect string, send func(*testing.T, *matrix, *principal)) struct{} {
+	specs[operation] = spec{effect, send}
+	return struct{}{}
 }
 
 // sampled is the sampling rate of the matrix. On PostgreSQL and Citus, only one of eight pairs of an
@@ -198,9 +63,9 @@ func testMatrix(t *testing.T, p *program) {
 	m := newMatrix(t, p)
 	whole := !strings.HasPrefix(p.Database, "postgres:")
 	for i, op := range p.document.operations {
-		send := cells[op.id]
+		send := specs[op.id].send
 		if send == nil {
-			t.Errorf("%s is not in the matrix", op.id)
+			t.Errorf("%s has no spec: call specify next to the function that sends its requests", op.id)
 			continue
 		}
 		for j, who := range m.principals {
@@ -384,6 +249,8 @@ func listUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_listUsers", changesNothing, listUsersCells)
+
 func createUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, department := range []string{"Sales", "Ops", ""} {
 		m.fresh++
@@ -396,11 +263,15 @@ func createUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_createUser", changesNothing, createUserCells) // a new user holds no role
+
 func getUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
 		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.readableMembers(s)), check{p.speaksFor(s) || p.seesSomeUser(), mayNot}, check{p.sees(s), notThere}))
 	}
 }
+
+var _ = specify("UsersController_getUser", changesNothing, getUserCells)
 
 func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	changesAnything := slices.ContainsFunc(changeable, func(member string) bool { return p.mayAnywhere("users." + member + ":update") })
@@ -424,6 +295,8 @@ func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_updateUser", changesNothing, updateUserCells)
+
 // protective returns the expected response to a request that removes access from a user.
 // success is expected if the principal is authorized.
 func (p *principal) protective(s *subject, permission string, success expectation) expectation {
@@ -441,6 +314,8 @@ func deleteUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_deleteUser", removesForGood, deleteUserCells)
+
 func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		wanted := p.protective(s, "users:suspend", done(200, p.readableMembers(s)))
@@ -452,6 +327,8 @@ func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_suspendUser", endsAccess, suspendUserCells)
+
 func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		if s.exists && !p.speaksFor(s) {
@@ -460,6 +337,8 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", p.protective(s, "users:suspend", first(done(200, p.readableMembers(s)), check{p.mayTakeOver(s), beyondOwn})))
 	}
 }
+
+var _ = specify("UsersController_resumeUser", grantsAccess, resumeUserCells)
 
 func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -474,6 +353,8 @@ func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_eraseUser", removesForGood, eraseUserCells)
+
 func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		members := "user"
@@ -487,6 +368,8 @@ func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("UsersController_restoreUser", grantsAccess, restoreUserCells)
 
 func overviewCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -512,3 +395,5 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("UsersController_getUserOverview", changesNothing, overviewCells)

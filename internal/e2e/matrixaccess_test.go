@@ -27,11 +27,15 @@ func inviteCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_inviteUser", changesNothing, inviteCells) // the link goes to the address of the user
+
 func withdrawCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		p.compare(t, s.name, "DELETE /users/"+s.id+"/invitations", "", p.protective(s, "users:invite", done(204, "")))
 	}
 }
+
+var _ = specify("UsersController_withdrawInvitation", endsAccess, withdrawCells)
 
 func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -56,6 +60,8 @@ func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("InvitationsController_listInvitations", changesNothing, listInvitationsCells)
+
 // mayTakeOver reports whether the principal may grant every permission of the subject.
 func (p *principal) mayTakeOver(s *subject) bool {
 	return !slices.ContainsFunc(s.holds, func(h holding) bool {
@@ -79,15 +85,21 @@ func userEventsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_listUserEvents", changesNothing, userEventsCells)
+
 const checkpointMembers = "builtAt note root size verifierKey"
 
 func checkpointCells(t *testing.T, m *matrix, p *principal) {
 	p.compare(t, "checkpoint", "GET /events/checkpoint", "", first(done(200, checkpointMembers), check{p.mayAnywhere("events:read"), mayNot}))
 }
 
+var _ = specify("EventsController_getCheckpoint", changesNothing, checkpointCells)
+
 func consistencyCells(t *testing.T, m *matrix, p *principal) {
 	p.compare(t, "consistency", "GET /events/consistency?from=1", "", first(done(200, "checkpoint from hashes"), check{p.mayAnywhere("events:read"), mayNot}))
 }
+
+var _ = specify("EventsController_getConsistency", changesNothing, consistencyCells)
 
 // eventProofCells compares the proofs of the creation of users. The values are part of a proof only if the
 // caller may read all of them.
@@ -108,6 +120,8 @@ func eventProofCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("EventsController_getEventProof", changesNothing, eventProofCells)
 
 // changesCells compares the change feed, page by page.
 func changesCells(t *testing.T, m *matrix, p *principal) {
@@ -157,6 +171,8 @@ func changesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("EventsController_listChanges", changesNothing, changesCells)
+
 func eventsCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
 	a := p.compare(t, "events", "GET /events?limit=200&type=user.created", "", first(done(200, "items nextCursor"), check{p.mayAnywhere("events:read"), mayNot}))
@@ -184,11 +200,15 @@ func eventsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("EventsController_listEvents", changesNothing, eventsCells)
+
 const everyTenantMember = "id name displayName status settings logo createdAt updatedAt"
 
 func getTenantCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the tenant", "GET /tenant", "", first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:read"), mayNot}))
 }
+
+var _ = specify("TenantController_getTenant", changesNothing, getTenantCells)
 
 func getSummaryCells(t *testing.T, _ *matrix, p *principal) {
 	var parts []string
@@ -205,25 +225,35 @@ func getSummaryCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the summary", "GET /tenant/summary", "", first(done(200, strings.Join(parts, " ")), check{parts != nil, mayNot}))
 }
 
+var _ = specify("TenantController_getSummary", changesNothing, getSummaryCells)
+
 func updateTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "the tenant", "PATCH /tenant", fmt.Sprintf(`{"displayName":"Renamed %d"}`, m.fresh), first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
+
+var _ = specify("TenantController_updateTenant", grantsAccess, updateTenantCells) // the settings decide who can sign in, and how
 
 func getLogoCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	p.compare(t, "the logo", "GET /tenant/logo", "", first(done(200, ""), check{p.mayAnywhere("tenant:read"), mayNot}))
 }
 
+var _ = specify("TenantController_getLogo", changesNothing, getLogoCells)
+
 func setLogoCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "the logo", "PUT /tenant/logo", aLogo(t, 100+m.fresh%900), first(done(200, "mediaType width height size updatedAt"), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
 
+var _ = specify("TenantController_setLogo", grantsAccess, setLogoCells) // users recognise the page for their password by it
+
 func deleteLogoCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	p.compare(t, "the logo", "DELETE /tenant/logo", "", first(done(204, ""), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
+
+var _ = specify("TenantController_deleteLogo", grantsAccess, deleteLogoCells)
 
 // The permissions and departments in the checks. "" means the whole tenant.
 var (
@@ -252,6 +282,8 @@ func checkAllCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_checkAll", changesNothing, checkAllCells)
+
 func checkCells(t *testing.T, _ *matrix, p *principal) {
 	for _, permission := range checkedPermissions {
 		for _, department := range checkedDepartments {
@@ -267,6 +299,8 @@ func checkCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_check", changesNothing, checkCells)
+
 func confirmCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "a wrong password", "POST /auths/confirm", confirmation("wrong"), p.ofOneself(expectation{status: 422, code: "validation"}))
 	members := "id authenticatedAt confirmedAt secondFactor idleExpiresAt expiresAt"
@@ -279,6 +313,8 @@ func confirmCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_confirm", provesItself, confirmCells)
+
 func changePasswordCells(t *testing.T, _ *matrix, p *principal) {
 	const other = "another " + password
 	if p.program {
@@ -289,6 +325,8 @@ func changePasswordCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the right one", "PUT /auths/password", passwords(password, other), done(204, ""))
 	p.compare(t, "and back", "PUT /auths/password", passwords(other, password), done(204, ""))
 }
+
+var _ = specify("AuthsController_changePassword", provesItself, changePasswordCells)
 
 func acceptInvitationCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -311,3 +349,5 @@ func acceptInvitationCells(t *testing.T, m *matrix, p *principal) {
 		p.signInAgain(t)
 	}
 }
+
+var _ = specify("AuthsController_acceptInvitation", provesItself, acceptInvitationCells)

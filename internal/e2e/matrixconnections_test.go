@@ -46,6 +46,8 @@ func listConnectionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "connections", "GET /connections", "", first(done(200, "items nextCursor"), check{p.may("connections:read", ""), mayNot}))
 }
 
+var _ = specify("ConnectionsController_listConnections", changesNothing, listConnectionsCells)
+
 func createConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	a := p.compare(t, "a connection", "POST /connections", connectionBody(fmt.Sprint(m.fresh)), p.connects("connections:create", true, done(201, everyConnectionMember)))
@@ -54,11 +56,15 @@ func createConnectionCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ConnectionsController_createConnection", grantsAccess, createConnectionCells)
+
 func getConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
 		p.compare(t, "a connection", "GET /connections/"+id, "", first(done(200, everyConnectionMember), check{p.may("connections:read", ""), mayNot}, check{exists, notThere}))
 	})
 }
+
+var _ = specify("ConnectionsController_getConnection", changesNothing, getConnectionCells)
 
 func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
@@ -66,11 +72,15 @@ func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
+var _ = specify("ConnectionsController_updateConnection", grantsAccess, updateConnectionCells)
+
 func deleteConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
 		p.compare(t, "a connection", "DELETE /connections/"+id, "", p.connects("connections:delete", exists, done(204, "")))
 	})
 }
+
+var _ = specify("ConnectionsController_deleteConnection", removesForGood, deleteConnectionCells)
 
 // testConnectionCells sends no request to an identity provider, because the matrix has none.
 func testConnectionCells(t *testing.T, m *matrix, p *principal) {
@@ -81,13 +91,19 @@ func testConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
+var _ = specify("ConnectionsController_testConnection", changesNothing, testConnectionCells)
+
 func offeredConnectionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "GET /auths/connections", "").expect(t, 200)
 }
 
+var _ = specify("AuthsController_listConnections", changesNothing, offeredConnectionsCells)
+
 func findConnectionCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/connections/find", emailBody("ada@nowhere.example")).expect(t, 200)
 }
+
+var _ = specify("AuthsController_findConnection", changesNothing, findConnectionCells)
 
 func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -95,6 +111,8 @@ func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
 			check{p.is(s) || p.mayAnywhere("identities:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("identities:read", s.department), mayNot}))
 	}
 }
+
+var _ = specify("UsersController_listIdentities", changesNothing, listIdentitiesCells)
 
 func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
 	subjects := p.among(m.newSubjects(t))
@@ -112,6 +130,8 @@ func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
 	}
 	m.owner.do(t, "DELETE /connections/"+connection+"?force=true", "").expect(t, 204)
 }
+
+var _ = specify("UsersController_deleteIdentity", removesForGood, deleteIdentityCells)
 
 // identify links an identity to each of the users, and returns the ids of the identities by those of the users.
 // It writes them into the database, because the matrix has no identity provider.

@@ -36,6 +36,8 @@ func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_resetFactors", removesForGood, resetFactorsCells)
+
 // ofOneself returns the expected response to a request about the caller's own credentials.
 // Programs get the error session-required instead of success.
 func (p *principal) ofOneself(success expectation) expectation {
@@ -50,17 +52,25 @@ func completeLoginCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, completes, answerTo(string(secret.NewToken()), "code", "000000")).refused(t, 401, "challenge-invalid")
 }
 
+var _ = specify("AuthsController_completeLogin", provesItself, completeLoginCells)
+
 func beginEnrolmentCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(string(secret.NewToken()))+`}`).refused(t, 401, "challenge-invalid")
 }
+
+var _ = specify("AuthsController_beginEnrolment", provesItself, beginEnrolmentCells)
 
 func getFactorsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "one's own", "GET /auths/factors", "", p.ofOneself(done(200, "totp passkeys recoveryCodes demanded")))
 }
 
+var _ = specify("AuthsController_getFactors", changesNothing, getFactorsCells)
+
 func beginTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "one's own", "POST /auths/totp", "", p.ofOneself(done(200, "secret uri")))
 }
+
+var _ = specify("AuthsController_beginTotp", grantsAccess, beginTOTPCells)
 
 func confirmTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "a wrong code", "POST /auths/totp/confirm", `{"code":"000000"}`, p.ofOneself(expectation{status: 422, code: "validation"}))
@@ -71,6 +81,8 @@ func confirmTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_confirmTotp", grantsAccess, confirmTOTPCells)
+
 func deleteTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	if p.isPerson() {
 		p.enrol(t)
@@ -78,6 +90,8 @@ func deleteTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	}
 	p.compare(t, "none", "DELETE /auths/totp", "", p.ofOneself(notThere))
 }
+
+var _ = specify("AuthsController_deleteTotp", removesForGood, deleteTOTPCells)
 
 func recoveryCodesCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "without a factor", "POST /auths/recovery-codes", "", p.ofOneself(expectation{status: 409, code: "no-second-factor"}))
@@ -88,9 +102,13 @@ func recoveryCodesCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_makeRecoveryCodes", grantsAccess, recoveryCodesCells)
+
 func passkeyOptionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "one's own", "POST /auths/passkeys/options", "", p.ofOneself(done(200, "publicKey")))
 }
+
+var _ = specify("AuthsController_getPasskeyOptions", grantsAccess, passkeyOptionsCells)
 
 func createPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "what is none", "POST /auths/passkeys", `{"name":"Phone","passkey":{}}`, p.ofOneself(expectation{status: 422, code: "validation"}))
@@ -100,6 +118,8 @@ func createPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 		p.do(t, "DELETE /auths/passkeys/"+made.text("/id"), "").expect(t, 204)
 	}
 }
+
+var _ = specify("AuthsController_createPasskey", grantsAccess, createPasskeyCells)
 
 func updatePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
@@ -112,6 +132,8 @@ func updatePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "DELETE /auths/passkeys/"+theirs, "").expect(t, 204)
 }
 
+var _ = specify("AuthsController_updatePasskey", grantsAccess, updatePasskeyCells) // users recognise their credentials by the names
+
 func deletePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
 	p.compare(t, "another's", "DELETE /auths/passkeys/"+theirs, "", p.ofOneself(notThere))
@@ -122,9 +144,13 @@ func deletePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "DELETE /auths/passkeys/"+theirs, "").expect(t, 204)
 }
 
+var _ = specify("AuthsController_deletePasskey", removesForGood, deletePasskeyCells)
+
 func passkeySignInOptionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200)
 }
+
+var _ = specify("AuthsController_getPasskeySignInOptions", changesNothing, passkeySignInOptionsCells)
 
 func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/passkeys/sign-in", `{"passkey":{}}`).refused(t, 401, "passkey-refused")
@@ -141,18 +167,26 @@ func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "DELETE /auths/passkeys/"+made, "").expect(t, 204)
 }
 
+var _ = specify("AuthsController_signInByPasskey", provesItself, signInByPasskeyCells)
+
 func startOIDCCells(t *testing.T, m *matrix, p *principal) {
 	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(m.returnTo()) + `,"codeChallenge":"` + challengeOf(appVerifier) + `"}`
 	p.do(t, "POST /auths/oidc/start", body).refused(t, 404, "not-found")
 }
 
+var _ = specify("AuthsController_startOidc", changesNothing, startOIDCCells)
+
 func exchangeCodeCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/codes/exchange", exchangeBody(strings.Repeat("A", 43), appVerifier, "")).refused(t, 401, "sign-in-code-invalid")
 }
 
+var _ = specify("AuthsController_exchangeCode", provesItself, exchangeCodeCells)
+
 func linkOIDCCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "a wrong code", "POST /auths/oidc/link", oidcCode, p.ofOneself(expectation{status: 422, code: "validation"}))
 }
+
+var _ = specify("AuthsController_linkOidc", grantsAccess, linkOIDCCells)
 
 // oidcCode is a body with an unknown code.
 var oidcCode = `{"code":"` + strings.Repeat("A", 43) + `"}`

@@ -132,17 +132,23 @@ func listAccountsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ServiceAccountsController_listServiceAccounts", changesNothing, listAccountsCells)
+
 func createAccountCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "a service account", "POST /service-accounts", fmt.Sprintf(`{"name":"Made %d"}`, m.fresh),
 		first(done(201, p.readableAccountMembers()), check{p.may("service-accounts:create", ""), mayNot}))
 }
 
+var _ = specify("ServiceAccountsController_createServiceAccount", changesNothing, createAccountCells) // it has no role and no token
+
 func getAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "GET /service-accounts/"+s.id, "", first(done(200, everyAccountMember), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
 	}
 }
+
+var _ = specify("ServiceAccountsController_getServiceAccount", changesNothing, getAccountCells)
 
 func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -151,6 +157,8 @@ func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 			first(done(200, p.readableAccountMembers()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
 	}
 }
+
+var _ = specify("ServiceAccountsController_updateServiceAccount", changesNothing, updateAccountCells)
 
 // protectiveOfAccount returns the expected response to a request that removes access from a
 // service account. success is expected if the principal is authorized.
@@ -164,11 +172,15 @@ func deleteAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ServiceAccountsController_deleteServiceAccount", removesForGood, deleteAccountCells)
+
 func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/suspend", "", p.protectiveOfAccount(s, "service-accounts:update", done(200, p.readableAccountMembers())))
 	}
 }
+
+var _ = specify("ServiceAccountsController_suspendServiceAccount", endsAccess, suspendAccountCells)
 
 func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -179,6 +191,8 @@ func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ServiceAccountsController_resumeServiceAccount", grantsAccess, resumeAccountCells)
+
 func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
 		a := p.compare(t, s.name, "GET /service-accounts/"+s.id+"/roles", "", first(done(200, "items nextCursor"), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
@@ -187,6 +201,8 @@ func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("ServiceAccountsController_listServiceAccountRoles", changesNothing, accountRolesCells)
 
 func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.accounts(t, p)
@@ -198,6 +214,8 @@ func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("ServiceAccountsController_assignServiceAccountRole", grantsAccess, assignToAccountCells)
 
 func unassignFromAccountCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.newAccounts(t)
@@ -212,6 +230,8 @@ func unassignFromAccountCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("ServiceAccountsController_unassignServiceAccountRole", removesForGood, unassignFromAccountCells)
 
 const (
 	everyTokenMember = "id name permissions createdBy createdAt expiresAt lastUsedAt"
@@ -230,12 +250,16 @@ func accountTokensCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("ServiceAccountsController_listServiceAccountTokens", changesNothing, accountTokensCells)
+
 func createAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
 		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/tokens", tokenBody("Made", "users.email:read"), first(done(201, newTokenMembers),
 			check{p.may("service-accounts:update", ""), mayNot}, check{!p.byToken, needsSession}, check{s.exists, notThere}, check{p.mayTakeOver(s), beyondOwn}))
 	}
 }
+
+var _ = specify("ServiceAccountsController_createServiceAccountToken", grantsAccess, createAccountTokenCells)
 
 func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.newAccounts(t)
@@ -251,11 +275,15 @@ func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	elsewhere.do(t, "GET /auths/session", "").expect(t, 200)
 }
 
+var _ = specify("ServiceAccountsController_revokeServiceAccountToken", endsAccess, revokeAccountTokenCells)
+
 func userTokensCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
 		p.compare(t, s.name, "GET /users/"+s.id+"/tokens", "", p.listingAccess(s))
 	}
 }
+
+var _ = specify("UsersController_listUserTokens", changesNothing, userTokensCells)
 
 func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -267,6 +295,8 @@ func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_createUserToken", grantsAccess, createUserTokenCells)
+
 func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		visible := []check{{p.is(s) || p.mayAnywhere("sessions:revoke"), mayNot}, {p.sees(s), notThere}, {p.is(s) || p.may("sessions:revoke", s.department), mayNot}, {p.is(s) || !p.isBelow(s), beyondOwn}}
@@ -277,6 +307,8 @@ func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("UsersController_revokeUserToken", endsAccess, revokeUserTokenCells)
 
 // tokenBody returns the body that creates a token with the permissions, valid for 24 hours.
 func tokenBody(name string, permissions ...string) string {

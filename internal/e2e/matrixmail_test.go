@@ -36,6 +36,8 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_sendPasswordReset", changesNothing, sendResetCells) // anonymous callers can cause the same mail
+
 func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		m.fresh++
@@ -53,6 +55,8 @@ func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_requestEmailChange", grantsAccess, requestEmailCells)
+
 // requestResetCells expects the same response for every principal: the operation ignores the
 // session.
 func requestResetCells(t *testing.T, m *matrix, p *principal) {
@@ -61,6 +65,8 @@ func requestResetCells(t *testing.T, m *matrix, p *principal) {
 	p.do(t, resetRequest, emailBody(c.email)).expect(t, 202)
 	m.resetToken(t, c.email)
 }
+
+var _ = specify("AuthsController_requestPasswordReset", changesNothing, requestResetCells)
 
 func resetPasswordCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -73,6 +79,8 @@ func resetPasswordCells(t *testing.T, m *matrix, p *principal) {
 	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 }
 
+var _ = specify("AuthsController_resetPassword", provesItself, resetPasswordCells)
+
 func changeEmailCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	c := m.member(t, fmt.Sprintf("renamed-%d", m.fresh), "")
@@ -83,3 +91,5 @@ func changeEmailCells(t *testing.T, m *matrix, p *principal) {
 	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	m.signIn(t, address(fmt.Sprintf("renamed-too-%d", m.fresh)))
 }
+
+var _ = specify("AuthsController_changeEmail", provesItself, changeEmailCells)

@@ -51,13 +51,17 @@ func listTenantsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("OperatorController_listTenants", changesNothing, listTenantsCells)
+
 func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	body := newTenant(fmt.Sprintf("%s-made-%d", m.name, m.fresh))
 	p.compareOperated(t, "a tenant", "POST /operator/tenants", body, first(done(201, "tenant owner invitation"), check{slices.Equal(p.operates, everyTenant), mayNot}))
 }
 
-// operatedCells returns the function in cells for an operation on a tenant. act is the end of
+var _ = specify("OperatorController_createTenant", grantsAccess, createTenantCells)
+
+// operatedCells returns the function in specs for an operation on a tenant. act is the end of
 // the operation's path, and body is the request body.
 func operatedCells(method, act, body string) func(*testing.T, *matrix, *principal) {
 	return func(t *testing.T, m *matrix, p *principal) {
@@ -70,6 +74,13 @@ func operatedCells(method, act, body string) func(*testing.T, *matrix, *principa
 		}
 	}
 }
+
+var (
+	_ = specify("OperatorController_getTenant", changesNothing, operatedCells("GET", "", ""))
+	_ = specify("OperatorController_updateTenant", grantsAccess, operatedCells("PATCH", "", `{"displayName":"Operated"}`))
+	_ = specify("OperatorController_suspendTenant", endsAccess, operatedCells("POST", "/suspend", `{"reason":"unpaid"}`))
+	_ = specify("OperatorController_resumeTenant", grantsAccess, operatedCells("POST", "/resume", ""))
+)
 
 // newTenant creates a tenant and returns its name.
 func (m *matrix) newTenant(t *testing.T) string {
@@ -92,6 +103,8 @@ func deleteTenantCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("OperatorController_deleteTenant", removesForGood, deleteTenantCells)
+
 func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	name, every := m.newTenant(t), m.program.operator.of(m.world)
 	every.do(t, "DELETE /operator/tenants/"+name, "", "if-match: *").expect(t, 204)
@@ -108,6 +121,8 @@ func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	}
 	p.compareOperated(t, "no such tenant", "POST /operator/tenants/no-such-tenant/restore", "", notThere)
 }
+
+var _ = specify("OperatorController_restoreTenant", grantsAccess, restoreTenantCells)
 
 func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	who := *p
@@ -140,6 +155,8 @@ func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("OperatorController_listChanges", changesNothing, tenantsChangesCells)
+
 func findUsersCells(t *testing.T, m *matrix, p *principal) {
 	who := *p
 	who.live = p.hasScope("lookup")
@@ -158,7 +175,9 @@ func findUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// operatorEventsCells returns the function in cells for an operation on the operators' log.
+var _ = specify("OperatorController_findUsers", changesNothing, findUsersCells)
+
+// operatorEventsCells returns the function in specs for an operation on the operators' log.
 func operatorEventsCells(path, members string) func(*testing.T, *matrix, *principal) {
 	return func(t *testing.T, _ *matrix, p *principal) {
 		who := *p
@@ -167,10 +186,18 @@ func operatorEventsCells(path, members string) func(*testing.T, *matrix, *princi
 	}
 }
 
+var (
+	_ = specify("OperatorController_listEvents", changesNothing, operatorEventsCells("", "items nextCursor"))
+	_ = specify("OperatorController_getCheckpoint", changesNothing, operatorEventsCells("/checkpoint", "size root builtAt note verifierKey"))
+	_ = specify("OperatorController_getConsistency", changesNothing, operatorEventsCells("/consistency?from=1", "from hashes checkpoint"))
+)
+
 func operatorProofCells(t *testing.T, m *matrix, p *principal) {
 	event := m.program.operator.of(m.world).do(t, "GET /operator/events?limit=1", "").expect(t, 200).text("/items/0/id")
 	operatorEventsCells("/"+event+"/proof", "id index leaf hashes values reason source checkpoint")(t, m, p)
 }
+
+var _ = specify("OperatorController_getEventProof", changesNothing, operatorProofCells)
 
 const operatorHookMembers = "id url types ignoreActors enabled disabledReason createdAt updatedAt"
 
@@ -185,7 +212,7 @@ func (p *principal) compareHooks(t *testing.T, scope, what, line, body string, w
 	return who.compare(t, what, line, body, first(wanted, check{slices.Equal(p.operates, everyTenant), mayNot}))
 }
 
-// operatorHookCells returns the function in cells for an operation on webhooks of operators. It is sent
+// operatorHookCells returns the function in specs for an operation on webhooks of operators. It is sent
 // for a webhook of operators, for one of a tenant, and for one that does not exist.
 func operatorHookCells(method, path, body, scope string, success expectation) func(*testing.T, *matrix, *principal) {
 	return func(t *testing.T, m *matrix, p *principal) {
@@ -204,12 +231,26 @@ func operatorHookCells(method, path, body, scope string, success expectation) fu
 	}
 }
 
+var (
+	_ = specify("OperatorController_listWebhooks", changesNothing, operatorHookCells("GET", "", "", "changes", done(200, "items nextCursor")))
+	_ = specify("OperatorController_getWebhook", changesNothing, operatorHookCells("GET", "/{id}", "", "changes", done(200, operatorHookMembers)))
+	_ = specify("OperatorController_updateWebhook", grantsAccess, operatorHookCells("PATCH", "/{id}", `{"types":["user.created"]}`, "all", done(200, operatorHookMembers)))
+	_ = specify("OperatorController_deleteWebhook", removesForGood, operatorHookCells("DELETE", "/{id}", "", "all", done(204, "")))
+	_ = specify("OperatorController_rotateSecret", grantsAccess, operatorHookCells("POST", "/{id}/rotate-secret", "", "all", done(200, operatorHookMembers+" secret")))
+	_ = specify("OperatorController_testWebhook", changesNothing, operatorHookCells("POST", "/{id}/test", "", "changes", done(200, "itemId")))
+	_ = specify("OperatorController_replayWebhook", changesNothing, operatorHookCells("POST", "/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "changes", done(204, "")))
+	_ = specify("OperatorController_skipItems", changesNothing, operatorHookCells("POST", "/{id}/skip", "", "changes", done(204, "")))
+	_ = specify("OperatorController_listDeliveries", changesNothing, operatorHookCells("GET", "/{id}/deliveries", "", "changes", done(200, "items nextCursor")))
+)
+
 func createOperatorHookCells(t *testing.T, m *matrix, p *principal) {
 	a := p.compareHooks(t, "all", "a webhook", "POST /operator/webhooks", operatorHook, done(201, operatorHookMembers+" secret"))
 	if a.status == http.StatusCreated {
 		p.do(t, "DELETE /operator/webhooks/"+a.text("/id"), "").expect(t, 204)
 	}
 }
+
+var _ = specify("OperatorController_createWebhook", grantsAccess, createOperatorHookCells) // its endpoint receives the changes of all tenants
 
 // newTenant returns the body that creates a tenant.
 func newTenant(name string) string {

@@ -18,6 +18,8 @@ func userRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_listUserRoles", changesNothing, userRolesCells)
+
 // passed returns the roles that requests of the matrix assign to users. System roles such as
 // owner are left out, because they would change the principals.
 func (m *matrix) passed() []*roleObject {
@@ -42,6 +44,8 @@ func assignCells(t *testing.T, m *matrix, p *principal) {
 		check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(inside), notThere}, check{p.may("roles:assign", inside.department), mayNot}, check{p.mayPass(m.roles[2].permissions, "Sales"), beyondOwn}))
 }
 
+var _ = specify("UsersController_assignRole", grantsAccess, assignCells)
+
 func unassignCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range p.among(m.newSubjects(t)) {
 		for _, r := range m.passed() {
@@ -59,6 +63,8 @@ func unassignCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_unassignRole", removesForGood, unassignCells)
+
 func listRolesCells(t *testing.T, m *matrix, p *principal) {
 	a := p.compare(t, "roles", "GET /roles?limit=200", "", first(done(200, "items nextCursor"), check{p.mayAnywhere("roles:read"), mayNot}))
 	if a.status != http.StatusOK {
@@ -75,6 +81,8 @@ func listRolesCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("RolesController_listRoles", changesNothing, listRolesCells)
 
 // readableRoleMembers returns the members of a role that the principal may read.
 func (p *principal) readableRoleMembers() string {
@@ -98,11 +106,15 @@ func createRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("RolesController_createRole", grantsAccess, createRoleCells)
+
 func getRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
 		p.compare(t, r.name, "GET /roles/"+r.id, "", first(done(200, everyRoleMember), check{p.mayAnywhere("roles:read"), mayNot}, check{r.exists, notThere}))
 	}
 }
+
+var _ = specify("RolesController_getRole", changesNothing, getRoleCells)
 
 func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -111,6 +123,8 @@ func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 			check{p.mayAnywhere("roles:update"), mayNot}, check{r.exists, notThere}, check{p.mayPass(r.permissions, ""), beyondOwn}, check{!r.system, systemRole}))
 	}
 }
+
+var _ = specify("RolesController_updateRole", grantsAccess, updateRoleCells)
 
 func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -124,6 +138,8 @@ func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("RolesController_deleteRole", removesForGood, deleteRoleCells)
+
 func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
 		p.compare(t, r.name, "GET /roles/"+r.id+"/users", "", first(done(200, "items nextCursor"),
@@ -133,6 +149,8 @@ func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("RolesController_listRoleUsers", changesNothing, roleUsersCells)
 
 func accessCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
@@ -174,6 +192,8 @@ func accessCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AccessController_listAccess", changesNothing, accessCells)
+
 func sessionCells(t *testing.T, _ *matrix, p *principal) {
 	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles permissions scopedPermissions permissionsExpireAt session"))
 	oneself := everyMember
@@ -188,6 +208,8 @@ func sessionCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_getSession", changesNothing, sessionCells)
+
 func loginCells(t *testing.T, m *matrix, p *principal) {
 	if p.live && !p.program {
 		a := m.anonymous().do(t, "POST /auths/login", credentials(p.email, password)).expect(t, 200)
@@ -198,6 +220,8 @@ func loginCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.with("").do(t, "POST /auths/login", credentials(address(fmt.Sprintf("nobody-%d", m.fresh)), password)).refused(t, 401, "wrong-credentials")
 }
+
+var _ = specify("AuthsController_login", provesItself, loginCells)
 
 // ofNoScope returns the principal for a public operation, which does not read the operator key.
 func (p *principal) ofNoScope() *principal {
@@ -217,13 +241,19 @@ func refreshCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+var _ = specify("AuthsController_refresh", changesNothing, refreshCells)
+
 func logoutCells(t *testing.T, m *matrix, p *principal) {
 	m.signsOut(t, p, "POST /auths/logout", "", 204)
 }
 
+var _ = specify("AuthsController_logout", endsAccess, logoutCells)
+
 func signOutOIDCCells(t *testing.T, m *matrix, p *principal) {
 	m.signsOut(t, p, "POST /auths/oidc/sign-out", `{"returnTo":`+quoted(m.returnTo())+`}`, 200)
 }
+
+var _ = specify("AuthsController_signOutOidc", endsAccess, signOutOIDCCells)
 
 func (m *matrix) signsOut(t *testing.T, p *principal, line, body string, status int) {
 	t.Helper()

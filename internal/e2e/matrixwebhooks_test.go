@@ -91,6 +91,8 @@ func listWebhooksCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
+var _ = specify("WebhooksController_listWebhooks", changesNothing, listWebhooksCells)
+
 func createWebhookCells(t *testing.T, m *matrix, p *principal) {
 	unknown := expectation{status: 422, code: "validation"}
 	for _, s := range m.hookAccounts(t) {
@@ -102,11 +104,15 @@ func createWebhookCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("WebhooksController_createWebhook", grantsAccess, createWebhookCells) // its endpoint receives the values that the service account may read
+
 func getWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
 		p.compare(t, "a webhook", "GET /webhooks/"+h.id, "", first(done(200, everyWebhookMember), check{p.may("webhooks:read", ""), mayNot}, check{h.exists, notThere}))
 	})
 }
+
+var _ = specify("WebhooksController_getWebhook", changesNothing, getWebhookCells)
 
 func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -114,11 +120,15 @@ func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
+var _ = specify("WebhooksController_updateWebhook", grantsAccess, updateWebhookCells)
+
 func rotateSecretCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
 		p.compare(t, "a webhook of "+h.name, "POST /webhooks/"+h.id+"/rotate-secret", "", p.configures(h, "webhooks:update", newWebhookMembers))
 	})
 }
+
+var _ = specify("WebhooksController_rotateSecret", grantsAccess, rotateSecretCells)
 
 func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -126,6 +136,8 @@ func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	})
 	m.endHooks(t)
 }
+
+var _ = specify("WebhooksController_deleteWebhook", removesForGood, deleteWebhookCells)
 
 // operateWebhookCells returns the cells of an operation that does not configure the webhook.
 func operateWebhookCells(line, body string, success expectation) func(*testing.T, *matrix, *principal) {
@@ -136,8 +148,16 @@ func operateWebhookCells(line, body string, success expectation) func(*testing.T
 	}
 }
 
+var (
+	_ = specify("WebhooksController_testWebhook", changesNothing, operateWebhookCells("/test", "", done(200, "itemId")))
+	_ = specify("WebhooksController_replayWebhook", changesNothing, operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, ""))) // the endpoint receives these items anyway
+	_ = specify("WebhooksController_skipItems", changesNothing, operateWebhookCells("/skip", "", done(204, "")))
+)
+
 func deliveriesCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
 		p.compare(t, "a webhook", "GET /webhooks/"+h.id+"/deliveries", "", first(done(200, "items nextCursor"), check{p.may("webhooks:read", ""), mayNot}, check{h.exists, notThere}))
 	})
 }
+
+var _ = specify("WebhooksController_listDeliveries", changesNothing, deliveriesCells)

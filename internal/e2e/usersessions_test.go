@@ -142,6 +142,8 @@ func userSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_listUserSessions", changesNothing, userSessionsCells)
+
 // listingAccess returns the expected response when the principal lists the subject's sessions
 // or tokens.
 func (p *principal) listingAccess(s *subject) expectation {
@@ -166,6 +168,8 @@ func endUserSessionCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
+var _ = specify("UsersController_endUserSession", endsAccess, endUserSessionCells)
+
 func endUserSessionsCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		wanted := p.protective(s, "sessions:revoke", done(204, ""))
@@ -178,3 +182,5 @@ func endUserSessionsCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 }
+
+var _ = specify("UsersController_endUserSessions", endsAccess, endUserSessionsCells)
