@@ -278,9 +278,25 @@ const (
 	SubjectOperatorKey    SubjectType = "operator_key"
 )
 
+// EventTopic is what events are about. People look for an event in its topic.
+type EventTopic string
+
+// The topics of events.
+const (
+	EventTopicUsers       EventTopic = "users"
+	EventTopicRoles       EventTopic = "roles"
+	EventTopicSignIn      EventTopic = "sign-in"
+	EventTopicConnections EventTopic = "connections"
+	EventTopicPrograms    EventTopic = "programs"
+	EventTopicWebhooks    EventTopic = "webhooks"
+	EventTopicTenant      EventTopic = "tenant"
+	EventTopicOperators   EventTopic = "operators" // only in the operators' log
+)
+
 // EventDescription documents an event type for docs/events.md.
 type EventDescription struct {
 	Type     EventType
+	Topic    EventTopic
 	Subjects []SubjectType
 	Written  string   // when such an event is written, such as "a user was created"
 	Members  []string // the values that Event.Members can have
@@ -307,87 +323,103 @@ var (
 	factorMembers = []string{string(FactorTOTP), string(FactorPasskey)}
 )
 
-var eventDescriptions = []EventDescription{
-	{Type: EventUserCreated, Subjects: ofUser, Written: "a user was created", After: "the user"},
-	{Type: EventUserUpdated, Subjects: ofUser, Written: "a user was changed (for `email`: the new address was confirmed)",
-		Members: []string{"email", "name", "department", "externalId", "metadata"}, Before: "the changed members", After: "the changed members"},
-	{Type: EventUserSuspended, Subjects: ofUser, Written: "a user was suspended", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
-	{Type: EventUserResumed, Subjects: ofUser, Written: "a suspended user was resumed", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
-	{Type: EventUserDeleted, Subjects: ofUser, Written: "a user was deleted", Before: "the user"},
-	{Type: EventUserRestored, Subjects: ofUser, Written: "a deleted user was restored", After: "the user, and the ids of `roles` and `rolesNotRestored`"},
-	{Type: EventUserErased, Subjects: ofUser, Written: "a user was erased, or the time to restore a deleted user has ended", Reason: "the reason that the caller gave, or `the time to restore the user has ended`"},
-	{Type: EventUserInvited, Subjects: ofUser, Written: "a user was invited", After: "`createdAt`, `expiresAt`"},
-	{Type: EventInvitationUsed, Subjects: ofUser, Written: "a user accepted an invitation, with a new password or with an identity provider"},
-	{Type: EventInvitationWithdrawn, Subjects: ofUser, Written: "an invitation was withdrawn"},
-	{Type: EventPasswordChanged, Subjects: ofUser, Written: "a user changed the password, or an operator set it"},
-	{Type: EventResetRequested, Subjects: ofUserIfKnown, Written: "a password reset was requested, or an administrator sent a reset link",
-		After: "`expiresAt`", Reason: "`mailed`, or why nothing was mailed; empty if an administrator sent it"},
-	{Type: EventPasswordReset, Subjects: ofUser, Written: "a user set a new password with a reset link"},
-	{Type: EventEmailRequested, Subjects: ofUser, Written: "a change of a user's address was requested", After: "`expiresAt`"},
-	{Type: EventFactorAdded, Subjects: ofUser, Written: "a user added a second factor", Members: factorMembers, After: "the passkey, which only this user can read"},
-	{Type: EventFactorRenamed, Subjects: ofUser, Written: "a user renamed a passkey", Members: []string{string(FactorPasskey)}, Before: "the passkey, which only this user can read", After: "the passkey, which only this user can read"},
-	{Type: EventFactorRemoved, Subjects: ofUser, Written: "a user removed a second factor", Members: factorMembers},
-	{Type: EventFactorsReset, Subjects: ofUser, Written: "an administrator removed all second factors of a user"},
-	{Type: EventRecoveryMade, Subjects: ofUser, Written: "a user created new recovery codes"},
-	{Type: EventRecoveryUsed, Subjects: ofUser, Written: "a user signed in or re-authenticated with a recovery code"},
-	{Type: EventIdentityLinked, Subjects: ofUser, Written: "an identity at an identity provider was linked to a user. A pending user becomes active", After: "`identity`"},
-	{Type: EventIdentityUnlinked, Subjects: ofUser, Written: "an identity was removed from a user", Before: "`identity`"},
+// eventDescriptions has the events of each topic in the order in which documents and the console list them.
+var eventDescriptions = slices.Concat(
+	about(EventTopicUsers,
+		EventDescription{Type: EventUserCreated, Subjects: ofUser, Written: "a user was created", After: "the user"},
+		EventDescription{Type: EventUserUpdated, Subjects: ofUser, Written: "a user was changed (for `email`: the new address was confirmed)",
+			Members: []string{"email", "name", "department", "externalId", "metadata"}, Before: "the changed members", After: "the changed members"},
+		EventDescription{Type: EventUserSuspended, Subjects: ofUser, Written: "a user was suspended", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
+		EventDescription{Type: EventUserResumed, Subjects: ofUser, Written: "a suspended user was resumed", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
+		EventDescription{Type: EventUserDeleted, Subjects: ofUser, Written: "a user was deleted", Before: "the user"},
+		EventDescription{Type: EventUserRestored, Subjects: ofUser, Written: "a deleted user was restored", After: "the user, and the ids of `roles` and `rolesNotRestored`"},
+		EventDescription{Type: EventUserErased, Subjects: ofUser, Written: "a user was erased, or the time to restore a deleted user has ended", Reason: "the reason that the caller gave, or `the time to restore the user has ended`"},
+		EventDescription{Type: EventUserInvited, Subjects: ofUser, Written: "a user was invited", After: "`createdAt`, `expiresAt`"},
+		EventDescription{Type: EventInvitationUsed, Subjects: ofUser, Written: "a user accepted an invitation, with a new password or with an identity provider"},
+		EventDescription{Type: EventInvitationWithdrawn, Subjects: ofUser, Written: "an invitation was withdrawn"},
+		EventDescription{Type: EventEmailRequested, Subjects: ofUser, Written: "a change of a user's address was requested", After: "`expiresAt`"},
+	),
+	about(EventTopicRoles,
+		EventDescription{Type: EventRoleCreated, Subjects: ofRole, Written: "a role was created", After: "the role"},
+		EventDescription{Type: EventRoleUpdated, Subjects: ofRole, Written: "a role was changed", Members: []string{"name", "description", "permissions", "grants"}, Before: "the role", After: "the role"},
+		EventDescription{Type: EventRoleDeleted, Subjects: ofRole, Written: "a role was deleted", Before: "the role"},
+		EventDescription{Type: EventRoleAssigned, Subjects: ofHolder, Written: "a role was assigned, or an assignment was replaced", Members: []string{"roles"},
+			Before: "`roleId`, `departments`, `expiresAt` of the assignment that was replaced", After: "`roleId`, `departments`, `expiresAt`"},
+		EventDescription{Type: EventRoleUnassigned, Subjects: ofHolder, Written: "a role was removed from a user or service account", Members: []string{"roles"},
+			Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` if the role was deleted"},
+	),
+	about(EventTopicSignIn,
+		EventDescription{Type: EventPasswordChanged, Subjects: ofUser, Written: "a user changed the password, or an operator set it"},
+		EventDescription{Type: EventResetRequested, Subjects: ofUserIfKnown, Written: "a password reset was requested, or an administrator sent a reset link",
+			After: "`expiresAt`", Reason: "`mailed`, or why nothing was mailed; empty if an administrator sent it"},
+		EventDescription{Type: EventPasswordReset, Subjects: ofUser, Written: "a user set a new password with a reset link"},
+		EventDescription{Type: EventFactorAdded, Subjects: ofUser, Written: "a user added a second factor", Members: factorMembers, After: "the passkey, which only this user can read"},
+		EventDescription{Type: EventFactorRenamed, Subjects: ofUser, Written: "a user renamed a passkey", Members: []string{string(FactorPasskey)}, Before: "the passkey, which only this user can read", After: "the passkey, which only this user can read"},
+		EventDescription{Type: EventFactorRemoved, Subjects: ofUser, Written: "a user removed a second factor", Members: factorMembers},
+		EventDescription{Type: EventFactorsReset, Subjects: ofUser, Written: "an administrator removed all second factors of a user"},
+		EventDescription{Type: EventRecoveryMade, Subjects: ofUser, Written: "a user created new recovery codes"},
+		EventDescription{Type: EventRecoveryUsed, Subjects: ofUser, Written: "a user signed in or re-authenticated with a recovery code"},
+		EventDescription{Type: EventIdentityLinked, Subjects: ofUser, Written: "an identity at an identity provider was linked to a user. A pending user becomes active", After: "`identity`"},
+		EventDescription{Type: EventIdentityUnlinked, Subjects: ofUser, Written: "an identity was removed from a user", Before: "`identity`"},
+		EventDescription{Type: EventSignedIn, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
+		EventDescription{Type: EventSignInFailed, Subjects: ofUserIfKnown, Written: "a sign-in or re-authentication failed (equal failures within a second are one event)", Reason: "the cause, and how many times"},
+		EventDescription{Type: EventSessionConfirmed, Subjects: ofUser, Written: "a user re-authenticated"},
+		EventDescription{Type: EventSessionEnded, Subjects: ofUser, Written: "a session ended before it expired (`sessionId` is its ID)", Reason: "why it ended"},
+		EventDescription{Type: EventTokenReused, Subjects: ofUser, Written: "a session ended because one of its replaced tokens was used"},
+	),
+	about(EventTopicConnections,
+		EventDescription{Type: EventConnectionCreated, Subjects: ofConnection, Written: "a connection to an identity provider was created", After: "the connection, without its client secret"},
+		EventDescription{Type: EventConnectionUpdated, Subjects: ofConnection, Written: "a connection was changed",
+			Members: []string{"name", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues"}, Before: "the connection", After: "the connection"},
+		EventDescription{Type: EventConnectionTested, Subjects: ofConnection, Written: "a connection was tested", Reason: "`passed` or `failed`"},
+		EventDescription{Type: EventConnectionDeleted, Subjects: ofConnection, Written: "a connection was deleted, with the identities of users and the sessions that began with it", Before: "the connection", After: "the numbers `identities` and `sessions` that were deleted"},
+	),
+	about(EventTopicPrograms,
+		EventDescription{Type: EventTokenCreated, Subjects: ofHolder, Written: "an API token was created", Members: []string{"tokens"}, After: "the token, without its secret"},
+		EventDescription{Type: EventTokenRevoked, Subjects: ofHolder, Written: "an API token was revoked", Members: []string{"tokens"}, Before: "the token, without its secret", Reason: "why, unless the token itself was revoked"},
+		EventDescription{Type: EventServiceAccountCreated, Subjects: ofAccount, Written: "a service account was created", After: "the service account"},
+		EventDescription{Type: EventServiceAccountUpdated, Subjects: ofAccount, Written: "a service account was changed", Members: []string{"name", "description"}, Before: "the service account", After: "the service account"},
+		EventDescription{Type: EventServiceAccountSuspended, Subjects: ofAccount, Written: "a service account was suspended", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "the reason that the caller gave"},
+		EventDescription{Type: EventServiceAccountResumed, Subjects: ofAccount, Written: "a suspended service account was resumed", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "the reason that the caller gave"},
+		EventDescription{Type: EventServiceAccountDeleted, Subjects: ofAccount, Written: "a service account was deleted", Before: "the service account"},
+	),
+	about(EventTopicWebhooks,
+		EventDescription{Type: EventWebhookCreated, Subjects: ofWebhook, Written: "a webhook was created. The events of webhooks of operators are only in the operators' log, and have no `serviceAccountId`", After: "the webhook, without its secret"},
+		EventDescription{Type: EventWebhookUpdated, Subjects: ofWebhook, Written: "a webhook was changed", Members: []string{"url", "types", "serviceAccountId", "ignoreActors", "enabled"}, Before: "the webhook", After: "the webhook"},
+		EventDescription{Type: EventSecretRotated, Subjects: ofWebhook, Written: "a webhook got a new secret", Members: []string{"secret"}},
+		EventDescription{Type: EventWebhookReplayed, Subjects: ofWebhook, Written: "the sending of earlier items of a webhook was started", After: "`from`, `to`"},
+		EventDescription{Type: EventWebhookSkipped, Subjects: ofWebhook, Written: "items of a webhook were skipped", After: "`items`: the ids of the first item of each part that waited; absent if all items were skipped"},
+		EventDescription{Type: EventWebhookDisabled, Subjects: ofWebhook, Written: "Rolecall disabled a webhook", Members: []string{"enabled"}, Before: "the webhook", After: "the webhook", Reason: "`status-410`, `failing` or `service-account-deleted`"},
+		EventDescription{Type: EventWebhookDeleted, Subjects: ofWebhook, Written: "a webhook was deleted", Before: "the webhook"},
+	),
+	about(EventTopicTenant,
+		EventDescription{Type: EventRefused, Subjects: ofUserIfKnown, Written: "a caller was refused an operation with 403 (equal refusals within a second are one event)", Reason: "the operation and the problem code, and how many times"},
+		EventDescription{Type: EventTenantCreated, Subjects: ofTenant, Written: "the tenant was created", After: "the tenant, and the invitation of the owner if it was created over the API"},
+		EventDescription{Type: EventTenantUpdated, Subjects: ofTenant, Written: "the display name or the settings of the tenant were changed", Members: []string{"displayName", "settings"}, Before: "`displayName`, `settings`", After: "`displayName`, `settings`"},
+		EventDescription{Type: EventLogoChanged, Subjects: ofTenant, Written: "a logo of the tenant was set or replaced", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`; null if there was no logo", After: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
+		EventDescription{Type: EventLogoRemoved, Subjects: ofTenant, Written: "the logo of the tenant was removed", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
+		EventDescription{Type: EventTenantSuspended, Subjects: ofTenant, Written: "the tenant was suspended", Reason: "the reason that the operator gave"},
+		EventDescription{Type: EventTenantResumed, Subjects: ofTenant, Written: "the suspended tenant was resumed", Reason: "the reason that the operator gave"},
+		EventDescription{Type: EventTenantDeleted, Subjects: ofTenant, Written: "the tenant was deleted"},
+		EventDescription{Type: EventTenantRestored, Subjects: ofTenant, Written: "the deleted tenant was restored", Reason: "the reason that the operator gave"},
+		EventDescription{Type: EventMailUndeliverable, Subjects: ofUserIfKnown, Written: "a mail could not be sent in time and was dropped", Reason: "the kind of mail"},
+		EventDescription{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: []string{"q", "email", "externalId", "department", "status", "role"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
+		EventDescription{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: []string{"q", "email", "externalId", "department", "status"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
+		EventDescription{Type: EventEventsExported, Subjects: ofTenant, Written: "events were exported", Members: []string{"type", "actor", "subject", "from", "to"}, After: "the filters of the export"},
+		EventDescription{Type: EventJobStarted, Subjects: ofTenant, Written: "a job that changes many users was started", Members: jobFilterNames, After: "the job, without the search text, which can be personal data", Reason: "the reason that the caller gave"},
+		EventDescription{Type: EventJobCanceled, Subjects: ofTenant, Written: "a job was canceled", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users"},
+		EventDescription{Type: EventJobEnded, Subjects: ofTenant, Written: "a job reached its last user, or stopped because the user or program that started it lost the right to it", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users", Reason: "the code of the problem that stopped the job"},
+	),
+	about(EventTopicOperators,
+		EventDescription{Type: EventOperatorKeyCreated, Subjects: ofOperatorKey, Written: "an operator key was created (only in the operators' log)", After: "the key, without its secret"},
+		EventDescription{Type: EventOperatorKeyRevoked, Subjects: ofOperatorKey, Written: "an operator key was revoked (only in the operators' log)", Before: "the key, without its secret"},
+	),
+)
 
-	{Type: EventRoleCreated, Subjects: ofRole, Written: "a role was created", After: "the role"},
-	{Type: EventRoleUpdated, Subjects: ofRole, Written: "a role was changed", Members: []string{"name", "description", "permissions", "grants"}, Before: "the role", After: "the role"},
-	{Type: EventRoleDeleted, Subjects: ofRole, Written: "a role was deleted", Before: "the role"},
-	{Type: EventRoleAssigned, Subjects: ofHolder, Written: "a role was assigned, or an assignment was replaced", Members: []string{"roles"},
-		Before: "`roleId`, `departments`, `expiresAt` of the assignment that was replaced", After: "`roleId`, `departments`, `expiresAt`"},
-	{Type: EventRoleUnassigned, Subjects: ofHolder, Written: "a role was removed from a user or service account", Members: []string{"roles"},
-		Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` if the role was deleted"},
-
-	{Type: EventSignedIn, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
-	{Type: EventSignInFailed, Subjects: ofUserIfKnown, Written: "a sign-in or re-authentication failed (equal failures within a second are one event)", Reason: "the cause, and how many times"},
-	{Type: EventSessionConfirmed, Subjects: ofUser, Written: "a user re-authenticated"},
-	{Type: EventSessionEnded, Subjects: ofUser, Written: "a session ended before it expired (`sessionId` is its ID)", Reason: "why it ended"},
-	{Type: EventTokenReused, Subjects: ofUser, Written: "a session ended because one of its replaced tokens was used"},
-	{Type: EventRefused, Subjects: ofUserIfKnown, Written: "a caller was refused an operation with 403 (equal refusals within a second are one event)", Reason: "the operation and the problem code, and how many times"},
-
-	{Type: EventTokenCreated, Subjects: ofHolder, Written: "an API token was created", Members: []string{"tokens"}, After: "the token, without its secret"},
-	{Type: EventTokenRevoked, Subjects: ofHolder, Written: "an API token was revoked", Members: []string{"tokens"}, Before: "the token, without its secret", Reason: "why, unless the token itself was revoked"},
-	{Type: EventServiceAccountCreated, Subjects: ofAccount, Written: "a service account was created", After: "the service account"},
-	{Type: EventServiceAccountUpdated, Subjects: ofAccount, Written: "a service account was changed", Members: []string{"name", "description"}, Before: "the service account", After: "the service account"},
-	{Type: EventServiceAccountSuspended, Subjects: ofAccount, Written: "a service account was suspended", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "the reason that the caller gave"},
-	{Type: EventServiceAccountResumed, Subjects: ofAccount, Written: "a suspended service account was resumed", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "the reason that the caller gave"},
-	{Type: EventServiceAccountDeleted, Subjects: ofAccount, Written: "a service account was deleted", Before: "the service account"},
-
-	{Type: EventWebhookCreated, Subjects: ofWebhook, Written: "a webhook was created. The events of webhooks of operators are only in the operators' log, and have no `serviceAccountId`", After: "the webhook, without its secret"},
-	{Type: EventWebhookUpdated, Subjects: ofWebhook, Written: "a webhook was changed", Members: []string{"url", "types", "serviceAccountId", "ignoreActors", "enabled"}, Before: "the webhook", After: "the webhook"},
-	{Type: EventSecretRotated, Subjects: ofWebhook, Written: "a webhook got a new secret", Members: []string{"secret"}},
-	{Type: EventWebhookReplayed, Subjects: ofWebhook, Written: "the sending of earlier items of a webhook was started", After: "`from`, `to`"},
-	{Type: EventWebhookSkipped, Subjects: ofWebhook, Written: "items of a webhook were skipped", After: "`items`: the ids of the first item of each part that waited; absent if all items were skipped"},
-	{Type: EventWebhookDisabled, Subjects: ofWebhook, Written: "Rolecall disabled a webhook", Members: []string{"enabled"}, Before: "the webhook", After: "the webhook", Reason: "`status-410`, `failing` or `service-account-deleted`"},
-	{Type: EventWebhookDeleted, Subjects: ofWebhook, Written: "a webhook was deleted", Before: "the webhook"},
-
-	{Type: EventConnectionCreated, Subjects: ofConnection, Written: "a connection to an identity provider was created", After: "the connection, without its client secret"},
-	{Type: EventConnectionUpdated, Subjects: ofConnection, Written: "a connection was changed",
-		Members: []string{"name", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues"}, Before: "the connection", After: "the connection"},
-	{Type: EventConnectionTested, Subjects: ofConnection, Written: "a connection was tested", Reason: "`passed` or `failed`"},
-	{Type: EventConnectionDeleted, Subjects: ofConnection, Written: "a connection was deleted, with the identities of users and the sessions that began with it", Before: "the connection", After: "the numbers `identities` and `sessions` that were deleted"},
-
-	{Type: EventTenantCreated, Subjects: ofTenant, Written: "the tenant was created", After: "the tenant, and the invitation of the owner if it was created over the API"},
-	{Type: EventTenantUpdated, Subjects: ofTenant, Written: "the display name or the settings of the tenant were changed", Members: []string{"displayName", "settings"}, Before: "`displayName`, `settings`", After: "`displayName`, `settings`"},
-	{Type: EventLogoChanged, Subjects: ofTenant, Written: "a logo of the tenant was set or replaced", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`; null if there was no logo", After: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
-	{Type: EventLogoRemoved, Subjects: ofTenant, Written: "the logo of the tenant was removed", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
-	{Type: EventTenantSuspended, Subjects: ofTenant, Written: "the tenant was suspended", Reason: "the reason that the operator gave"},
-	{Type: EventTenantResumed, Subjects: ofTenant, Written: "the suspended tenant was resumed", Reason: "the reason that the operator gave"},
-	{Type: EventTenantDeleted, Subjects: ofTenant, Written: "the tenant was deleted"},
-	{Type: EventTenantRestored, Subjects: ofTenant, Written: "the deleted tenant was restored", Reason: "the reason that the operator gave"},
-	{Type: EventMailUndeliverable, Subjects: ofUserIfKnown, Written: "a mail could not be sent in time and was dropped", Reason: "the kind of mail"},
-
-	{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: []string{"q", "email", "externalId", "department", "status", "role"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
-	{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: []string{"q", "email", "externalId", "department", "status"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
-	{Type: EventEventsExported, Subjects: ofTenant, Written: "events were exported", Members: []string{"type", "actor", "subject", "from", "to"}, After: "the filters of the export"},
-
-	{Type: EventOperatorKeyCreated, Subjects: ofOperatorKey, Written: "an operator key was created (only in the operators' log)", After: "the key, without its secret"},
-	{Type: EventOperatorKeyRevoked, Subjects: ofOperatorKey, Written: "an operator key was revoked (only in the operators' log)", Before: "the key, without its secret"},
-
-	{Type: EventJobStarted, Subjects: ofTenant, Written: "a job that changes many users was started", Members: jobFilterNames, After: "the job, without the search text, which can be personal data", Reason: "the reason that the caller gave"},
-	{Type: EventJobCanceled, Subjects: ofTenant, Written: "a job was canceled", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users"},
-	{Type: EventJobEnded, Subjects: ofTenant, Written: "a job reached its last user, or stopped because the user or program that started it lost the right to it", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users", Reason: "the code of the problem that stopped the job"},
+// about returns the descriptions with the topic.
+func about(topic EventTopic, descriptions ...EventDescription) []EventDescription {
+	for i := range descriptions {
+		descriptions[i].Topic = topic
+	}
+	return descriptions
 }

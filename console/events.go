@@ -110,47 +110,37 @@ func (l eventsView) isLookingFor() bool {
 	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.faults == nil && mayFindPeople(l.pageContext)
 }
 
-// eventKind is a group of event types in the filter for types.
+// eventTopics maps the topics of events to the message keys of their names.
+var eventTopics = map[rolecall.EventTopic]string{
+	rolecall.EventTopicUsers:       usersSection,
+	rolecall.EventTopicRoles:       rolesSection,
+	rolecall.EventTopicSignIn:      "user.sign-in",
+	rolecall.EventTopicConnections: "nav.connections",
+	rolecall.EventTopicPrograms:    "events.programs",
+	rolecall.EventTopicWebhooks:    "nav.webhooks",
+	rolecall.EventTopicTenant:      "settings.tenant",
+}
+
+// eventKind has the event types of a topic, for the filter for types.
 type eventKind struct {
-	name  string // the message key of the group's name
+	name  string // the message key of the topic's name
 	types []rolecall.EventType
 }
 
-var eventKinds = []eventKind{
-	{usersSection, []rolecall.EventType{
-		rolecall.EventUserCreated, rolecall.EventUserUpdated, rolecall.EventUserSuspended, rolecall.EventUserResumed,
-		rolecall.EventUserDeleted, rolecall.EventUserRestored, rolecall.EventUserErased, rolecall.EventEmailRequested,
-		rolecall.EventUserInvited, rolecall.EventInvitationUsed, rolecall.EventInvitationWithdrawn,
-	}},
-	{rolesSection, []rolecall.EventType{
-		rolecall.EventRoleAssigned, rolecall.EventRoleUnassigned,
-		rolecall.EventRoleCreated, rolecall.EventRoleUpdated, rolecall.EventRoleDeleted,
-	}},
-	{"user.sign-in", []rolecall.EventType{
-		rolecall.EventSignedIn, rolecall.EventSignInFailed, rolecall.EventSessionConfirmed, rolecall.EventSessionEnded, rolecall.EventTokenReused,
-		rolecall.EventPasswordChanged, rolecall.EventResetRequested, rolecall.EventPasswordReset,
-		rolecall.EventFactorAdded, rolecall.EventFactorRenamed, rolecall.EventFactorRemoved, rolecall.EventFactorsReset,
-		rolecall.EventRecoveryMade, rolecall.EventRecoveryUsed, rolecall.EventIdentityLinked, rolecall.EventIdentityUnlinked,
-	}},
-	{"nav.connections", []rolecall.EventType{
-		rolecall.EventConnectionCreated, rolecall.EventConnectionUpdated, rolecall.EventConnectionTested, rolecall.EventConnectionDeleted,
-	}},
-	{"events.programs", []rolecall.EventType{
-		rolecall.EventTokenCreated, rolecall.EventTokenRevoked,
-		rolecall.EventServiceAccountCreated, rolecall.EventServiceAccountUpdated, rolecall.EventServiceAccountSuspended,
-		rolecall.EventServiceAccountResumed, rolecall.EventServiceAccountDeleted,
-	}},
-	{"nav.webhooks", []rolecall.EventType{
-		rolecall.EventWebhookCreated, rolecall.EventWebhookUpdated, rolecall.EventSecretRotated, rolecall.EventWebhookDisabled,
-		rolecall.EventWebhookReplayed, rolecall.EventWebhookSkipped, rolecall.EventWebhookDeleted,
-	}},
-	{"settings.tenant", []rolecall.EventType{
-		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventLogoChanged, rolecall.EventLogoRemoved, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
-		rolecall.EventRefused, rolecall.EventMailUndeliverable,
-		rolecall.EventUsersExported, rolecall.EventRoleUsersExported, rolecall.EventEventsExported,
-		rolecall.EventJobStarted, rolecall.EventJobCanceled, rolecall.EventJobEnded,
-	}},
-}
+// eventKinds are the topics that the log of a tenant can have.
+var eventKinds = func() (kinds []eventKind) {
+	for _, d := range rolecall.EventDescriptions() {
+		name := eventTopics[d.Topic]
+		switch last := len(kinds) - 1; {
+		case name == "":
+		case last >= 0 && kinds[last].name == name:
+			kinds[last].types = append(kinds[last].types, d.Type)
+		default:
+			kinds = append(kinds, eventKind{name, []rolecall.EventType{d.Type}})
+		}
+	}
+	return kinds
+}()
 
 // eventPrefix and an event type form the message key of the type's name.
 const eventPrefix = "event."

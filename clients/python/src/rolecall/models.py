@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 0f0f47a2f6ab37a4da37bbb7078af75087a5d3983fe735d80fa5cc97d4b173b8
+# ba3dfe382c9122870d24883086186afbdc46ca5fc9ece91fce85559028d9a7cd
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
