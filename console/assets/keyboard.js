@@ -55,7 +55,10 @@ document.addEventListener("keydown", (event) => {
       menu.open = false;
       menu.querySelector("summary").focus();
     }
-    if (typing && !typing.closest("dialog")) typing.blur();
+    if (typing && !typing.closest("dialog")) {
+      event.preventDefault(); // otherwise it would clear the search, and the list would change under the keys for its rows
+      typing.blur();
+    }
     return;
   }
   if (typing || document.querySelector("dialog[open]")) return;

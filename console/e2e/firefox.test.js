@@ -101,7 +101,9 @@ scenario("the list of users is searched and opened with the keyboard", async (pa
   await at(page, /q=zoe\+pe$/);
   await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   assert.deepEqual(await texts(page, "tbody th bdi:not(.unseen bdi)"), ["Zoë Perlman"]);
-  await press(page, "Escape", "j");
+  await press(page, "Escape");
+  assert.equal(await page.$eval("#q", (field) => field.value), "zoe pe"); // Escape leaves the field, and keeps the list
+  await press(page, "j");
   await focused(page, "[data-row]");
   await press(page, "Enter");
   await page.waitForSelector("h1 ::-p-text(Zoë Perlman)");
