@@ -9,7 +9,6 @@ WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 TOOL = go tool -modfile=$(CURDIR)/tools/go.mod
 STATICCHECK = $(TOOL) staticcheck
 TEMPL = $(TOOL) templ
-VALE = CGO_ENABLED=1 $(TOOL) vale
 GOVULNCHECK = $(TOOL) govulncheck
 GOTESTSUM = $(TOOL) gotestsum
 FUZZTIME = 10s
@@ -59,7 +58,7 @@ TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 # The package cargo of Debian 12 is too old for the generated Rust code, but cargo-web is not.
 CARGO = cargo:cargo-web,cargo
 
-.PHONY: help run test server-test go-client-test test-citus test-tools all-tools clean-tree test-deploy clients-test generators interop test-idp browser-test console-test screenshots templ check prose race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test server-test go-client-test test-citus test-tools all-tools clean-tree test-deploy clients-test generators interop test-idp browser-test console-test screenshots templ check race black-box program raced-program bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,14 +172,10 @@ check: ## run the linters and the tests of the conventions
 	cd client && go mod tidy -diff
 	cd client/e2e && go mod tidy -diff && go vet $(CLIENT) && $(STATICCHECK) $(CLIENT)
 	cd bench/checks && go mod tidy -diff && go vet ./...
-	$(MAKE) prose
 	$(call gotest,./internal/conventions)
 
 clean-tree: # the checks must not change the tree
 	@changes=$$(git status --porcelain); test -z "$$changes" || { echo "$$changes"; exit 1; }
-
-prose: ## check the style of the documents by the rules in .vale
-	$(VALE) --output=line $$(git ls-files -co --exclude-standard '*.md')
 
 bench: ## compare the speed with a minimal service; BENCH=-full takes longer, BENCH=-peers measures other services, BENCH=-citus clusters
 	go run ./bench/speed $(BENCH)

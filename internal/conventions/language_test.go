@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,39 +38,83 @@ var hardToRead = []struct{ pattern, instead string }{
 	{`\bover (with)?[.;,]`, "expired, ended"},
 }
 
-// otherTexts are the checked files other than Go files. text matches the part of a line that is
-// checked.
-var otherTexts = []struct {
-	suffix, kind string
-	text         *regexp.Regexp
-}{
-	{".md", "documents", regexp.MustCompile(`.*`)},
-	{".toml", "strings", regexp.MustCompile(`=.*`)},
-	{".html", "strings", regexp.MustCompile(`.*`)},
-	{".txt", "strings", regexp.MustCompile(`.*`)},
-	{".js", "comments", regexp.MustCompile(`(//|^ *\*|/\*).*`)},
-	{".ts", "comments", regexp.MustCompile(`(//|^ *\*|/\*).*`)},
-	{".css", "comments", regexp.MustCompile(`(^ *\*|/\*).*`)},
-	{".templ", "comments", regexp.MustCompile(`//.*`)},
-	{".sql", "comments", regexp.MustCompile(`--.*`)},
-	{".sh", "comments", regexp.MustCompile(`#.*`)},
-	{"Makefile", "comments", regexp.MustCompile(`#.*`)},
+// wordy has phrases that documents must not have, with what to write in their place. Texts of the console may have
+// contractions.
+var wordy = []struct{ pattern, instead string }{
+	{`\b(?:are|can|could|did|does|do|had|has|have|is|must|should|was|were|wo|would)n['’]t\b`, "the words without a contraction"},
+	{`\b(?:it|that|there|what|here|who|how|let)['’]s\b`, "the words without a contraction"},
+	{`\b(?:I|you|we|they)['’](?:re|ve|ll|d)\b`, "the words without a contraction"},
+	{`\b(?:basically|easily|just|obviously|of course|please|quite|simply|very)\b`, "the sentence without it"},
+	{`\bwill (?:be|get|have|not|then)\b`, "the present tense"},
+	{`\be\.g\.|\bi\.e\.|\betc\b|\bvs\b|\bcf\.|\bviz\.`, "the words in English"},
+	{`\be-mails?\b|\bweb site\b|\btime stamp\b|\bback-?end of\b|\bblacklist\b|\bwhitelist\b`, "email, website, timestamp, back end, blocklist, allowlist"},
+	{`\ba (?:large )?number of\b`, "many, some"},
+	{`\balong the lines of\b`, "like"},
+	{`\bas a consequence of\b|\bdue to the fact that\b`, "because"},
+	{`\bas to whether\b|\bwhether or not\b`, "whether"},
+	{`\bas well as\b`, "and"},
+	{`\bat (?:this|that) point in time\b`, "now, then"},
+	{`\bby means of\b`, "with, by"},
+	{`\bfor the purpose of\b`, "for"},
+	{`\bhas the ability to\b|\b(?:is|are) (?:able to|capable of)\b`, "can"},
+	{`\bin accordance with\b`, "by, as"},
+	{`\bin addition to that\b`, "also"},
+	{`\bin case of\b|\bin the event (?:that|of)\b|\bprovided that\b`, "if"},
+	{`\bin order to\b`, "to"},
+	{`\b(?:in|with) regard to\b|\bwith respect to\b`, "about"},
+	{`\bin spite of\b`, "despite"},
+	{`\bmakes? use of\b|\butili[sz](?:e|es|ed|ing)\b`, "use"},
+	{`\bon a regular basis\b`, "regularly"},
+	{`\bprior to\b|\bsubsequent to\b`, "before, after"},
+	{`\bthe fact that\b`, "that"},
+	{`\bwith the exception of\b`, "except"},
 }
 
-// most is the maximum number of hardToRead phrases in each kind of text. Lower these
-// numbers when you can, and never raise them.
-var most = map[string]int{"comments": 0, "documents": 0, "strings": 0}
+// longestSentence is the maximum number of words of a sentence in a document.
+const longestSentence = 35
+
+// otherTexts are the checked files other than Go files. text matches the part of a line that is checked.
+var otherTexts = []struct {
+	suffix string
+	text   *regexp.Regexp
+}{
+	{".md", regexp.MustCompile(`.*`)},
+	{".toml", regexp.MustCompile(`=.*`)},
+	{".html", regexp.MustCompile(`.*`)},
+	{".txt", regexp.MustCompile(`.*`)},
+	{".js", regexp.MustCompile(`(//|^ *\*|/\*).*`)},
+	{".ts", regexp.MustCompile(`(//|^ *\*|/\*).*`)},
+	{".css", regexp.MustCompile(`(^ *\*|/\*).*`)},
+	{".templ", regexp.MustCompile(`//.*`)},
+	{".sql", regexp.MustCompile(`--.*`)},
+	{".sh", regexp.MustCompile(`#.*`)},
+	{"Makefile", regexp.MustCompile(`#.*`)},
+}
+
+// anyOf returns an expression for all patterns, in any case.
+func anyOf(phrases []struct{ pattern, instead string }) *regexp.Regexp {
+	all := make([]string, len(phrases))
+	for i, p := range phrases {
+		all[i] = "(?:" + p.pattern + ")"
+	}
+	return regexp.MustCompile("(?i)" + strings.Join(all, "|"))
+}
+
+// instead returns what to write in place of the found text.
+func instead(found string) string {
+	for _, p := range slices.Concat(hardToRead, wordy) {
+		if regexp.MustCompile("(?i)" + p.pattern).MatchString(found) {
+			return p.instead
+		}
+	}
+	return "other words"
+}
 
 func TestTextsAreEasyToRead(t *testing.T) {
-	var all []string
-	for _, h := range hardToRead {
-		all = append(all, "(?:"+h.pattern+")")
-	}
-	hard := regexp.MustCompile("(?i)" + strings.Join(all, "|"))
-	found := map[string][]string{}
-	look := func(kind, place, text string) {
+	hard := anyOf(hardToRead)
+	look := func(place, text string) {
 		for _, match := range hard.FindAllString(text, -1) {
-			found[kind] = append(found[kind], fmt.Sprintf("%s: %s", place, strings.TrimSpace(match)))
+			t.Errorf("%s: %q: write %s", place, strings.TrimSpace(match), instead(match))
 		}
 	}
 	for _, f := range sources(t) {
@@ -77,7 +122,7 @@ func TestTextsAreEasyToRead(t *testing.T) {
 			continue
 		}
 		for _, group := range f.syntax.Comments {
-			look("comments", f.files.Position(group.Pos()).String(), strings.ReplaceAll(group.Text(), "\n", " "))
+			look(f.files.Position(group.Pos()).String(), strings.ReplaceAll(group.Text(), "\n", " "))
 		}
 		if f.isTest() {
 			continue
@@ -88,7 +133,7 @@ func TestTextsAreEasyToRead(t *testing.T) {
 				return true
 			}
 			if text, err := strconv.Unquote(literal.Value); err == nil {
-				look("strings", f.files.Position(literal.Pos()).String(), text)
+				look(f.files.Position(literal.Pos()).String(), text)
 			}
 			return true
 		})
@@ -100,7 +145,7 @@ func TestTextsAreEasyToRead(t *testing.T) {
 			}
 			content, err := fs.ReadFile(root, path)
 			for i, line := range strings.Split(string(content), "\n") {
-				look(o.kind, fmt.Sprintf("%s:%d", path, i+1), o.text.FindString(line))
+				look(fmt.Sprintf("%s:%d", path, i+1), o.text.FindString(line))
 			}
 			return err
 		})
@@ -108,10 +153,35 @@ func TestTextsAreEasyToRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for kind, n := range most {
-		t.Logf("%s: %d", kind, len(found[kind]))
-		if len(found[kind]) > n {
-			t.Errorf("%s have %d phrases that are hard to read, want at most %d:\n%s", kind, len(found[kind]), n, strings.Join(found[kind], "\n"))
+}
+
+var (
+	codeText    = regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->")
+	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
+	newBlock    = regexp.MustCompile(`\n(?:[ \t]*\n|[ \t]*(?:[-*+>#|]|\d+\.)[ \t])|\|`) // a paragraph, a heading, an item or a cell
+	sentenceEnd = regexp.MustCompile(`[.!?]["”)*]*\s`)
+	word        = regexp.MustCompile(`[\p{L}][^\s]*`)
+)
+
+// sentences returns the sentences of a document in Markdown, without code.
+func sentences(document string) (all []string) {
+	text := linkTarget.ReplaceAllString(codeText.ReplaceAllString(document, ""), "]")
+	for _, block := range newBlock.Split(text, -1) {
+		all = append(all, sentenceEnd.Split(block, -1)...)
+	}
+	return all
+}
+
+func TestDocumentsAreConcise(t *testing.T) {
+	long := anyOf(wordy)
+	for document, text := range documents(t) {
+		for _, match := range long.FindAllString(codeText.ReplaceAllString(text, ""), -1) {
+			t.Errorf("%s: %q: write %s", document, match, instead(match))
+		}
+		for _, sentence := range sentences(text) {
+			if n := len(word.FindAllString(sentence, -1)); n > longestSentence {
+				t.Errorf("%s: split the sentence, which has %d words: %s", document, n, strings.Join(strings.Fields(sentence), " "))
+			}
 		}
 	}
 }
