@@ -124,11 +124,8 @@ const (
 	DefaultNameMin          = 3
 )
 
-// The bounds of settings that are not numbers.
-const (
-	SecondFactorRolesMax = 100
-	MailSenderMax        = 100 // code points
-)
+// SecondFactorRolesMax is the maximum number of roles of a SecondFactorRule.
+const SecondFactorRolesMax = 100
 
 // PasswordLeast is the smallest minimum length of passwords that a tenant can set, in code
 // points.
@@ -252,8 +249,12 @@ func (s TenantSettings) Equal(other TenantSettings) bool {
 			return false
 		}
 	}
-	return equalOptional(s.MailSender, other.MailSender) && equalOptional(s.BrandColor, other.BrandColor) &&
-		s.PasswordSignIn == other.PasswordSignIn && s.SecondFactor.Required == other.SecondFactor.Required &&
+	for _, t := range TextSettings {
+		if !equalOptional(t.Stored(&s), t.Stored(&other)) {
+			return false
+		}
+	}
+	return s.PasswordSignIn == other.PasswordSignIn && s.SecondFactor.Required == other.SecondFactor.Required &&
 		slices.Equal(s.SecondFactor.Roles, other.SecondFactor.Roles)
 }
 
@@ -323,15 +324,47 @@ var NumberSettings = []NumberSetting{
 		NameLeast, DefaultNameMin, counted(TenantSettings.NameMinimum), func(s *TenantSettings) **int64 { return &s.NameMin }},
 }
 
+// TextSetting describes a setting that is a text. A tenant that has not set it has no value.
+type TextSetting struct {
+	Name      string // in JSON
+	About     string // description
+	LengthMax int    // in code points; values must have a visible character
+	Pattern   string // of the values (ECMA-262), if isValid applies in place of LengthMax
+	isValid   func(string) bool
+	wanted    string // the detail of the error if isValid returns false
+	normalize func(string) string
+	stored    func(*TenantSettings) **string
+}
+
+// Stored returns the value, or nil if the setting is not set.
+func (t TextSetting) Stored(s *TenantSettings) *string { return *t.stored(s) }
+
+// TextSettings are all settings that are texts, in the order in which the API shows them.
+var TextSettings = []TextSetting{
+	{Name: "mailSenderName", About: "The sender name of the tenant's mail. Null for the displayName.",
+		LengthMax: 100, normalize: TrimName, stored: func(s *TenantSettings) **string { return &s.MailSender }},
+	{Name: "brandColor", About: "The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console.",
+		Pattern: "^#[0-9A-Fa-f]{6}$", isValid: IsColor, wanted: "must be a color in the form #rrggbb, such as #1f6feb", normalize: strings.ToLower, stored: func(s *TenantSettings) **string { return &s.BrandColor }},
+}
+
+// check adds an error if the value is invalid.
+func (t TextSetting) check(faults *FieldErrors, value string) {
+	switch {
+	case t.isValid == nil:
+		faults.Name(settingPointer(t.Name), value, 1, t.LengthMax)
+	case !t.isValid(value):
+		faults.Add(settingPointer(t.Name), "format", t.wanted)
+	}
+}
+
 // SettingsPatch changes settings. Absent members keep their values. The value null restores
 // the default (RFC 7396). SecondFactor and Passwords have no null, because their defaults restrict
 // nothing.
 type SettingsPatch struct {
-	Numbers      map[string]*int64 // by the JSON name of the setting; nil: restore the default
+	Numbers      map[string]*int64  // by the JSON name of the setting; nil: restore the default
+	Texts        map[string]*string // by the JSON name of the setting; nil: remove the value
 	SecondFactor SecondFactorPatch
 	Passwords    Optional[string] // the setting passwordSignIn
-	MailSender   Optional[*string]
-	BrandColor   Optional[*string]
 }
 
 // SecondFactorPatch changes a SecondFactorRule. If the scope after the change is not
@@ -364,11 +397,10 @@ func (p *SettingsPatch) check(faults *FieldErrors) {
 	if scope := p.Passwords; scope.Set && scope.Value != string(PasswordsOfAll) && scope.Value != string(PasswordsOfOwners) {
 		faults.Add(settingPointer("passwordSignIn"), "format", `must be "all" or "owners"`)
 	}
-	if sender := p.MailSender.Value; sender != nil {
-		faults.Name(settingPointer("mailSenderName"), *sender, 1, MailSenderMax)
-	}
-	if color := p.BrandColor.Value; color != nil && !IsColor(*color) {
-		faults.Add(settingPointer("brandColor"), "format", "must be a color in the form #rrggbb, such as #1f6feb")
+	for _, t := range TextSettings {
+		if value := p.Texts[t.Name]; value != nil {
+			t.check(faults, *value)
+		}
 	}
 }
 
@@ -457,13 +489,12 @@ func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 			s.PasswordSignIn = PasswordsOfOwners
 		}
 	}
-	if p.MailSender.Set {
-		s.MailSender = trimOptional(p.MailSender.Value)
-	}
-	if p.BrandColor.Set {
-		s.BrandColor = nil
-		if color := p.BrandColor.Value; color != nil {
-			s.BrandColor = new(strings.ToLower(*color))
+	for _, t := range TextSettings {
+		if value, named := p.Texts[t.Name]; named {
+			if value != nil {
+				value = new(t.normalize(*value))
+			}
+			*t.stored(&s) = value
 		}
 	}
 	return s

@@ -99,7 +99,7 @@ func TestSettingsThatMustFitTogether(t *testing.T) {
 		}
 		return a
 	}
-	longName := rolecall.SettingsPatch{MailSender: rolecall.Some(new(strings.Repeat("a", 101)))}
+	longName := rolecall.SettingsPatch{Texts: map[string]*string{"mailSenderName": new(strings.Repeat("a", 101))}}
 	for name, c := range map[string]struct {
 		old    rolecall.TenantSettings
 		patch  rolecall.SettingsPatch
@@ -126,9 +126,9 @@ func TestSettingsThatMustFitTogether(t *testing.T) {
 		"no scope":                             {rolecall.TenantSettings{}, factor("everybody", "x"), "/settings/secondFactor/required format; /settings/secondFactor/roles/0 format; /settings/secondFactor/roles conflict"},
 		"too many roles":                       {rolecall.TenantSettings{}, factor("roles", slices.Repeat([]string{role.String()}, 101)...), "/settings/secondFactor/roles too-many"},
 		"a long name":                          {rolecall.TenantSettings{}, longName, "/settings/mailSenderName length"},
-		"a color":                              {rolecall.TenantSettings{}, rolecall.SettingsPatch{BrandColor: rolecall.Some(new("#09aFbc"))}, ""},
-		"a short color":                        {rolecall.TenantSettings{}, rolecall.SettingsPatch{BrandColor: rolecall.Some(new("#09f"))}, "/settings/brandColor format"},
-		"a color of other letters":             {rolecall.TenantSettings{}, rolecall.SettingsPatch{BrandColor: rolecall.Some(new("#09fg00"))}, "/settings/brandColor format"},
+		"a color":                              {rolecall.TenantSettings{}, rolecall.SettingsPatch{Texts: map[string]*string{"brandColor": new("#09aFbc")}}, ""},
+		"a short color":                        {rolecall.TenantSettings{}, rolecall.SettingsPatch{Texts: map[string]*string{"brandColor": new("#09f")}}, "/settings/brandColor format"},
+		"a color of other letters":             {rolecall.TenantSettings{}, rolecall.SettingsPatch{Texts: map[string]*string{"brandColor": new("#09fg00")}}, "/settings/brandColor format"},
 		"every fault at once":                  {rolecall.TenantSettings{}, both(longName, number("passwordMinimum", 14)), "/settings/mailSenderName length; /settings/passwordMinimum conflict"},
 		"one fault of a member":                {rolecall.TenantSettings{}, number("passwordMinimum", 7), "/settings/passwordMinimum range"},
 	} {

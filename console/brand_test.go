@@ -43,7 +43,7 @@ func TestTextOnEveryBrandColorIsReadable(t *testing.T) {
 func TestPagesBeforeTheSignInHaveTheColorOfTheTenant(t *testing.T) {
 	f := newFixture(t)
 	color := "#FFCC00"
-	if _, err := f.node.Directory.UpdateTenant(t.Context(), f.asOwner(), rolecall.TenantPatch{Settings: rolecall.SettingsPatch{BrandColor: rolecall.Some(&color)}}, nil); err != nil {
+	if _, err := f.node.Directory.UpdateTenant(t.Context(), f.asOwner(), rolecall.TenantPatch{Settings: rolecall.SettingsPatch{Texts: map[string]*string{"brandColor": &color}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	const link = `<link rel="stylesheet" href="/console/-/brand/ffcc00.css">`

@@ -184,7 +184,10 @@ func tenantTag(t *rolecall.Tenant) string {
 	for _, n := range rolecall.NumberSettings {
 		members = append(members, strconv.FormatInt(n.InForce(t.Settings), 10))
 	}
-	members = append(members, string(t.Settings.PasswordScope()), string(t.Settings.SecondFactor.Scope()), textOf(t.Settings.MailSender), textOf(t.Settings.BrandColor))
+	members = append(members, string(t.Settings.PasswordScope()), string(t.Settings.SecondFactor.Scope()))
+	for _, setting := range rolecall.TextSettings {
+		members = append(members, textOf(setting.Stored(&t.Settings)))
+	}
 	for _, role := range t.Settings.SecondFactor.Roles {
 		members = append(members, role.String())
 	}

@@ -385,11 +385,11 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	if scope, changed := typed(v, fieldPasswords); changed {
 		patch.Settings.Passwords = rolecall.Some(scope)
 	}
-	if sender, changed := typed(v, fieldSender); changed {
-		patch.Settings.MailSender = rolecall.Some(orNil(sender))
-	}
-	if color, changed := typed(v, fieldBrandColor); changed {
-		patch.Settings.BrandColor = rolecall.Some(orNil(color))
+	patch.Settings.Texts = map[string]*string{}
+	for _, t := range rolecall.TextSettings {
+		if text, changed := typed(v, "settings/"+t.Name); changed {
+			patch.Settings.Texts[t.Name] = orNil(text)
+		}
 	}
 	return patch, faults.Err()
 }

@@ -68,7 +68,7 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 			_, err = f.node.Directory.SuspendUser(ctx, c, created.Value.ID, "Secret reason")
 		}
 		if err == nil {
-			_, err = f.node.Directory.UpdateTenant(ctx, c, rolecall.TenantPatch{Settings: rolecall.SettingsPatch{MailSender: rolecall.Some(&sender)}}, nil)
+			_, err = f.node.Directory.UpdateTenant(ctx, c, rolecall.TenantPatch{Settings: rolecall.SettingsPatch{Texts: map[string]*string{"mailSenderName": &sender}}}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -93,15 +94,26 @@ func settingsPatchSchema(s *operation.Schemas, about string) *huma.Schema {
 			Minimum: new(float64(n.Min)), Maximum: new(float64(n.Max)),
 		}
 	}
+	for _, t := range rolecall.TextSettings {
+		text := &huma.Schema{Type: "string", Pattern: t.Pattern}
+		if t.Pattern == "" {
+			text = operation.Bounded(1, t.LengthMax)
+		}
+		text.Description = strings.TrimSpace(t.About + " " + text.Description)
+		settings.Properties[t.Name] = operation.OrNull(text)
+	}
 	return settings
 }
 
 // UnmarshalWire reads an object of settings.
 func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
-	p.Numbers = map[string]*int64{}
-	names := []string{"secondFactor", "passwordSignIn", "mailSenderName", "brandColor"}
+	p.Numbers, p.Texts = map[string]*int64{}, map[string]*string{}
+	names := []string{"secondFactor", "passwordSignIn"}
 	for _, n := range rolecall.NumberSettings {
 		names = append(names, n.Name)
+	}
+	for _, t := range rolecall.TextSettings {
+		names = append(names, t.Name)
 	}
 	d.Each(pointer, value, func(name string, value jsontext.Value) {
 		if !slices.Contains(names, name) {
@@ -123,11 +135,11 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 		if scope, ok := d.Text(pointer+"/"+name, value); ok {
 			p.Passwords = rolecall.Some(scope)
 		}
-	case "mailSenderName":
-		p.MailSender = optionalTextOf(d, pointer+"/"+name, value)
-	case "brandColor":
-		p.BrandColor = optionalTextOf(d, pointer+"/"+name, value)
 	default:
+		if slices.ContainsFunc(rolecall.TextSettings, func(t rolecall.TextSetting) bool { return t.Name == name }) {
+			p.Texts[name] = textOrNull(d, pointer+"/"+name, value)
+			return
+		}
 		p.Numbers[name] = nil
 		if value.Kind() == jsontext.KindNull {
 			return
@@ -142,23 +154,21 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 	}
 }
 
-// optionalTextOf decodes a string or null. For any other value, it adds a field error.
-func optionalTextOf(d *wire.Decoding, pointer string, value jsontext.Value) rolecall.Optional[*string] {
+// textOrNull decodes a string or null. For any other value, it adds a field error.
+func textOrNull(d *wire.Decoding, pointer string, value jsontext.Value) *string {
 	if value.Kind() != jsontext.KindNull {
 		if text, ok := d.Text(pointer, value); ok {
-			return rolecall.Some(&text)
+			return &text
 		}
 	}
-	return rolecall.Some[*string](nil)
+	return nil
 }
 
 // otherSettingsPatch describes, for the OpenAPI document, the settings in a settingsPatch that
-// are not numbers.
+// are neither numbers nor texts.
 type otherSettingsPatch struct {
-	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Which users must have a second factor."`
-	PasswordSignIn rolecall.Optional[string]  `json:"passwordSignIn" enum:"all,owners" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
-	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
-	BrandColor     rolecall.Optional[*string] `json:"brandColor" pattern:"^#[0-9A-Fa-f]{6}$" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."`
+	SecondFactor   secondFactorPatch         `json:"secondFactor" doc:"Which users must have a second factor."`
+	PasswordSignIn rolecall.Optional[string] `json:"passwordSignIn" enum:"all,owners" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
 }
 
 // secondFactorPatch changes which users need a second factor.
@@ -194,7 +204,7 @@ func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 }
 
 // settingsBody is the effective settings of a tenant. Its JSON has a number for each entry of
-// rolecall.NumberSettings, and the members of otherSettings.
+// rolecall.NumberSettings and of rolecall.TextSettings, and the members of otherSettings.
 type settingsBody rolecall.TenantSettings
 
 var _ = operation.Component[settingsBody]("TenantSettings", "The effective settings of a tenant.")
@@ -207,16 +217,18 @@ func settingsSchema(s *operation.Schemas, about string) *huma.Schema {
 		settings.Properties[n.Name] = &huma.Schema{Type: "integer", Description: n.About}
 		settings.Required = append(settings.Required, n.Name)
 	}
+	for _, t := range rolecall.TextSettings {
+		settings.Properties[t.Name] = operation.OrNull(&huma.Schema{Type: "string", Description: t.About})
+		settings.Required = append(settings.Required, t.Name)
+	}
 	slices.Sort(settings.Required)
 	return settings
 }
 
-// otherSettings are the settings that are not numbers.
+// otherSettings are the settings that are neither numbers nor texts.
 type otherSettings struct {
 	SecondFactor   secondFactorRule       `json:"secondFactor" doc:"Which users must have a second factor."`
 	PasswordSignIn rolecall.PasswordScope `json:"passwordSignIn" doc:"Which users can begin a session with a password, a passkey alone or a mailed link: all, or only owners. With owners, other users sign in with a connection to an identity provider."`
-	MailSenderName *string                `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
-	BrandColor     *string                `json:"brandColor" doc:"The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console."`
 }
 
 // secondFactorRule states which users need a second factor.
@@ -238,11 +250,20 @@ func (s *settingsBody) AppendJSON(b []byte) []byte {
 		b = append(strconv.AppendInt(b, n.InForce(settings), 10), ',')
 	}
 	rule := secondFactorRule{settings.SecondFactor.Scope(), settings.SecondFactor.Roles}
-	other := otherSettings{SecondFactor: rule, PasswordSignIn: settings.PasswordScope(), MailSenderName: settings.MailSender, BrandColor: settings.BrandColor}
+	other := otherSettings{SecondFactor: rule, PasswordSignIn: settings.PasswordScope()}
 	last := len(b) - 1
 	b = otherSettingsEncoder.Append(b[:last], &other)
 	b[last] = ','
-	return b
+	b = b[:len(b)-1] // the brace
+	for _, t := range rolecall.TextSettings {
+		b = append(wire.AppendText(append(b, ','), t.Name), ':')
+		if value := t.Stored(&settings); value != nil {
+			b = wire.AppendText(b, *value)
+		} else {
+			b = append(b, "null"...)
+		}
+	}
+	return append(b, '}')
 }
 
 var (

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# ba3dfe382c9122870d24883086186afbdc46ca5fc9ece91fce85559028d9a7cd
+# 11db1e0adc9e03b3e396995a952f5737172576f6de5a1baeb98206f972962cbe
 """A method for each operation of the API."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# ba3dfe382c9122870d24883086186afbdc46ca5fc9ece91fce85559028d9a7cd
+# 11db1e0adc9e03b3e396995a952f5737172576f6de5a1baeb98206f972962cbe
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -2293,7 +2293,7 @@ class UpdateTenantSettings(TypedDict):
     """The settings to change. Absent settings do not change. Where null is allowed, it restores the default."""
 
     brandColor: NotRequired[str | None]
-    """The color of the pages where users sign in, accept an invitation, or follow another mailed link. Null for the color of the console."""
+    """The color of the pages where users sign in, accept an invitation, or follow another mailed link, in the form #rrggbb. Null for the color of the console."""
 
     eventsKeptSeconds: NotRequired[int | None]
     """How long an event is kept. The operators of the instance can set a minimum. Null for the default, 34560000."""
