@@ -17,7 +17,7 @@ PACKAGES = ./...
 SHORT = -short
 # More tests than cores run at once, because most of them wait for a database or a process.
 # make check runs go vet.
-TEST_FLAGS = -timeout 40m -p 4 -parallel 6 -vet=off
+TEST_FLAGS = -timeout 35m -p 4 -parallel 6 -vet=off
 # $(call gotest,packages,flags) runs go test. .ci/run sets EVENTS, the file for the events of the tests. Then a
 # failed top-level test is run once more, alone.
 gotest = go test $(TEST_FLAGS) $(2) $(1)
@@ -119,7 +119,7 @@ clients/%/test.run:
 test-deploy: SHORT =
 test-deploy: TEST_TOOLS = nginx haproxy caddy prometheus buildah
 test-deploy: test-tools ## test everything in deploy/; SHORT=-short leaves out the chart and the release, whose tools take minutes to compile
-	$(WITH_POSTGRES) sh -c 'cd tools/deploy && $(call gotest,.,$(if $(EVENTS),,-v) -count=1 $(if $(SHORT),-tags=short))'
+	$(WITH_POSTGRES) sh -c 'cd tools/deploy && go vet $(if $(SHORT),-tags=short) . && $(call gotest,.,$(if $(EVENTS),,-v) -count=1 $(if $(SHORT),-tags=short))'
 
 generators: TEST_TOOLS = nodejs npm python3 javac:default-jdk-headless mvn:maven $(CARGO)
 generators: test-tools program ## generate clients with code generators, and run a flow with each against the program; RECIPES=rust runs one; the first run downloads packages of npm, Python, Java and Rust
@@ -172,6 +172,7 @@ check: ## run the linters and the tests of the conventions
 	cd client && go mod tidy -diff
 	cd client/e2e && go mod tidy -diff && go vet $(CLIENT) && $(STATICCHECK) $(CLIENT)
 	cd bench/checks && go mod tidy -diff && go vet ./...
+	cd tools/deploy && go mod tidy -diff # make test-deploy vets it
 	$(call gotest,./internal/conventions)
 
 clean-tree: # the checks must not change the tree

@@ -293,7 +293,7 @@ const (
 	EventTopicOperators   EventTopic = "operators" // only in the operators' log
 )
 
-// EventDescription documents an event type for docs/events.md.
+// EventDescription documents an event type, for docs/events.md and the filters of the console.
 type EventDescription struct {
 	Type     EventType
 	Topic    EventTopic
@@ -349,6 +349,11 @@ var eventDescriptions = slices.Concat(
 			Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` if the role was deleted"},
 	),
 	about(EventTopicSignIn,
+		EventDescription{Type: EventSignedIn, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
+		EventDescription{Type: EventSignInFailed, Subjects: ofUserIfKnown, Written: "a sign-in or re-authentication failed (equal failures within a second are one event)", Reason: "the cause, and how many times"},
+		EventDescription{Type: EventSessionConfirmed, Subjects: ofUser, Written: "a user re-authenticated"},
+		EventDescription{Type: EventSessionEnded, Subjects: ofUser, Written: "a session ended before it expired (`sessionId` is its ID)", Reason: "why it ended"},
+		EventDescription{Type: EventTokenReused, Subjects: ofUser, Written: "a session ended because one of its replaced tokens was used"},
 		EventDescription{Type: EventPasswordChanged, Subjects: ofUser, Written: "a user changed the password, or an operator set it"},
 		EventDescription{Type: EventResetRequested, Subjects: ofUserIfKnown, Written: "a password reset was requested, or an administrator sent a reset link",
 			After: "`expiresAt`", Reason: "`mailed`, or why nothing was mailed; empty if an administrator sent it"},
@@ -361,11 +366,6 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventRecoveryUsed, Subjects: ofUser, Written: "a user signed in or re-authenticated with a recovery code"},
 		EventDescription{Type: EventIdentityLinked, Subjects: ofUser, Written: "an identity at an identity provider was linked to a user. A pending user becomes active", After: "`identity`"},
 		EventDescription{Type: EventIdentityUnlinked, Subjects: ofUser, Written: "an identity was removed from a user", Before: "`identity`"},
-		EventDescription{Type: EventSignedIn, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
-		EventDescription{Type: EventSignInFailed, Subjects: ofUserIfKnown, Written: "a sign-in or re-authentication failed (equal failures within a second are one event)", Reason: "the cause, and how many times"},
-		EventDescription{Type: EventSessionConfirmed, Subjects: ofUser, Written: "a user re-authenticated"},
-		EventDescription{Type: EventSessionEnded, Subjects: ofUser, Written: "a session ended before it expired (`sessionId` is its ID)", Reason: "why it ended"},
-		EventDescription{Type: EventTokenReused, Subjects: ofUser, Written: "a session ended because one of its replaced tokens was used"},
 	),
 	about(EventTopicConnections,
 		EventDescription{Type: EventConnectionCreated, Subjects: ofConnection, Written: "a connection to an identity provider was created", After: "the connection, without its client secret"},
@@ -393,7 +393,6 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventWebhookDeleted, Subjects: ofWebhook, Written: "a webhook was deleted", Before: "the webhook"},
 	),
 	about(EventTopicTenant,
-		EventDescription{Type: EventRefused, Subjects: ofUserIfKnown, Written: "a caller was refused an operation with 403 (equal refusals within a second are one event)", Reason: "the operation and the problem code, and how many times"},
 		EventDescription{Type: EventTenantCreated, Subjects: ofTenant, Written: "the tenant was created", After: "the tenant, and the invitation of the owner if it was created over the API"},
 		EventDescription{Type: EventTenantUpdated, Subjects: ofTenant, Written: "the display name or the settings of the tenant were changed", Members: []string{"displayName", "settings"}, Before: "`displayName`, `settings`", After: "`displayName`, `settings`"},
 		EventDescription{Type: EventLogoChanged, Subjects: ofTenant, Written: "a logo of the tenant was set or replaced", Members: []string{"logo"}, Before: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`; null if there was no logo", After: "`logo`: `mediaType`, `width`, `height`, `size`, `hash`, `updatedAt`"},
@@ -402,6 +401,7 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventTenantResumed, Subjects: ofTenant, Written: "the suspended tenant was resumed", Reason: "the reason that the operator gave"},
 		EventDescription{Type: EventTenantDeleted, Subjects: ofTenant, Written: "the tenant was deleted"},
 		EventDescription{Type: EventTenantRestored, Subjects: ofTenant, Written: "the deleted tenant was restored", Reason: "the reason that the operator gave"},
+		EventDescription{Type: EventRefused, Subjects: ofUserIfKnown, Written: "a caller was refused an operation with 403 (equal refusals within a second are one event)", Reason: "the operation and the problem code, and how many times"},
 		EventDescription{Type: EventMailUndeliverable, Subjects: ofUserIfKnown, Written: "a mail could not be sent in time and was dropped", Reason: "the kind of mail"},
 		EventDescription{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: []string{"q", "email", "externalId", "department", "status", "role"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
 		EventDescription{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: []string{"q", "email", "externalId", "department", "status"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},

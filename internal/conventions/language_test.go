@@ -38,8 +38,8 @@ var hardToRead = []struct{ pattern, instead string }{
 	{`\bover (with)?[.;,]`, "expired, ended"},
 }
 
-// wordy has phrases that documents must not have, with what to write in their place. Texts of the console may have
-// contractions.
+// wordy has phrases that documents must not have, with what to write in their place. Comments and the texts of the
+// console may have them.
 var wordy = []struct{ pattern, instead string }{
 	{`\b(?:are|can|could|did|does|do|had|has|have|is|must|should|was|were|wo|would)n['’]t\b`, "the words without a contraction"},
 	{`\b(?:it|that|there|what|here|who|how|let)['’]s\b`, "the words without a contraction"},

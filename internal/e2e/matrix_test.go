@@ -49,6 +49,9 @@ var specs = map[string]spec{}
 
 // specify adds the spec of an operation. It stands next to the function that sends the requests.
 func specify(operation, effect string, send func(*testing.T, *matrix, *principal)) struct{} {
+	if specs[operation].send != nil {
+		panic(operation + " has two specs")
+	}
 	specs[operation] = spec{effect, send}
 	return struct{}{}
 }

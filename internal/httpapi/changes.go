@@ -30,7 +30,7 @@ func (s *Server) changeOperations() []*operation.Operation {
 	}
 }
 
-// Types of package rolecall in the OpenAPI document.
+// Types of package feed in the OpenAPI document.
 var (
 	_ = operation.Component[feed.Item]("Change", "An event as a CloudEvent 1.0. The page on events describes each type.")
 	_ = operation.Component[feed.ItemData]("ChangeData", "The content of a change.")

@@ -44,7 +44,7 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"email":          {3, rolecall.EmailMax},
 		"externalId":     {1, rolecall.ExternalIDMax},
 		"grants":         {rolecall.RolePermissionsMax},
-		"mailSenderName": {1, rolecall.TextSettings[0].LengthMax},
+		"mailSenderName": {1, 100},
 		"metadata":       {rolecall.MetadataPairs, 0, rolecall.MetadataMax, 1, rolecall.MetadataKeyMax},
 		"name":           {rolecall.NameLeast, rolecall.RoleNameMax},
 		"newPassword":    {rolecall.PasswordLeast, secret.PasswordMax},

@@ -204,7 +204,7 @@ func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
 }
 
 // settingsBody is the effective settings of a tenant. Its JSON has a number for each entry of
-// rolecall.NumberSettings and of rolecall.TextSettings, and the members of otherSettings.
+// rolecall.NumberSettings, a text or null for each of rolecall.TextSettings, and the members of otherSettings.
 type settingsBody rolecall.TenantSettings
 
 var _ = operation.Component[settingsBody]("TenantSettings", "The effective settings of a tenant.")

@@ -53,7 +53,7 @@ func typeOf(t reflect.Type) typeInfo {
 	return typeInfo{}
 }
 
-// describe changes what is known of the type T. Its functions are called when a package is initialized, next to
+// describe changes what is known of the type T. Its callers are called when a package is initialized, next to
 // the type. They return a value only because variables need one.
 func describe[T any](change func(*typeInfo)) struct{} {
 	t := reflect.TypeFor[T]()
@@ -66,13 +66,19 @@ func describe[T any](change func(*typeInfo)) struct{} {
 
 // Component makes the schema of T a component of the document, with the name and the description.
 func Component[T any](name, about string) struct{} {
-	return describe[T](func(t *typeInfo) { t.name, t.about = name, about })
+	return describe[T](func(t *typeInfo) {
+		if t.name != "" {
+			panic("operation: one type is the components " + t.name + " and " + name)
+		}
+		t.name, t.about = name, about
+	})
 }
 
 // ComponentOrID is like Component for objects that are reduced to their ID if the caller may not read them. Only the
 // ID is a required member.
 func ComponentOrID[T any](name, about string) struct{} {
-	return describe[T](func(t *typeInfo) { t.name, t.about, t.orID = name, about, true })
+	Component[T](name, about)
+	return describe[T](func(t *typeInfo) { t.orID = true })
 }
 
 // SameSchema gives T, which encodes or decodes itself, the schema of the type Other.

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 11db1e0adc9e03b3e396995a952f5737172576f6de5a1baeb98206f972962cbe
+# 73ba8c92c1357549aab1320544ea69f2851c85fc0d72c313f080a82246eea217
 """A method for each operation of the API."""
 
 from __future__ import annotations
