@@ -328,8 +328,8 @@ var NumberSettings = []NumberSetting{
 type TextSetting struct {
 	Name      string // in JSON
 	About     string // description
-	LengthMax int    // in code points; values must have a visible character
-	Pattern   string // of the values (ECMA-262), if isValid applies in place of LengthMax
+	LengthMax int    // in code points, if isValid is nil; such a value must have a visible character
+	Pattern   string // the regular expression of ECMA-262 that describes isValid in the OpenAPI document
 	isValid   func(string) bool
 	wanted    string // the detail of the error if isValid returns false
 	normalize func(string) string

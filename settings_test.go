@@ -2,6 +2,7 @@ package rolecall_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +169,26 @@ func TestEventsAreKeptAtLeastAsLongAsOperatorsRequire(t *testing.T) {
 	other := rolecall.TenantPatch{DisplayName: rolecall.Some("Acme"), Settings: rolecall.SettingsPatch{Numbers: map[string]*int64{"eventsKeptSeconds": nil}}}
 	if faults := other.CheckOn(old); faults != nil {
 		t.Errorf("a change of other members and to the default: %v", faults)
+	}
+}
+
+// TestTextSettings checks that a patch stores each text setting in its normal form, and that Equal compares it.
+func TestTextSettings(t *testing.T) {
+	for name, c := range map[string]struct{ given, stored string }{
+		"mailSenderName": {"  People of Acme ", "People of Acme"},
+		"brandColor":     {"#09AFbc", "#09afbc"},
+	} {
+		setting := rolecall.TextSettings[slices.IndexFunc(rolecall.TextSettings, func(s rolecall.TextSetting) bool { return s.Name == name })]
+		for _, step := range []struct{ value, want *string }{{&c.given, &c.stored}, {nil, nil}} {
+			patch := patchOf(rolecall.SettingsPatch{Texts: map[string]*string{name: step.value}})
+			got, _ := patch.Apply(rolecall.Tenant{Settings: rolecall.TenantSettings{MailSender: new("Old"), BrandColor: new("#000000")}}, aMoment)
+			if value := setting.Stored(&got.Settings); !reflect.DeepEqual(value, step.want) {
+				t.Errorf("%s is stored wrongly: %+v", name, got.Settings)
+			}
+			if equal := got.Settings.Equal(rolecall.TenantSettings{MailSender: new("Old"), BrandColor: new("#000000")}); equal {
+				t.Errorf("Equal does not compare %s", name)
+			}
+		}
 	}
 }
 

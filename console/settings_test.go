@@ -242,3 +242,11 @@ func TestSettingsAreForWhoMayReadAndChangeThem(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }
+
+func TestTheTagOfATenantHasEachText(t *testing.T) {
+	for name, settings := range map[string]rolecall.TenantSettings{"mailSenderName": {MailSender: orNil("People")}, "brandColor": {BrandColor: orNil("#09afbc")}} {
+		if tenantTag(&rolecall.Tenant{Settings: settings}) == tenantTag(&rolecall.Tenant{}) {
+			t.Errorf("the tag of a tenant is the same with and without %s", name)
+		}
+	}
+}

@@ -53,8 +53,8 @@ func typeOf(t reflect.Type) typeInfo {
 	return typeInfo{}
 }
 
-// describe changes what is known of the type T. Its callers are called when a package is initialized, next to
-// the type. They return a value only because variables need one.
+// describe changes the description of the type T. Packages call Component and the functions after it next to the type,
+// in the declaration of a blank variable. Therefore, these functions return a value, which has no meaning.
 func describe[T any](change func(*typeInfo)) struct{} {
 	t := reflect.TypeFor[T]()
 	if types[t] == nil {
