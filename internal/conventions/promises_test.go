@@ -60,7 +60,7 @@ var testTags = map[string][]string{
 	},
 	"loopback_endpoints": {
 		"internal/outbound/loopback.go", "internal/outbound/loopback_endpoints.go", "cmd/rolecall/serve.go",
-		"internal/faults/faults_test.go", "internal/process/process.go", "Makefile", "bench/scale/webhooks.go", "docs/adr/0062-webhooks.md", "docs/performance.md",
+		"internal/faults/faults_test.go", "internal/process/process.go", "Makefile", "bench/scale/webhooks.go", "docs/adr/0057-change-feed.md", "docs/performance.md",
 	},
 }
 
