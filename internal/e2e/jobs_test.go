@@ -182,9 +182,11 @@ func startJobCells(change, permission, more string) func(*testing.T, *matrix, *p
 }
 
 var (
-	_ = specify("JobsController_suspendUsers", endsAccess, startJobCells("suspend-users", "users:suspend", ""))
-	_ = specify("JobsController_resumeUsers", grantsAccess, startJobCells("resume-users", "users:suspend", ""))
-	_ = specify("JobsController_unassignRole", removesForGood, startJobCells("unassign-role", "roles:assign", `,"roleId":"`+never+`"`))
+	_ = specify("JobsController_suspendUsers", endsAccess, sends("POST /jobs/suspend-users", `{"users":{"department":"Nowhere"},"reason":"The office closes"}`, "job.started tenant {tenant} [department]"), startJobCells("suspend-users", "users:suspend", ""))
+	_ = specify("JobsController_resumeUsers", grantsAccess, sends("POST /jobs/resume-users", `{"users":{"department":"Nowhere"},"reason":"The office closes"}`, "job.started tenant {tenant} [department]"), startJobCells("resume-users", "users:suspend", ""))
+	_ = specify("JobsController_unassignRole", removesForGood, func(t *testing.T, w *providerWorld) request {
+		return request{line: "POST /jobs/unassign-role", body: `{"users":{"department":"Nowhere"},"roleId":` + quoted(aRole(t, w)) + `}`, events: []string{"job.started tenant {tenant} [department]"}}
+	}, startJobCells("unassign-role", "roles:assign", `,"roleId":"`+never+`"`))
 )
 
 func assignJobCells(t *testing.T, m *matrix, p *principal) {
@@ -198,7 +200,9 @@ func assignJobCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("JobsController_assignRole", grantsAccess, assignJobCells)
+var _ = specify("JobsController_assignRole", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{line: "POST /jobs/assign-role", body: `{"users":{"department":"Nowhere"},"roleId":` + quoted(aRole(t, w)) + `}`, events: []string{"job.started tenant {tenant} [department]"}}
+}, assignJobCells)
 
 func listJobsCells(t *testing.T, m *matrix, p *principal) {
 	id := m.startJob(t, m.owner, "resume-users", `{"users":{"department":"Nowhere"}}`)
@@ -209,7 +213,7 @@ func listJobsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("JobsController_listJobs", changesNothing, listJobsCells)
+var _ = specify("JobsController_listJobs", changesNothing, sends("GET /jobs", ""), listJobsCells)
 
 // jobCells reads a job of another user.
 func jobCells(method, path, members string) func(*testing.T, *matrix, *principal) {
@@ -222,8 +226,8 @@ func jobCells(method, path, members string) func(*testing.T, *matrix, *principal
 }
 
 var (
-	_ = specify("JobsController_getJob", changesNothing, jobCells("GET", "", everyJobMember))
-	_ = specify("JobsController_listJobResults", changesNothing, jobCells("GET", "/results", "items nextCursor"))
+	_ = specify("JobsController_getJob", changesNothing, about(aJob, "GET /jobs/{id}", ""), jobCells("GET", "", everyJobMember))
+	_ = specify("JobsController_listJobResults", changesNothing, about(aJob, "GET /jobs/{id}/results", ""), jobCells("GET", "/results", "items nextCursor"))
 )
 
 func cancelJobCells(t *testing.T, m *matrix, p *principal) {
@@ -233,4 +237,4 @@ func cancelJobCells(t *testing.T, m *matrix, p *principal) {
 	p.compare(t, "a job that never was", "POST /jobs/"+never+"/cancel", "", notThere)
 }
 
-var _ = specify("JobsController_cancelJob", changesNothing, cancelJobCells) // users that the job has changed stay changed
+var _ = specify("JobsController_cancelJob", changesNothing, about(aJob, "POST /jobs/{id}/cancel", ""), cancelJobCells) // users that the job has changed stay changed

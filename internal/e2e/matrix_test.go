@@ -40,19 +40,20 @@ type matrix struct {
 // spec is what the tests of all operations expect of an operation. It is written independently of the program's own
 // declarations, to check them.
 type spec struct {
-	effect string                                // on access
-	send   func(*testing.T, *matrix, *principal) // sends requests as one principal, and compares the responses with the rules in oracle_test.go
+	effect  string                                // on access
+	prepare preparation                           // of one request that succeeds
+	send    func(*testing.T, *matrix, *principal) // sends requests as one principal, and compares the responses with the rules in oracle_test.go
 }
 
 // specs has the spec of each operation, by its id.
 var specs = map[string]spec{}
 
 // specify adds the spec of an operation. It stands next to the function that sends the requests.
-func specify(operation, effect string, send func(*testing.T, *matrix, *principal)) struct{} {
+func specify(operation, effect string, prepare preparation, send func(*testing.T, *matrix, *principal)) struct{} {
 	if specs[operation].send != nil {
 		panic(operation + " has two specs")
 	}
-	specs[operation] = spec{effect, send}
+	specs[operation] = spec{effect, prepare, send}
 	return struct{}{}
 }
 
@@ -252,7 +253,7 @@ func listUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUsers", changesNothing, listUsersCells)
+var _ = specify("UsersController_listUsers", changesNothing, sends("GET /users?limit=2", ""), listUsersCells)
 
 func createUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, department := range []string{"Sales", "Ops", ""} {
@@ -266,7 +267,9 @@ func createUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_createUser", changesNothing, createUserCells) // a new user holds no role
+var _ = specify("UsersController_createUser", changesNothing, func(*testing.T, *providerWorld) request {
+	return request{line: "POST /users", body: `{"email":` + quoted(address(newKey())) + `,"name":"Eve Adams","department":"Sales"}`, events: []string{"user.created user {id} []"}}
+}, createUserCells) // a new user holds no role
 
 func getUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -274,7 +277,7 @@ func getUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_getUser", changesNothing, getUserCells)
+var _ = specify("UsersController_getUser", changesNothing, about(aUser, "GET /users/{id}", ""), getUserCells)
 
 func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	changesAnything := slices.ContainsFunc(changeable, func(member string) bool { return p.mayAnywhere("users." + member + ":update") })
@@ -298,7 +301,7 @@ func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_updateUser", changesNothing, updateUserCells)
+var _ = specify("UsersController_updateUser", changesNothing, about(aUser, "PATCH /users/{id}", `{"name":"Renamed","department":"Ops"}`, "user.updated user {id} [name department]"), updateUserCells)
 
 // protective returns the expected response to a request that removes access from a user.
 // success is expected if the principal is authorized.
@@ -317,7 +320,7 @@ func deleteUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_deleteUser", removesForGood, deleteUserCells)
+var _ = specify("UsersController_deleteUser", removesForGood, about(aUser, "DELETE /users/{id}", "", "user.deleted user {id} []"), deleteUserCells)
 
 func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -330,7 +333,7 @@ func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_suspendUser", endsAccess, suspendUserCells)
+var _ = specify("UsersController_suspendUser", endsAccess, about(aMember, "POST /users/{id}/suspend", `{"reason":"leave"}`, "user.suspended user {id} [status]", "session.ended user {id} []"), suspendUserCells)
 
 func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -341,7 +344,7 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_resumeUser", grantsAccess, resumeUserCells)
+var _ = specify("UsersController_resumeUser", grantsAccess, about(aSuspendedUser, "POST /users/{id}/resume", "", "user.resumed user {id} [status]"), resumeUserCells)
 
 func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -356,7 +359,7 @@ func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_eraseUser", removesForGood, eraseUserCells)
+var _ = specify("UsersController_eraseUser", removesForGood, about(aUser, "POST /users/{id}/erase", `{"reason":"asked for"}`, "user.erased user {id} []"), eraseUserCells)
 
 func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -372,7 +375,7 @@ func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_restoreUser", grantsAccess, restoreUserCells)
+var _ = specify("UsersController_restoreUser", grantsAccess, about(aDeletedUser, "POST /users/{id}/restore", "", "user.restored user {id} []"), restoreUserCells)
 
 func overviewCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -399,4 +402,4 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_getUserOverview", changesNothing, overviewCells)
+var _ = specify("UsersController_getUserOverview", changesNothing, about(aUser, "GET /users/{id}/overview", ""), overviewCells)

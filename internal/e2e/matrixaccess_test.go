@@ -27,7 +27,7 @@ func inviteCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_inviteUser", changesNothing, inviteCells) // the link goes to the address of the user
+var _ = specify("UsersController_inviteUser", changesNothing, about(aUser, "POST /users/{id}/invitations", "", "user.invited user {id} []"), inviteCells) // the link goes to the address of the user
 
 func withdrawCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -35,7 +35,7 @@ func withdrawCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_withdrawInvitation", endsAccess, withdrawCells)
+var _ = specify("UsersController_withdrawInvitation", endsAccess, about(anInvitedUser, "DELETE /users/{id}/invitations", "", "user.invitation_withdrawn user {id} []"), withdrawCells)
 
 func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -60,7 +60,7 @@ func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("InvitationsController_listInvitations", changesNothing, listInvitationsCells)
+var _ = specify("InvitationsController_listInvitations", changesNothing, sends("GET /invitations", ""), listInvitationsCells)
 
 // mayTakeOver reports whether the principal may grant every permission of the subject.
 func (p *principal) mayTakeOver(s *subject) bool {
@@ -85,7 +85,7 @@ func userEventsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserEvents", changesNothing, userEventsCells)
+var _ = specify("UsersController_listUserEvents", changesNothing, about(aUser, "GET /users/{id}/events", ""), userEventsCells)
 
 const checkpointMembers = "builtAt note root size verifierKey"
 
@@ -93,13 +93,13 @@ func checkpointCells(t *testing.T, m *matrix, p *principal) {
 	p.compare(t, "checkpoint", "GET /events/checkpoint", "", first(done(200, checkpointMembers), check{p.mayAnywhere("events:read"), mayNot}))
 }
 
-var _ = specify("EventsController_getCheckpoint", changesNothing, checkpointCells)
+var _ = specify("EventsController_getCheckpoint", changesNothing, sends("GET /events/checkpoint", ""), checkpointCells)
 
 func consistencyCells(t *testing.T, m *matrix, p *principal) {
 	p.compare(t, "consistency", "GET /events/consistency?from=1", "", first(done(200, "checkpoint from hashes"), check{p.mayAnywhere("events:read"), mayNot}))
 }
 
-var _ = specify("EventsController_getConsistency", changesNothing, consistencyCells)
+var _ = specify("EventsController_getConsistency", changesNothing, sends("GET /events/consistency?from=1", ""), consistencyCells)
 
 // eventProofCells compares the proofs of the creation of users. The values are part of a proof only if the
 // caller may read all of them.
@@ -121,7 +121,9 @@ func eventProofCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("EventsController_getEventProof", changesNothing, eventProofCells)
+var _ = specify("EventsController_getEventProof", changesNothing, func(t *testing.T, w *providerWorld) request {
+	return request{line: "GET /events/" + w.owner.do(t, "GET /events?limit=1", "").expect(t, 200).text("/items/0/id") + "/proof"}
+}, eventProofCells)
 
 // changesCells compares the change feed, page by page.
 func changesCells(t *testing.T, m *matrix, p *principal) {
@@ -171,7 +173,7 @@ func changesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("EventsController_listChanges", changesNothing, changesCells)
+var _ = specify("EventsController_listChanges", changesNothing, sends("GET /changes?limit=2", ""), changesCells)
 
 func eventsCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
@@ -200,7 +202,7 @@ func eventsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("EventsController_listEvents", changesNothing, eventsCells)
+var _ = specify("EventsController_listEvents", changesNothing, sends("GET /events?limit=2", ""), eventsCells)
 
 const everyTenantMember = "id name displayName status settings logo createdAt updatedAt"
 
@@ -208,7 +210,7 @@ func getTenantCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the tenant", "GET /tenant", "", first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:read"), mayNot}))
 }
 
-var _ = specify("TenantController_getTenant", changesNothing, getTenantCells)
+var _ = specify("TenantController_getTenant", changesNothing, sends("GET /tenant", ""), getTenantCells)
 
 func getSummaryCells(t *testing.T, _ *matrix, p *principal) {
 	var parts []string
@@ -225,35 +227,46 @@ func getSummaryCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "the summary", "GET /tenant/summary", "", first(done(200, strings.Join(parts, " ")), check{parts != nil, mayNot}))
 }
 
-var _ = specify("TenantController_getSummary", changesNothing, getSummaryCells)
+var _ = specify("TenantController_getSummary", changesNothing, sends("GET /tenant/summary?timeZone=Europe/Berlin", ""), getSummaryCells)
 
 func updateTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "the tenant", "PATCH /tenant", fmt.Sprintf(`{"displayName":"Renamed %d"}`, m.fresh), first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
 
-var _ = specify("TenantController_updateTenant", grantsAccess, updateTenantCells) // the settings decide who can sign in, and how
+var _ = specify("TenantController_updateTenant", grantsAccess, func(*testing.T, *providerWorld) request {
+	return request{line: "PATCH /tenant", body: `{"displayName":"Acme ` + newKey() + `"}`, events: []string{"tenant.updated tenant {tenant} [displayName]"}}
+}, updateTenantCells) // the settings decide who can sign in, and how
 
 func getLogoCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	p.compare(t, "the logo", "GET /tenant/logo", "", first(done(200, ""), check{p.mayAnywhere("tenant:read"), mayNot}))
 }
 
-var _ = specify("TenantController_getLogo", changesNothing, getLogoCells)
+var _ = specify("TenantController_getLogo", changesNothing, func(t *testing.T, w *providerWorld) request {
+	w.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
+	return request{line: "GET /tenant/logo"}
+}, getLogoCells)
 
 func setLogoCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	p.compare(t, "the logo", "PUT /tenant/logo", aLogo(t, 100+m.fresh%900), first(done(200, "mediaType width height size updatedAt"), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
 
-var _ = specify("TenantController_setLogo", grantsAccess, setLogoCells) // users recognise the page for their password by it
+var _ = specify("TenantController_setLogo", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	w.owner.do(t, "DELETE /tenant/logo", "")
+	return request{line: "PUT /tenant/logo", body: aLogo(t, 320), events: []string{"tenant.logo_changed tenant {tenant} [logo]"}}
+}, setLogoCells) // users recognise the page for their password by it
 
 func deleteLogoCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
 	p.compare(t, "the logo", "DELETE /tenant/logo", "", first(done(204, ""), check{p.mayAnywhere("tenant:update"), mayNot}))
 }
 
-var _ = specify("TenantController_deleteLogo", grantsAccess, deleteLogoCells)
+var _ = specify("TenantController_deleteLogo", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	w.owner.do(t, "PUT /tenant/logo", aLogo(t, 64)).expect(t, 200)
+	return request{line: "DELETE /tenant/logo", events: []string{"tenant.logo_removed tenant {tenant} [logo]"}}
+}, deleteLogoCells)
 
 // The permissions and departments in the checks. "" means the whole tenant.
 var (
@@ -282,7 +295,7 @@ func checkAllCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_checkAll", changesNothing, checkAllCells)
+var _ = specify("AuthsController_checkAll", changesNothing, sends("POST /auths/checks", `{"checks":[{"permission":"users:read"}]}`), checkAllCells)
 
 func checkCells(t *testing.T, _ *matrix, p *principal) {
 	for _, permission := range checkedPermissions {
@@ -299,7 +312,7 @@ func checkCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_check", changesNothing, checkCells)
+var _ = specify("AuthsController_check", changesNothing, sends("GET /auths/check?permission=users:read", ""), checkCells)
 
 func confirmCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "a wrong password", "POST /auths/confirm", confirmation("wrong"), p.ofOneself(expectation{status: 422, code: "validation"}))
@@ -313,7 +326,10 @@ func confirmCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_confirm", provesItself, confirmCells)
+var _ = specify("AuthsController_confirm", provesItself, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: c, id: c.id, line: "POST /auths/confirm", body: confirmation(password), events: []string{"session.confirmed user {id} []"}}
+}, confirmCells)
 
 func changePasswordCells(t *testing.T, _ *matrix, p *principal) {
 	const other = "another " + password
@@ -326,7 +342,10 @@ func changePasswordCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "and back", "PUT /auths/password", passwords(other, password), done(204, ""))
 }
 
-var _ = specify("AuthsController_changePassword", provesItself, changePasswordCells)
+var _ = specify("AuthsController_changePassword", provesItself, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: c, id: c.id, line: "PUT /auths/password", body: passwords(password, newPassword), events: []string{"user.password_changed user {id} []"}}
+}, changePasswordCells)
 
 func acceptInvitationCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -350,4 +369,7 @@ func acceptInvitationCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_acceptInvitation", provesItself, acceptInvitationCells)
+var _ = specify("AuthsController_acceptInvitation", provesItself, func(t *testing.T, w *providerWorld) request {
+	id := aUser(t, w)
+	return request{as: w.anonymous(), id: id, line: "POST /auths/invitations/accept", body: acceptance(w.invite(t, w.owner, id), password), events: []string{"user.invitation_accepted user {id} []", "session.started user {id} []"}}
+}, acceptInvitationCells)

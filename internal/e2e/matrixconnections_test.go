@@ -46,7 +46,7 @@ func listConnectionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "connections", "GET /connections", "", first(done(200, "items nextCursor"), check{p.may("connections:read", ""), mayNot}))
 }
 
-var _ = specify("ConnectionsController_listConnections", changesNothing, listConnectionsCells)
+var _ = specify("ConnectionsController_listConnections", changesNothing, sends("GET /connections", ""), listConnectionsCells)
 
 func createConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -56,7 +56,9 @@ func createConnectionCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ConnectionsController_createConnection", grantsAccess, createConnectionCells)
+var _ = specify("ConnectionsController_createConnection", grantsAccess, func(*testing.T, *providerWorld) request {
+	return request{line: "POST /connections", body: connectionBody(newKey()), events: []string{"connection.created connection {id} []"}}
+}, createConnectionCells)
 
 func getConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
@@ -64,7 +66,7 @@ func getConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_getConnection", changesNothing, getConnectionCells)
+var _ = specify("ConnectionsController_getConnection", changesNothing, about(aConnection, "GET /connections/{id}", ""), getConnectionCells)
 
 func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
@@ -72,7 +74,7 @@ func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_updateConnection", grantsAccess, updateConnectionCells)
+var _ = specify("ConnectionsController_updateConnection", grantsAccess, about(aConnection, "PATCH /connections/{id}", `{"name":"Renamed","clientSecret":"argon2-secret"}`, "connection.updated connection {id} [name clientSecret]"), updateConnectionCells)
 
 func deleteConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
@@ -80,7 +82,7 @@ func deleteConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_deleteConnection", removesForGood, deleteConnectionCells)
+var _ = specify("ConnectionsController_deleteConnection", removesForGood, about(aConnection, "DELETE /connections/{id}", "", "connection.deleted connection {id} []"), deleteConnectionCells)
 
 // testConnectionCells sends no request to an identity provider, because the matrix has none.
 func testConnectionCells(t *testing.T, m *matrix, p *principal) {
@@ -91,19 +93,25 @@ func testConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_testConnection", changesNothing, testConnectionCells)
+var _ = specify("ConnectionsController_testConnection", changesNothing, func(_ *testing.T, w *providerWorld) request {
+	return request{id: w.connection, line: "POST /connections/{id}/test", events: []string{"connection.tested connection {id} []"}}
+}, testConnectionCells)
 
 func offeredConnectionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "GET /auths/connections", "").expect(t, 200)
 }
 
-var _ = specify("AuthsController_listConnections", changesNothing, offeredConnectionsCells)
+var _ = specify("AuthsController_listConnections", changesNothing, func(_ *testing.T, w *providerWorld) request {
+	return request{as: w.anonymous(), line: "GET /auths/connections"}
+}, offeredConnectionsCells)
 
 func findConnectionCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/connections/find", emailBody("ada@nowhere.example")).expect(t, 200)
 }
 
-var _ = specify("AuthsController_findConnection", changesNothing, findConnectionCells)
+var _ = specify("AuthsController_findConnection", changesNothing, func(_ *testing.T, w *providerWorld) request {
+	return request{as: w.anonymous(), line: "POST /auths/connections/find", body: emailBody("ada@nowhere.example")}
+}, findConnectionCells)
 
 func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -112,7 +120,7 @@ func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listIdentities", changesNothing, listIdentitiesCells)
+var _ = specify("UsersController_listIdentities", changesNothing, about(aUser, "GET /users/{id}/identities", ""), listIdentitiesCells)
 
 func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
 	subjects := p.among(m.newSubjects(t))
@@ -131,7 +139,12 @@ func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "DELETE /connections/"+connection+"?force=true", "").expect(t, 204)
 }
 
-var _ = specify("UsersController_deleteIdentity", removesForGood, deleteIdentityCells)
+var _ = specify("UsersController_deleteIdentity", removesForGood, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	person(w.provider, newKey())
+	w.link(t, c, w.code(t, c, w.returnTo(), linkPurpose)).expect(t, 200)
+	return request{id: c.id, line: "DELETE /users/{id}/identities/" + w.identities(t, c.id)[0], events: []string{"user.identity_unlinked user {id} []"}}
+}, deleteIdentityCells)
 
 // identify links an identity to each of the users, and returns the ids of the identities by those of the users.
 // It writes them into the database, because the matrix has no identity provider.

@@ -36,7 +36,11 @@ func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_resetFactors", removesForGood, resetFactorsCells)
+var _ = specify("UsersController_resetFactors", removesForGood, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "Sales")
+	c.enrol(t)
+	return request{line: "DELETE /users/{id}/factors", id: c.id, events: []string{"user.factors_reset user {id} []", "session.ended user {id} []"}}
+}, resetFactorsCells)
 
 // ofOneself returns the expected response to a request about the caller's own credentials.
 // Programs get the error session-required instead of success.
@@ -52,25 +56,37 @@ func completeLoginCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, completes, answerTo(string(secret.NewToken()), "code", "000000")).refused(t, 401, "challenge-invalid")
 }
 
-var _ = specify("AuthsController_completeLogin", provesItself, completeLoginCells)
+var _ = specify("AuthsController_completeLogin", provesItself, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	_, codes := c.enrol(t)
+	return request{as: w.anonymous(), line: completes, id: c.id, body: answerTo(w.factorChallenge(t, c.email), "recoveryCode", codes[0]), events: []string{"user.recovery_code_used user {id} []", "session.started user {id} []"}}
+}, completeLoginCells)
 
 func beginEnrolmentCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(string(secret.NewToken()))+`}`).refused(t, 401, "challenge-invalid")
 }
 
-var _ = specify("AuthsController_beginEnrolment", provesItself, beginEnrolmentCells)
+var _ = specify("AuthsController_beginEnrolment", provesItself, func(t *testing.T, w *providerWorld) request {
+	c, role := w.member(t, newKey(), ""), aRole(t, w)
+	w.assign(t, c.id, role, "")
+	w.demand(t, `{"required":"roles","roles":[`+quoted(role)+`]}`)
+	challenge := w.challenge(t, c.email, "second-factor-enrolment-required").text("/challenge")
+	return request{as: w.anonymous(), line: "POST /auths/login/enrolment", body: `{"challenge":` + quoted(challenge) + `}`}
+}, beginEnrolmentCells)
 
 func getFactorsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "one's own", "GET /auths/factors", "", p.ofOneself(done(200, "totp passkeys recoveryCodes demanded")))
 }
 
-var _ = specify("AuthsController_getFactors", changesNothing, getFactorsCells)
+var _ = specify("AuthsController_getFactors", changesNothing, sends("GET /auths/factors", ""), getFactorsCells)
 
 func beginTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "one's own", "POST /auths/totp", "", p.ofOneself(done(200, "secret uri")))
 }
 
-var _ = specify("AuthsController_beginTotp", grantsAccess, beginTOTPCells)
+var _ = specify("AuthsController_beginTotp", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{as: w.member(t, newKey(), ""), line: "POST /auths/totp"}
+}, beginTOTPCells)
 
 func confirmTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "a wrong code", "POST /auths/totp/confirm", `{"code":"000000"}`, p.ofOneself(expectation{status: 422, code: "validation"}))
@@ -81,7 +97,11 @@ func confirmTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_confirmTotp", grantsAccess, confirmTOTPCells)
+var _ = specify("AuthsController_confirmTotp", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	app := c.do(t, "POST /auths/totp", "").expect(t, 200).text("/secret")
+	return request{as: c, id: c.id, line: "POST /auths/totp/confirm", body: `{"code":` + quoted(code(t, app, 0)) + `}`, events: []string{"user.factor_added user {id} [totp]"}}
+}, confirmTOTPCells)
 
 func deleteTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	if p.isPerson() {
@@ -91,7 +111,11 @@ func deleteTOTPCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "none", "DELETE /auths/totp", "", p.ofOneself(notThere))
 }
 
-var _ = specify("AuthsController_deleteTotp", removesForGood, deleteTOTPCells)
+var _ = specify("AuthsController_deleteTotp", removesForGood, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	c.enrol(t)
+	return request{as: c, id: c.id, line: "DELETE /auths/totp", events: []string{"user.factor_removed user {id} [totp]"}}
+}, deleteTOTPCells)
 
 func recoveryCodesCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "without a factor", "POST /auths/recovery-codes", "", p.ofOneself(expectation{status: 409, code: "no-second-factor"}))
@@ -102,13 +126,19 @@ func recoveryCodesCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_makeRecoveryCodes", grantsAccess, recoveryCodesCells)
+var _ = specify("AuthsController_makeRecoveryCodes", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	c.enrol(t)
+	return request{as: c, id: c.id, line: "POST /auths/recovery-codes", events: []string{"user.recovery_codes_made user {id} []"}}
+}, recoveryCodesCells)
 
 func passkeyOptionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "one's own", "POST /auths/passkeys/options", "", p.ofOneself(done(200, "publicKey")))
 }
 
-var _ = specify("AuthsController_getPasskeyOptions", grantsAccess, passkeyOptionsCells)
+var _ = specify("AuthsController_getPasskeyOptions", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{as: w.member(t, newKey(), ""), line: "POST /auths/passkeys/options"}
+}, passkeyOptionsCells)
 
 func createPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "what is none", "POST /auths/passkeys", `{"name":"Phone","passkey":{}}`, p.ofOneself(expectation{status: 422, code: "validation"}))
@@ -119,7 +149,11 @@ func createPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_createPasskey", grantsAccess, createPasskeyCells)
+var _ = specify("AuthsController_createPasskey", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	options := c.do(t, "POST /auths/passkeys/options", "").expect(t, 200).json(t, "/publicKey")
+	return request{as: c, id: c.id, line: "POST /auths/passkeys", body: `{"name":"Laptop","passkey":` + string(passkeytest.New(publicTLS).Create(t, options)) + `}`, events: []string{"user.factor_added user {id} [passkey]"}}
+}, createPasskeyCells)
 
 func updatePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
@@ -132,7 +166,10 @@ func updatePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "DELETE /auths/passkeys/"+theirs, "").expect(t, 204)
 }
 
-var _ = specify("AuthsController_updatePasskey", grantsAccess, updatePasskeyCells) // users recognise their credentials by the names
+var _ = specify("AuthsController_updatePasskey", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: c, id: c.id, line: "PATCH /auths/passkeys/" + c.addPasskey(t, passkeytest.New(publicTLS)).text("/id"), body: `{"name":"Work laptop"}`, events: []string{"user.factor_renamed user {id} [passkey]"}}
+}, updatePasskeyCells) // users recognise their credentials by the names
 
 func deletePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
@@ -144,13 +181,18 @@ func deletePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	m.owner.do(t, "DELETE /auths/passkeys/"+theirs, "").expect(t, 204)
 }
 
-var _ = specify("AuthsController_deletePasskey", removesForGood, deletePasskeyCells)
+var _ = specify("AuthsController_deletePasskey", removesForGood, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: c, id: c.id, line: "DELETE /auths/passkeys/" + c.addPasskey(t, passkeytest.New(publicTLS)).text("/id"), events: []string{"user.factor_removed user {id} [passkey]"}}
+}, deletePasskeyCells)
 
 func passkeySignInOptionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200)
 }
 
-var _ = specify("AuthsController_getPasskeySignInOptions", changesNothing, passkeySignInOptionsCells)
+var _ = specify("AuthsController_getPasskeySignInOptions", changesNothing, func(_ *testing.T, w *providerWorld) request {
+	return request{as: w.anonymous(), line: "POST /auths/passkeys/sign-in-options"}
+}, passkeySignInOptionsCells)
 
 func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/passkeys/sign-in", `{"passkey":{}}`).refused(t, 401, "passkey-refused")
@@ -167,26 +209,41 @@ func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "DELETE /auths/passkeys/"+made, "").expect(t, 204)
 }
 
-var _ = specify("AuthsController_signInByPasskey", provesItself, signInByPasskeyCells)
+var _ = specify("AuthsController_signInByPasskey", provesItself, func(t *testing.T, w *providerWorld) request {
+	c, phone := w.member(t, newKey(), ""), passkeytest.New(publicTLS)
+	c.addPasskey(t, phone)
+	options := w.anonymous().do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200).json(t, "/publicKey")
+	return request{as: w.anonymous(), id: c.id, line: "POST /auths/passkeys/sign-in", body: `{"passkey":` + string(phone.Get(t, options)) + `}`, events: []string{"session.started user {id} []"}}
+}, signInByPasskeyCells)
 
 func startOIDCCells(t *testing.T, m *matrix, p *principal) {
 	body := `{"connectionId":` + quoted(never) + `,"returnTo":` + quoted(m.returnTo()) + `,"codeChallenge":"` + challengeOf(appVerifier) + `"}`
 	p.do(t, "POST /auths/oidc/start", body).refused(t, 404, "not-found")
 }
 
-var _ = specify("AuthsController_startOidc", changesNothing, startOIDCCells)
+var _ = specify("AuthsController_startOidc", changesNothing, func(_ *testing.T, w *providerWorld) request {
+	return request{as: w.anonymous(), line: "POST /auths/oidc/start", body: w.startBody(w.returnTo(), "")}
+}, startOIDCCells)
 
 func exchangeCodeCells(t *testing.T, _ *matrix, p *principal) {
 	p.do(t, "POST /auths/codes/exchange", exchangeBody(strings.Repeat("A", 43), appVerifier, "")).refused(t, 401, "sign-in-code-invalid")
 }
 
-var _ = specify("AuthsController_exchangeCode", provesItself, exchangeCodeCells)
+var _ = specify("AuthsController_exchangeCode", provesItself, func(t *testing.T, w *providerWorld) request {
+	w.provisions(t)
+	person(w.provider, newKey())
+	return request{as: w.anonymous(), line: "POST /auths/codes/exchange", body: exchangeBody(w.code(t, w.anonymous(), appReturn, ""), appVerifier, byHeader), events: []string{"session.started user {id} []"}}
+}, exchangeCodeCells)
 
 func linkOIDCCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "a wrong code", "POST /auths/oidc/link", oidcCode, p.ofOneself(expectation{status: 422, code: "validation"}))
 }
 
-var _ = specify("AuthsController_linkOidc", grantsAccess, linkOIDCCells)
+var _ = specify("AuthsController_linkOidc", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	person(w.provider, newKey())
+	return request{as: c, id: c.id, line: "POST /auths/oidc/link", body: `{"code":` + quoted(w.code(t, c, w.returnTo(), linkPurpose)) + `}`, events: []string{"user.identity_linked user {id} []"}}
+}, linkOIDCCells)
 
 // oidcCode is a body with an unknown code.
 var oidcCode = `{"code":"` + strings.Repeat("A", 43) + `"}`

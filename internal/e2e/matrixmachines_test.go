@@ -132,7 +132,7 @@ func listAccountsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_listServiceAccounts", changesNothing, listAccountsCells)
+var _ = specify("ServiceAccountsController_listServiceAccounts", changesNothing, sends("GET /service-accounts", ""), listAccountsCells)
 
 func createAccountCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -140,7 +140,9 @@ func createAccountCells(t *testing.T, m *matrix, p *principal) {
 		first(done(201, p.readableAccountMembers()), check{p.may("service-accounts:create", ""), mayNot}))
 }
 
-var _ = specify("ServiceAccountsController_createServiceAccount", changesNothing, createAccountCells) // it has no role and no token
+var _ = specify("ServiceAccountsController_createServiceAccount", changesNothing, func(*testing.T, *providerWorld) request {
+	return request{line: "POST /service-accounts", body: `{"name":"Nightly import ` + newKey() + `","description":"Imports invoices"}`, events: []string{"service_account.created service_account {id} []"}}
+}, createAccountCells) // it has no role and no token
 
 func getAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -148,7 +150,7 @@ func getAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_getServiceAccount", changesNothing, getAccountCells)
+var _ = specify("ServiceAccountsController_getServiceAccount", changesNothing, about(anAccount, "GET /service-accounts/{id}", ""), getAccountCells)
 
 func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -158,7 +160,7 @@ func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_updateServiceAccount", changesNothing, updateAccountCells)
+var _ = specify("ServiceAccountsController_updateServiceAccount", changesNothing, about(anAccount, "PATCH /service-accounts/{id}", `{"description":"Imports invoices every night"}`, "service_account.updated service_account {id} [description]"), updateAccountCells)
 
 // protectiveOfAccount returns the expected response to a request that removes access from a
 // service account. success is expected if the principal is authorized.
@@ -172,7 +174,7 @@ func deleteAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_deleteServiceAccount", removesForGood, deleteAccountCells)
+var _ = specify("ServiceAccountsController_deleteServiceAccount", removesForGood, about(anAccount, "DELETE /service-accounts/{id}", "", "service_account.deleted service_account {id} []"), deleteAccountCells)
 
 func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -180,7 +182,7 @@ func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_suspendServiceAccount", endsAccess, suspendAccountCells)
+var _ = specify("ServiceAccountsController_suspendServiceAccount", endsAccess, about(anAccount, "POST /service-accounts/{id}/suspend", `{"reason":"The import is paused"}`, "service_account.suspended service_account {id} [status]"), suspendAccountCells)
 
 func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -191,7 +193,7 @@ func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_resumeServiceAccount", grantsAccess, resumeAccountCells)
+var _ = specify("ServiceAccountsController_resumeServiceAccount", grantsAccess, about(aSuspendedAccount, "POST /service-accounts/{id}/resume", "", "service_account.resumed service_account {id} [status]"), resumeAccountCells)
 
 func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -202,7 +204,7 @@ func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_listServiceAccountRoles", changesNothing, accountRolesCells)
+var _ = specify("ServiceAccountsController_listServiceAccountRoles", changesNothing, about(anAccount, "GET /service-accounts/{id}/roles", ""), accountRolesCells)
 
 func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.accounts(t, p)
@@ -215,7 +217,9 @@ func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_assignServiceAccountRole", grantsAccess, assignToAccountCells)
+var _ = specify("ServiceAccountsController_assignServiceAccountRole", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{id: anAccount(t, w), line: "PUT /service-accounts/{id}/roles/" + aRole(t, w), body: within("Sales"), events: []string{"role.assigned service_account {id} [roles]"}}
+}, assignToAccountCells)
 
 func unassignFromAccountCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.newAccounts(t)
@@ -231,7 +235,11 @@ func unassignFromAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_unassignServiceAccountRole", removesForGood, unassignFromAccountCells)
+var _ = specify("ServiceAccountsController_unassignServiceAccountRole", removesForGood, func(t *testing.T, w *providerWorld) request {
+	id, role := anAccount(t, w), aRole(t, w)
+	w.owner.do(t, "PUT /service-accounts/"+id+"/roles/"+role, "").expect(t, 201)
+	return request{id: id, line: "DELETE /service-accounts/{id}/roles/" + role, events: []string{"role.unassigned service_account {id} [roles]"}}
+}, unassignFromAccountCells)
 
 const (
 	everyTokenMember = "id name permissions createdBy createdAt expiresAt lastUsedAt"
@@ -250,7 +258,7 @@ func accountTokensCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_listServiceAccountTokens", changesNothing, accountTokensCells)
+var _ = specify("ServiceAccountsController_listServiceAccountTokens", changesNothing, about(anAccount, "GET /service-accounts/{id}/tokens", ""), accountTokensCells)
 
 func createAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -259,7 +267,9 @@ func createAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_createServiceAccountToken", grantsAccess, createAccountTokenCells)
+var _ = specify("ServiceAccountsController_createServiceAccountToken", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{id: w.account(t, "Account "+newKey(), "users:read"), line: "POST /service-accounts/{id}/tokens", body: tokenBody("Import", "users:read"), events: []string{"token.created service_account {id} [tokens]"}}
+}, createAccountTokenCells)
 
 func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.newAccounts(t)
@@ -275,7 +285,10 @@ func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	elsewhere.do(t, "GET /auths/session", "").expect(t, 200)
 }
 
-var _ = specify("ServiceAccountsController_revokeServiceAccountToken", endsAccess, revokeAccountTokenCells)
+var _ = specify("ServiceAccountsController_revokeServiceAccountToken", endsAccess, func(t *testing.T, w *providerWorld) request {
+	id := w.account(t, "Account "+newKey(), "users:read")
+	return request{id: id, line: "DELETE /service-accounts/{id}/tokens/" + w.owner.makeToken(t, id, "users:read").bearerID, events: []string{"token.revoked service_account {id} [tokens]"}}
+}, revokeAccountTokenCells)
 
 func userTokensCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -283,7 +296,7 @@ func userTokensCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserTokens", changesNothing, userTokensCells)
+var _ = specify("UsersController_listUserTokens", changesNothing, about(aUser, "GET /users/{id}/tokens", ""), userTokensCells)
 
 func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -295,7 +308,9 @@ func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_createUserToken", grantsAccess, createUserTokenCells)
+var _ = specify("UsersController_createUserToken", grantsAccess, func(_ *testing.T, w *providerWorld) request {
+	return request{id: w.owner.id, line: "POST /users/{id}/tokens", body: tokenBody("Import", "users:read"), events: []string{"token.created user {id} [tokens]"}}
+}, createUserTokenCells)
 
 func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -308,7 +323,9 @@ func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_revokeUserToken", endsAccess, revokeUserTokenCells)
+var _ = specify("UsersController_revokeUserToken", endsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{id: w.owner.id, line: "DELETE /users/{id}/tokens/" + w.owner.makeToken(t, "", "users:read").bearerID, events: []string{"token.revoked user {id} [tokens]"}}
+}, revokeUserTokenCells)
 
 // tokenBody returns the body that creates a token with the permissions, valid for 24 hours.
 func tokenBody(name string, permissions ...string) string {

@@ -36,7 +36,7 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_sendPasswordReset", changesNothing, sendResetCells) // anonymous callers can cause the same mail
+var _ = specify("UsersController_sendPasswordReset", changesNothing, about(aMember, "POST /users/{id}/password-resets", "", "user.password_reset_requested user {id} []"), sendResetCells) // anonymous callers can cause the same mail
 
 func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -55,7 +55,9 @@ func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_requestEmailChange", grantsAccess, requestEmailCells)
+var _ = specify("UsersController_requestEmailChange", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{line: "POST /users/{id}/email-changes", id: aMember(t, w), body: emailBody(address(newKey())), events: []string{"user.email_change_requested user {id} []"}}
+}, requestEmailCells)
 
 // requestResetCells expects the same response for every principal: the operation ignores the
 // session.
@@ -66,7 +68,9 @@ func requestResetCells(t *testing.T, m *matrix, p *principal) {
 	m.resetToken(t, c.email)
 }
 
-var _ = specify("AuthsController_requestPasswordReset", changesNothing, requestResetCells)
+var _ = specify("AuthsController_requestPasswordReset", changesNothing, func(t *testing.T, w *providerWorld) request {
+	return request{as: w.anonymous(), line: resetRequest, body: emailBody(w.member(t, newKey(), "").email)}
+}, requestResetCells)
 
 func resetPasswordCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -79,7 +83,10 @@ func resetPasswordCells(t *testing.T, m *matrix, p *principal) {
 	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 }
 
-var _ = specify("AuthsController_resetPassword", provesItself, resetPasswordCells)
+var _ = specify("AuthsController_resetPassword", provesItself, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: w.anonymous(), line: resetByLink, id: c.id, body: acceptance(w.resetLink(t, c.email), newPassword), events: []string{"user.password_reset user {id} []", "session.ended user {id} []"}}
+}, resetPasswordCells)
 
 func changeEmailCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -92,4 +99,7 @@ func changeEmailCells(t *testing.T, m *matrix, p *principal) {
 	m.signIn(t, address(fmt.Sprintf("renamed-too-%d", m.fresh)))
 }
 
-var _ = specify("AuthsController_changeEmail", provesItself, changeEmailCells)
+var _ = specify("AuthsController_changeEmail", provesItself, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: w.anonymous(), line: changeByLink, id: c.id, body: linkBody(w.emailLink(t, c, c.id, address(newKey()))), events: []string{"user.updated user {id} [email]", "session.ended user {id} []"}}
+}, changeEmailCells)

@@ -51,7 +51,7 @@ func listTenantsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_listTenants", changesNothing, listTenantsCells)
+var _ = specify("OperatorController_listTenants", changesNothing, operated("GET /operator/tenants?limit=2", ""), listTenantsCells)
 
 func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -59,7 +59,9 @@ func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "a tenant", "POST /operator/tenants", body, first(done(201, "tenant owner invitation"), check{slices.Equal(p.operates, everyTenant), mayNot}))
 }
 
-var _ = specify("OperatorController_createTenant", grantsAccess, createTenantCells)
+var _ = specify("OperatorController_createTenant", grantsAccess, func(_ *testing.T, w *providerWorld) request {
+	return request{as: w.program.operator.of(w.world), line: "POST /operator/tenants", body: newTenant("made-" + newKey()), events: []string{"tenant.created tenant {id} []"}}
+}, createTenantCells)
 
 // operatedCells returns the function in specs for an operation on a tenant. act is the end of
 // the operation's path, and body is the request body.
@@ -76,10 +78,12 @@ func operatedCells(method, act, body string) func(*testing.T, *matrix, *principa
 }
 
 var (
-	_ = specify("OperatorController_getTenant", changesNothing, operatedCells("GET", "", ""))
-	_ = specify("OperatorController_updateTenant", grantsAccess, operatedCells("PATCH", "", `{"displayName":"Operated"}`))
-	_ = specify("OperatorController_suspendTenant", endsAccess, operatedCells("POST", "/suspend", `{"reason":"unpaid"}`))
-	_ = specify("OperatorController_resumeTenant", grantsAccess, operatedCells("POST", "/resume", ""))
+	_ = specify("OperatorController_getTenant", changesNothing, operated("GET /operator/tenants/{id}", ""), operatedCells("GET", "", ""))
+	_ = specify("OperatorController_updateTenant", grantsAccess, func(_ *testing.T, w *providerWorld) request {
+		return request{as: w.program.operator.of(w.world), id: w.name, line: "PATCH /operator/tenants/{id}", body: `{"displayName":"Acme ` + newKey() + `"}`, events: []string{"tenant.updated tenant {tenant} [displayName]"}}
+	}, operatedCells("PATCH", "", `{"displayName":"Operated"}`))
+	_ = specify("OperatorController_suspendTenant", endsAccess, aboutTenant("POST /operator/tenants/{id}/suspend", `{"reason":"unpaid"}`, "", "tenant.suspended tenant {id} []"), operatedCells("POST", "/suspend", `{"reason":"unpaid"}`))
+	_ = specify("OperatorController_resumeTenant", grantsAccess, aboutTenant("POST /operator/tenants/{id}/resume", "", "POST /operator/tenants/{id}/suspend", "tenant.resumed tenant {id} []"), operatedCells("POST", "/resume", ""))
 )
 
 // newTenant creates a tenant and returns its name.
@@ -103,7 +107,7 @@ func deleteTenantCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_deleteTenant", removesForGood, deleteTenantCells)
+var _ = specify("OperatorController_deleteTenant", removesForGood, aboutTenant("DELETE /operator/tenants/{id}", "", "", "tenant.deleted tenant {id} []"), deleteTenantCells)
 
 func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	name, every := m.newTenant(t), m.program.operator.of(m.world)
@@ -122,7 +126,7 @@ func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "no such tenant", "POST /operator/tenants/no-such-tenant/restore", "", notThere)
 }
 
-var _ = specify("OperatorController_restoreTenant", grantsAccess, restoreTenantCells)
+var _ = specify("OperatorController_restoreTenant", grantsAccess, aboutTenant("POST /operator/tenants/{id}/restore", "", "DELETE /operator/tenants/{id}", "tenant.restored tenant {id} []"), restoreTenantCells)
 
 func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	who := *p
@@ -155,7 +159,7 @@ func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_listChanges", changesNothing, tenantsChangesCells)
+var _ = specify("OperatorController_listChanges", changesNothing, operated("GET /operator/changes?limit=2", ""), tenantsChangesCells)
 
 func findUsersCells(t *testing.T, m *matrix, p *principal) {
 	who := *p
@@ -175,7 +179,7 @@ func findUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_findUsers", changesNothing, findUsersCells)
+var _ = specify("OperatorController_findUsers", changesNothing, operated("GET /operator/users?email=owner@canary.example", ""), findUsersCells)
 
 // operatorEventsCells returns the function in specs for an operation on the operators' log.
 func operatorEventsCells(path, members string) func(*testing.T, *matrix, *principal) {
@@ -187,9 +191,9 @@ func operatorEventsCells(path, members string) func(*testing.T, *matrix, *princi
 }
 
 var (
-	_ = specify("OperatorController_listEvents", changesNothing, operatorEventsCells("", "items nextCursor"))
-	_ = specify("OperatorController_getCheckpoint", changesNothing, operatorEventsCells("/checkpoint", "size root builtAt note verifierKey"))
-	_ = specify("OperatorController_getConsistency", changesNothing, operatorEventsCells("/consistency?from=1", "from hashes checkpoint"))
+	_ = specify("OperatorController_listEvents", changesNothing, operated("GET /operator/events?limit=2", ""), operatorEventsCells("", "items nextCursor"))
+	_ = specify("OperatorController_getCheckpoint", changesNothing, operated("GET /operator/events/checkpoint", ""), operatorEventsCells("/checkpoint", "size root builtAt note verifierKey"))
+	_ = specify("OperatorController_getConsistency", changesNothing, operated("GET /operator/events/consistency?from=1", ""), operatorEventsCells("/consistency?from=1", "from hashes checkpoint"))
 )
 
 func operatorProofCells(t *testing.T, m *matrix, p *principal) {
@@ -197,7 +201,10 @@ func operatorProofCells(t *testing.T, m *matrix, p *principal) {
 	operatorEventsCells("/"+event+"/proof", "id index leaf hashes values reason source checkpoint")(t, m, p)
 }
 
-var _ = specify("OperatorController_getEventProof", changesNothing, operatorProofCells)
+var _ = specify("OperatorController_getEventProof", changesNothing, func(t *testing.T, w *providerWorld) request {
+	operator := w.program.operator.of(w.world)
+	return request{as: operator, line: "GET /operator/events/" + operator.do(t, "GET /operator/events?limit=1", "").expect(t, 200).text("/items/0/id") + "/proof"}
+}, operatorProofCells)
 
 const operatorHookMembers = "id url types ignoreActors enabled disabledReason createdAt updatedAt"
 
@@ -232,15 +239,15 @@ func operatorHookCells(method, path, body, scope string, success expectation) fu
 }
 
 var (
-	_ = specify("OperatorController_listWebhooks", changesNothing, operatorHookCells("GET", "", "", "changes", done(200, "items nextCursor")))
-	_ = specify("OperatorController_getWebhook", changesNothing, operatorHookCells("GET", "/{id}", "", "changes", done(200, operatorHookMembers)))
-	_ = specify("OperatorController_updateWebhook", grantsAccess, operatorHookCells("PATCH", "/{id}", `{"types":["user.created"]}`, "all", done(200, operatorHookMembers)))
-	_ = specify("OperatorController_deleteWebhook", removesForGood, operatorHookCells("DELETE", "/{id}", "", "all", done(204, "")))
-	_ = specify("OperatorController_rotateSecret", grantsAccess, operatorHookCells("POST", "/{id}/rotate-secret", "", "all", done(200, operatorHookMembers+" secret")))
-	_ = specify("OperatorController_testWebhook", changesNothing, operatorHookCells("POST", "/{id}/test", "", "changes", done(200, "itemId")))
-	_ = specify("OperatorController_replayWebhook", changesNothing, operatorHookCells("POST", "/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "changes", done(204, "")))
-	_ = specify("OperatorController_skipItems", changesNothing, operatorHookCells("POST", "/{id}/skip", "", "changes", done(204, "")))
-	_ = specify("OperatorController_listDeliveries", changesNothing, operatorHookCells("GET", "/{id}/deliveries", "", "changes", done(200, "items nextCursor")))
+	_ = specify("OperatorController_listWebhooks", changesNothing, operated("GET /operator/webhooks", ""), operatorHookCells("GET", "", "", "changes", done(200, "items nextCursor")))
+	_ = specify("OperatorController_getWebhook", changesNothing, operatedHook("GET /operator/webhooks/{id}", ""), operatorHookCells("GET", "/{id}", "", "changes", done(200, operatorHookMembers)))
+	_ = specify("OperatorController_updateWebhook", grantsAccess, operatedHook("PATCH /operator/webhooks/{id}", `{"types":["user.created"]}`, "webhook.updated webhook {id} [types]"), operatorHookCells("PATCH", "/{id}", `{"types":["user.created"]}`, "all", done(200, operatorHookMembers)))
+	_ = specify("OperatorController_deleteWebhook", removesForGood, operatedHook("DELETE /operator/webhooks/{id}", "", "webhook.deleted webhook {id} []"), operatorHookCells("DELETE", "/{id}", "", "all", done(204, "")))
+	_ = specify("OperatorController_rotateSecret", grantsAccess, operatedHook("POST /operator/webhooks/{id}/rotate-secret", "", "webhook.secret_rotated webhook {id} [secret]"), operatorHookCells("POST", "/{id}/rotate-secret", "", "all", done(200, operatorHookMembers+" secret")))
+	_ = specify("OperatorController_testWebhook", changesNothing, operatedHook("POST /operator/webhooks/{id}/test", ""), operatorHookCells("POST", "/{id}/test", "", "changes", done(200, "itemId")))
+	_ = specify("OperatorController_replayWebhook", changesNothing, operatedHook("POST /operator/webhooks/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed webhook {id} []"), operatorHookCells("POST", "/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "changes", done(204, "")))
+	_ = specify("OperatorController_skipItems", changesNothing, operatedHook("POST /operator/webhooks/{id}/skip", `{"all":true}`, "webhook.skipped webhook {id} []"), operatorHookCells("POST", "/{id}/skip", "", "changes", done(204, "")))
+	_ = specify("OperatorController_listDeliveries", changesNothing, operatedHook("GET /operator/webhooks/{id}/deliveries", ""), operatorHookCells("GET", "/{id}/deliveries", "", "changes", done(200, "items nextCursor")))
 )
 
 func createOperatorHookCells(t *testing.T, m *matrix, p *principal) {
@@ -250,7 +257,9 @@ func createOperatorHookCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_createWebhook", grantsAccess, createOperatorHookCells) // its endpoint receives the changes of all tenants
+var _ = specify("OperatorController_createWebhook", grantsAccess, func(_ *testing.T, w *providerWorld) request {
+	return request{as: w.program.operator.of(w.world), line: "POST /operator/webhooks", body: operatorHook, events: []string{"webhook.created webhook {id} []"}}
+}, createOperatorHookCells) // its endpoint receives the changes of all tenants
 
 // newTenant returns the body that creates a tenant.
 func newTenant(name string) string {

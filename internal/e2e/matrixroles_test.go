@@ -18,7 +18,7 @@ func userRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserRoles", changesNothing, userRolesCells)
+var _ = specify("UsersController_listUserRoles", changesNothing, about(aUser, "GET /users/{id}/roles", ""), userRolesCells)
 
 // passed returns the roles that requests of the matrix assign to users. System roles such as
 // owner are left out, because they would change the principals.
@@ -44,7 +44,9 @@ func assignCells(t *testing.T, m *matrix, p *principal) {
 		check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(inside), notThere}, check{p.may("roles:assign", inside.department), mayNot}, check{p.mayPass(m.roles[2].permissions, "Sales"), beyondOwn}))
 }
 
-var _ = specify("UsersController_assignRole", grantsAccess, assignCells)
+var _ = specify("UsersController_assignRole", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{id: aUser(t, w), line: "PUT /users/{id}/roles/" + aRole(t, w), body: within("Sales"), events: []string{"role.assigned user {id} [roles]"}}
+}, assignCells)
 
 func unassignCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range p.among(m.newSubjects(t)) {
@@ -63,7 +65,11 @@ func unassignCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_unassignRole", removesForGood, unassignCells)
+var _ = specify("UsersController_unassignRole", removesForGood, func(t *testing.T, w *providerWorld) request {
+	id, role := aUser(t, w), aRole(t, w)
+	w.assign(t, id, role, "")
+	return request{id: id, line: "DELETE /users/{id}/roles/" + role, events: []string{"role.unassigned user {id} [roles]"}}
+}, unassignCells)
 
 func listRolesCells(t *testing.T, m *matrix, p *principal) {
 	a := p.compare(t, "roles", "GET /roles?limit=200", "", first(done(200, "items nextCursor"), check{p.mayAnywhere("roles:read"), mayNot}))
@@ -82,7 +88,7 @@ func listRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_listRoles", changesNothing, listRolesCells)
+var _ = specify("RolesController_listRoles", changesNothing, sends("GET /roles", ""), listRolesCells)
 
 // readableRoleMembers returns the members of a role that the principal may read.
 func (p *principal) readableRoleMembers() string {
@@ -106,7 +112,9 @@ func createRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_createRole", grantsAccess, createRoleCells)
+var _ = specify("RolesController_createRole", grantsAccess, func(*testing.T, *providerWorld) request {
+	return request{line: "POST /roles", body: roleBody("Invoice reader "+newKey(), []string{"shop/invoices:read"}, nil), events: []string{"role.created role {id} []"}}
+}, createRoleCells)
 
 func getRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -114,7 +122,7 @@ func getRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_getRole", changesNothing, getRoleCells)
+var _ = specify("RolesController_getRole", changesNothing, about(aRole, "GET /roles/{id}", ""), getRoleCells)
 
 func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -124,7 +132,7 @@ func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_updateRole", grantsAccess, updateRoleCells)
+var _ = specify("RolesController_updateRole", grantsAccess, about(aRole, "PATCH /roles/{id}", `{"description":"Reads names"}`, "role.updated role {id} [description]"), updateRoleCells)
 
 func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -138,7 +146,7 @@ func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_deleteRole", removesForGood, deleteRoleCells)
+var _ = specify("RolesController_deleteRole", removesForGood, about(aRole, "DELETE /roles/{id}", "", "role.deleted role {id} []"), deleteRoleCells)
 
 func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -150,7 +158,7 @@ func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_listRoleUsers", changesNothing, roleUsersCells)
+var _ = specify("RolesController_listRoleUsers", changesNothing, about(aRole, "GET /roles/{id}/users", ""), roleUsersCells)
 
 func accessCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
@@ -192,7 +200,7 @@ func accessCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AccessController_listAccess", changesNothing, accessCells)
+var _ = specify("AccessController_listAccess", changesNothing, sends("GET /access?permission=users:read", ""), accessCells)
 
 func sessionCells(t *testing.T, _ *matrix, p *principal) {
 	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles permissions scopedPermissions permissionsExpireAt session"))
@@ -208,7 +216,7 @@ func sessionCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_getSession", changesNothing, sessionCells)
+var _ = specify("AuthsController_getSession", changesNothing, sends("GET /auths/session", ""), sessionCells)
 
 func loginCells(t *testing.T, m *matrix, p *principal) {
 	if p.live && !p.program {
@@ -221,7 +229,10 @@ func loginCells(t *testing.T, m *matrix, p *principal) {
 	p.with("").do(t, "POST /auths/login", credentials(address(fmt.Sprintf("nobody-%d", m.fresh)), password)).refused(t, 401, "wrong-credentials")
 }
 
-var _ = specify("AuthsController_login", provesItself, loginCells)
+var _ = specify("AuthsController_login", provesItself, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: w.anonymous(), id: c.id, line: "POST /auths/login", body: credentials(c.email, password), events: []string{"session.started user {id} []"}}
+}, loginCells)
 
 // ofNoScope returns the principal for a public operation, which does not read the operator key.
 func (p *principal) ofNoScope() *principal {
@@ -241,19 +252,27 @@ func refreshCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_refresh", changesNothing, refreshCells)
+var _ = specify("AuthsController_refresh", changesNothing, func(t *testing.T, w *providerWorld) request {
+	return request{as: w.member(t, newKey(), ""), line: "POST /auths/refresh"}
+}, refreshCells)
 
 func logoutCells(t *testing.T, m *matrix, p *principal) {
 	m.signsOut(t, p, "POST /auths/logout", "", 204)
 }
 
-var _ = specify("AuthsController_logout", endsAccess, logoutCells)
+var _ = specify("AuthsController_logout", endsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: c, id: c.id, line: "POST /auths/logout", events: []string{"session.ended user {id} []"}}
+}, logoutCells)
 
 func signOutOIDCCells(t *testing.T, m *matrix, p *principal) {
 	m.signsOut(t, p, "POST /auths/oidc/sign-out", `{"returnTo":`+quoted(m.returnTo())+`}`, 200)
 }
 
-var _ = specify("AuthsController_signOutOidc", endsAccess, signOutOIDCCells)
+var _ = specify("AuthsController_signOutOidc", endsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "")
+	return request{as: c, id: c.id, line: "POST /auths/oidc/sign-out", body: `{"returnTo":` + quoted(w.returnTo()) + `}`, events: []string{"session.ended user {id} []"}}
+}, signOutOIDCCells)
 
 func (m *matrix) signsOut(t *testing.T, p *principal, line, body string, status int) {
 	t.Helper()

@@ -91,7 +91,7 @@ func listWebhooksCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_listWebhooks", changesNothing, listWebhooksCells)
+var _ = specify("WebhooksController_listWebhooks", changesNothing, sends("GET /webhooks", ""), listWebhooksCells)
 
 func createWebhookCells(t *testing.T, m *matrix, p *principal) {
 	unknown := expectation{status: 422, code: "validation"}
@@ -104,7 +104,9 @@ func createWebhookCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("WebhooksController_createWebhook", grantsAccess, createWebhookCells) // its endpoint receives the values that the service account may read
+var _ = specify("WebhooksController_createWebhook", grantsAccess, func(t *testing.T, w *providerWorld) request {
+	return request{line: "POST /webhooks", body: hookBody(anAccount(t, w)), events: []string{"webhook.created webhook {id} []"}}
+}, createWebhookCells) // its endpoint receives the values that the service account may read
 
 func getWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -112,7 +114,7 @@ func getWebhookCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_getWebhook", changesNothing, getWebhookCells)
+var _ = specify("WebhooksController_getWebhook", changesNothing, about(aHook, "GET /webhooks/{id}", ""), getWebhookCells)
 
 func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -120,7 +122,7 @@ func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_updateWebhook", grantsAccess, updateWebhookCells)
+var _ = specify("WebhooksController_updateWebhook", grantsAccess, about(aHook, "PATCH /webhooks/{id}", `{"url":"https://other.example.com/","types":["user.created"]}`, "webhook.updated webhook {id} [url types]"), updateWebhookCells)
 
 func rotateSecretCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -128,7 +130,7 @@ func rotateSecretCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_rotateSecret", grantsAccess, rotateSecretCells)
+var _ = specify("WebhooksController_rotateSecret", grantsAccess, about(aHook, "POST /webhooks/{id}/rotate-secret", "", "webhook.secret_rotated webhook {id} [secret]"), rotateSecretCells)
 
 func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -137,7 +139,7 @@ func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.endHooks(t)
 }
 
-var _ = specify("WebhooksController_deleteWebhook", removesForGood, deleteWebhookCells)
+var _ = specify("WebhooksController_deleteWebhook", removesForGood, about(aHook, "DELETE /webhooks/{id}", "", "webhook.deleted webhook {id} []"), deleteWebhookCells)
 
 // operateWebhookCells returns the cells of an operation that does not configure the webhook.
 func operateWebhookCells(line, body string, success expectation) func(*testing.T, *matrix, *principal) {
@@ -149,9 +151,9 @@ func operateWebhookCells(line, body string, success expectation) func(*testing.T
 }
 
 var (
-	_ = specify("WebhooksController_testWebhook", changesNothing, operateWebhookCells("/test", "", done(200, "itemId")))
-	_ = specify("WebhooksController_replayWebhook", changesNothing, operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, ""))) // the endpoint receives these items anyway
-	_ = specify("WebhooksController_skipItems", changesNothing, operateWebhookCells("/skip", "", done(204, "")))
+	_ = specify("WebhooksController_testWebhook", changesNothing, about(aHook, "POST /webhooks/{id}/test", ""), operateWebhookCells("/test", "", done(200, "itemId")))
+	_ = specify("WebhooksController_replayWebhook", changesNothing, about(aHook, "POST /webhooks/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed webhook {id} []"), operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, ""))) // the endpoint receives these items anyway
+	_ = specify("WebhooksController_skipItems", changesNothing, about(aHook, "POST /webhooks/{id}/skip", `{"all":true}`, "webhook.skipped webhook {id} []"), operateWebhookCells("/skip", "", done(204, "")))
 )
 
 func deliveriesCells(t *testing.T, m *matrix, p *principal) {
@@ -160,4 +162,4 @@ func deliveriesCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_listDeliveries", changesNothing, deliveriesCells)
+var _ = specify("WebhooksController_listDeliveries", changesNothing, about(aHook, "GET /webhooks/{id}/deliveries", ""), deliveriesCells)

@@ -37,6 +37,7 @@ var providerSuites = []struct {
 	{"down", testProviderDown},
 	{"redirecting", testProviderRedirects},
 	{"slow", testProviderSlow},
+	{"every operation", testEveryOperation},
 	{"private address", testProviderAtPrivateAddress},
 }
 

@@ -142,7 +142,7 @@ func userSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserSessions", changesNothing, userSessionsCells)
+var _ = specify("UsersController_listUserSessions", changesNothing, about(aMember, "GET /users/{id}/sessions", ""), userSessionsCells)
 
 // listingAccess returns the expected response when the principal lists the subject's sessions
 // or tokens.
@@ -168,7 +168,10 @@ func endUserSessionCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_endUserSession", endsAccess, endUserSessionCells)
+var _ = specify("UsersController_endUserSession", endsAccess, func(t *testing.T, w *providerWorld) request {
+	c := w.member(t, newKey(), "Sales")
+	return request{id: c.id, line: "DELETE /users/{id}/sessions/" + c.sessionID(t), events: []string{"session.ended user {id} []"}}
+}, endUserSessionCells)
 
 func endUserSessionsCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -183,4 +186,4 @@ func endUserSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_endUserSessions", endsAccess, endUserSessionsCells)
+var _ = specify("UsersController_endUserSessions", endsAccess, about(aMember, "DELETE /users/{id}/sessions", "", "session.ended user {id} []"), endUserSessionsCells)
