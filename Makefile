@@ -201,7 +201,7 @@ openapi: ## generate the OpenAPI document and the pages of permissions, events a
 	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage|TestEventsPage|TestTheStepUpPage' -update
 
 examples: openapi ## add examples of new operations to the OpenAPI document
-	go test ./internal/e2e -run '^TestIdentityProviders$$/^sqlite$$/^every_operation$$' -examples
+	go test ./internal/e2e -run '^TestOperations$$/^sqlite$$' -examples
 	$(MAKE) openapi
 
 vuln: ## list known vulnerabilities of the dependencies; needs vuln.go.dev

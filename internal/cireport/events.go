@@ -14,7 +14,7 @@ import (
 const module = "github.com/rolecall/rolecall/"
 
 // once matches the tests that may not be repeated: faults, races, isolation, revocation and the matrix.
-var once = regexp.MustCompile(`^internal/faults\b|^internal/e2e\.Test(Matrix|Confirm|Races|CancelStorm|Idempotency|Trespass|Tenants|Reach|Fields|RequestSmuggling|ARevocation|ATokenThatIsRevoked|AnOperatorKeyIsRevoked)`)
+var once = regexp.MustCompile(`^internal/faults\b|^internal/e2e\.Test(Matrix|Operations|Confirm|Races|CancelStorm|Idempotency|Trespass|Tenants|Reach|Fields|RequestSmuggling|ARevocation|ATokenThatIsRevoked|AnOperatorKeyIsRevoked)`)
 
 // fatal are texts of failures that may not be repeated.
 var fatal = []string{"DATA RACE", "panic: ", "fatal error: "}

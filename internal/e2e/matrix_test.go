@@ -253,7 +253,7 @@ func listUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUsers", changesNothing, sends("GET /users?limit=2", ""), listUsersCells)
+var _ = specify("UsersController_listUsers", changesNothing, withoutObject("GET /users?limit=2", ""), listUsersCells)
 
 func createUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, department := range []string{"Sales", "Ops", ""} {
@@ -277,7 +277,7 @@ func getUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_getUser", changesNothing, about(aUser, "GET /users/{id}", ""), getUserCells)
+var _ = specify("UsersController_getUser", changesNothing, withObject(aUser, "GET /users/{id}", ""), getUserCells)
 
 func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	changesAnything := slices.ContainsFunc(changeable, func(member string) bool { return p.mayAnywhere("users." + member + ":update") })
@@ -301,7 +301,7 @@ func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_updateUser", changesNothing, about(aUser, "PATCH /users/{id}", `{"name":"Renamed","department":"Ops"}`, "user.updated user {id} [name department]"), updateUserCells)
+var _ = specify("UsersController_updateUser", changesNothing, withObject(aUser, "PATCH /users/{id}", `{"name":"Renamed","department":"Ops"}`, "user.updated user {id} [name department]"), updateUserCells)
 
 // protective returns the expected response to a request that removes access from a user.
 // success is expected if the principal is authorized.
@@ -320,7 +320,7 @@ func deleteUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_deleteUser", removesForGood, about(aUser, "DELETE /users/{id}", "", "user.deleted user {id} []"), deleteUserCells)
+var _ = specify("UsersController_deleteUser", removesForGood, withObject(aUser, "DELETE /users/{id}", "", "user.deleted user {id} []"), deleteUserCells)
 
 func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -333,7 +333,7 @@ func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_suspendUser", endsAccess, about(aMember, "POST /users/{id}/suspend", `{"reason":"leave"}`, "user.suspended user {id} [status]", "session.ended user {id} []"), suspendUserCells)
+var _ = specify("UsersController_suspendUser", endsAccess, withObject(aMember, "POST /users/{id}/suspend", `{"reason":"leave"}`, "user.suspended user {id} [status]", "session.ended user {id} []"), suspendUserCells)
 
 func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -344,7 +344,7 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_resumeUser", grantsAccess, about(aSuspendedUser, "POST /users/{id}/resume", "", "user.resumed user {id} [status]"), resumeUserCells)
+var _ = specify("UsersController_resumeUser", grantsAccess, withObject(aSuspendedUser, "POST /users/{id}/resume", "", "user.resumed user {id} [status]"), resumeUserCells)
 
 func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -359,7 +359,7 @@ func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_eraseUser", removesForGood, about(aUser, "POST /users/{id}/erase", `{"reason":"asked for"}`, "user.erased user {id} []"), eraseUserCells)
+var _ = specify("UsersController_eraseUser", removesForGood, withObject(aUser, "POST /users/{id}/erase", `{"reason":"asked for"}`, "user.erased user {id} []"), eraseUserCells)
 
 func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
@@ -375,7 +375,7 @@ func restoreUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_restoreUser", grantsAccess, about(aDeletedUser, "POST /users/{id}/restore", "", "user.restored user {id} []"), restoreUserCells)
+var _ = specify("UsersController_restoreUser", grantsAccess, withObject(aDeletedUser, "POST /users/{id}/restore", "", "user.restored user {id} []"), restoreUserCells)
 
 func overviewCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.standingSubjects(t, p) {
@@ -402,4 +402,4 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_getUserOverview", changesNothing, about(aUser, "GET /users/{id}/overview", ""), overviewCells)
+var _ = specify("UsersController_getUserOverview", changesNothing, withObject(aUser, "GET /users/{id}/overview", ""), overviewCells)

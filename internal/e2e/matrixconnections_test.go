@@ -46,7 +46,7 @@ func listConnectionsCells(t *testing.T, _ *matrix, p *principal) {
 	p.compare(t, "connections", "GET /connections", "", first(done(200, "items nextCursor"), check{p.may("connections:read", ""), mayNot}))
 }
 
-var _ = specify("ConnectionsController_listConnections", changesNothing, sends("GET /connections", ""), listConnectionsCells)
+var _ = specify("ConnectionsController_listConnections", changesNothing, withoutObject("GET /connections", ""), listConnectionsCells)
 
 func createConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -66,7 +66,7 @@ func getConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_getConnection", changesNothing, about(aConnection, "GET /connections/{id}", ""), getConnectionCells)
+var _ = specify("ConnectionsController_getConnection", changesNothing, withObject(aConnection, "GET /connections/{id}", ""), getConnectionCells)
 
 func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
@@ -74,7 +74,7 @@ func updateConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_updateConnection", grantsAccess, about(aConnection, "PATCH /connections/{id}", `{"name":"Renamed","clientSecret":"argon2-secret"}`, "connection.updated connection {id} [name clientSecret]"), updateConnectionCells)
+var _ = specify("ConnectionsController_updateConnection", grantsAccess, withObject(aConnection, "PATCH /connections/{id}", `{"name":"Renamed","clientSecret":"argon2-secret"}`, "connection.updated connection {id} [name clientSecret]"), updateConnectionCells)
 
 func deleteConnectionCells(t *testing.T, m *matrix, p *principal) {
 	m.eachConnection(t, func(id string, exists bool) {
@@ -82,7 +82,7 @@ func deleteConnectionCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("ConnectionsController_deleteConnection", removesForGood, about(aConnection, "DELETE /connections/{id}", "", "connection.deleted connection {id} []"), deleteConnectionCells)
+var _ = specify("ConnectionsController_deleteConnection", removesForGood, withObject(aConnection, "DELETE /connections/{id}", "", "connection.deleted connection {id} []"), deleteConnectionCells)
 
 // testConnectionCells sends no request to an identity provider, because the matrix has none.
 func testConnectionCells(t *testing.T, m *matrix, p *principal) {
@@ -120,7 +120,7 @@ func listIdentitiesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listIdentities", changesNothing, about(aUser, "GET /users/{id}/identities", ""), listIdentitiesCells)
+var _ = specify("UsersController_listIdentities", changesNothing, withObject(aUser, "GET /users/{id}/identities", ""), listIdentitiesCells)
 
 func deleteIdentityCells(t *testing.T, m *matrix, p *principal) {
 	subjects := p.among(m.newSubjects(t))

@@ -132,7 +132,7 @@ func listAccountsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_listServiceAccounts", changesNothing, sends("GET /service-accounts", ""), listAccountsCells)
+var _ = specify("ServiceAccountsController_listServiceAccounts", changesNothing, withoutObject("GET /service-accounts", ""), listAccountsCells)
 
 func createAccountCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -150,7 +150,7 @@ func getAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_getServiceAccount", changesNothing, about(anAccount, "GET /service-accounts/{id}", ""), getAccountCells)
+var _ = specify("ServiceAccountsController_getServiceAccount", changesNothing, withObject(anAccount, "GET /service-accounts/{id}", ""), getAccountCells)
 
 func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -160,7 +160,7 @@ func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_updateServiceAccount", changesNothing, about(anAccount, "PATCH /service-accounts/{id}", `{"description":"Imports invoices every night"}`, "service_account.updated service_account {id} [description]"), updateAccountCells)
+var _ = specify("ServiceAccountsController_updateServiceAccount", changesNothing, withObject(anAccount, "PATCH /service-accounts/{id}", `{"description":"Imports invoices every night"}`, "service_account.updated service_account {id} [description]"), updateAccountCells)
 
 // protectiveOfAccount returns the expected response to a request that removes access from a
 // service account. success is expected if the principal is authorized.
@@ -174,7 +174,7 @@ func deleteAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_deleteServiceAccount", removesForGood, about(anAccount, "DELETE /service-accounts/{id}", "", "service_account.deleted service_account {id} []"), deleteAccountCells)
+var _ = specify("ServiceAccountsController_deleteServiceAccount", removesForGood, withObject(anAccount, "DELETE /service-accounts/{id}", "", "service_account.deleted service_account {id} []"), deleteAccountCells)
 
 func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -182,7 +182,7 @@ func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_suspendServiceAccount", endsAccess, about(anAccount, "POST /service-accounts/{id}/suspend", `{"reason":"The import is paused"}`, "service_account.suspended service_account {id} [status]"), suspendAccountCells)
+var _ = specify("ServiceAccountsController_suspendServiceAccount", endsAccess, withObject(anAccount, "POST /service-accounts/{id}/suspend", `{"reason":"The import is paused"}`, "service_account.suspended service_account {id} [status]"), suspendAccountCells)
 
 func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -193,7 +193,7 @@ func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_resumeServiceAccount", grantsAccess, about(aSuspendedAccount, "POST /service-accounts/{id}/resume", "", "service_account.resumed service_account {id} [status]"), resumeAccountCells)
+var _ = specify("ServiceAccountsController_resumeServiceAccount", grantsAccess, withObject(aSuspendedAccount, "POST /service-accounts/{id}/resume", "", "service_account.resumed service_account {id} [status]"), resumeAccountCells)
 
 func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -204,7 +204,7 @@ func accountRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_listServiceAccountRoles", changesNothing, about(anAccount, "GET /service-accounts/{id}/roles", ""), accountRolesCells)
+var _ = specify("ServiceAccountsController_listServiceAccountRoles", changesNothing, withObject(anAccount, "GET /service-accounts/{id}/roles", ""), accountRolesCells)
 
 func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
 	accounts := m.accounts(t, p)
@@ -258,7 +258,7 @@ func accountTokensCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("ServiceAccountsController_listServiceAccountTokens", changesNothing, about(anAccount, "GET /service-accounts/{id}/tokens", ""), accountTokensCells)
+var _ = specify("ServiceAccountsController_listServiceAccountTokens", changesNothing, withObject(anAccount, "GET /service-accounts/{id}/tokens", ""), accountTokensCells)
 
 func createAccountTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.accounts(t, p) {
@@ -296,7 +296,7 @@ func userTokensCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserTokens", changesNothing, about(aUser, "GET /users/{id}/tokens", ""), userTokensCells)
+var _ = specify("UsersController_listUserTokens", changesNothing, withObject(aUser, "GET /users/{id}/tokens", ""), userTokensCells)
 
 func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {

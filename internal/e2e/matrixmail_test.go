@@ -36,7 +36,7 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_sendPasswordReset", changesNothing, about(aMember, "POST /users/{id}/password-resets", "", "user.password_reset_requested user {id} []"), sendResetCells) // anonymous callers can cause the same mail
+var _ = specify("UsersController_sendPasswordReset", changesNothing, withObject(aMember, "POST /users/{id}/password-resets", "", "user.password_reset_requested user {id} []"), sendResetCells) // anonymous callers can cause the same mail
 
 func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {

@@ -51,7 +51,7 @@ func listTenantsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_listTenants", changesNothing, operated("GET /operator/tenants?limit=2", ""), listTenantsCells)
+var _ = specify("OperatorController_listTenants", changesNothing, byOperator("GET /operator/tenants?limit=2", ""), listTenantsCells)
 
 func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
@@ -78,12 +78,12 @@ func operatedCells(method, act, body string) func(*testing.T, *matrix, *principa
 }
 
 var (
-	_ = specify("OperatorController_getTenant", changesNothing, operated("GET /operator/tenants/{id}", ""), operatedCells("GET", "", ""))
+	_ = specify("OperatorController_getTenant", changesNothing, byOperator("GET /operator/tenants/{id}", ""), operatedCells("GET", "", ""))
 	_ = specify("OperatorController_updateTenant", grantsAccess, func(_ *testing.T, w *providerWorld) request {
 		return request{as: w.program.operator.of(w.world), id: w.name, line: "PATCH /operator/tenants/{id}", body: `{"displayName":"Acme ` + newKey() + `"}`, events: []string{"tenant.updated tenant {tenant} [displayName]"}}
 	}, operatedCells("PATCH", "", `{"displayName":"Operated"}`))
-	_ = specify("OperatorController_suspendTenant", endsAccess, aboutTenant("POST /operator/tenants/{id}/suspend", `{"reason":"unpaid"}`, "", "tenant.suspended tenant {id} []"), operatedCells("POST", "/suspend", `{"reason":"unpaid"}`))
-	_ = specify("OperatorController_resumeTenant", grantsAccess, aboutTenant("POST /operator/tenants/{id}/resume", "", "POST /operator/tenants/{id}/suspend", "tenant.resumed tenant {id} []"), operatedCells("POST", "/resume", ""))
+	_ = specify("OperatorController_suspendTenant", endsAccess, withTenant("POST /operator/tenants/{id}/suspend", `{"reason":"unpaid"}`, "", "tenant.suspended tenant {id} []"), operatedCells("POST", "/suspend", `{"reason":"unpaid"}`))
+	_ = specify("OperatorController_resumeTenant", grantsAccess, withTenant("POST /operator/tenants/{id}/resume", "", "POST /operator/tenants/{id}/suspend", "tenant.resumed tenant {id} []"), operatedCells("POST", "/resume", ""))
 )
 
 // newTenant creates a tenant and returns its name.
@@ -107,7 +107,7 @@ func deleteTenantCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_deleteTenant", removesForGood, aboutTenant("DELETE /operator/tenants/{id}", "", "", "tenant.deleted tenant {id} []"), deleteTenantCells)
+var _ = specify("OperatorController_deleteTenant", removesForGood, withTenant("DELETE /operator/tenants/{id}", "", "", "tenant.deleted tenant {id} []"), deleteTenantCells)
 
 func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	name, every := m.newTenant(t), m.program.operator.of(m.world)
@@ -126,7 +126,7 @@ func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "no such tenant", "POST /operator/tenants/no-such-tenant/restore", "", notThere)
 }
 
-var _ = specify("OperatorController_restoreTenant", grantsAccess, aboutTenant("POST /operator/tenants/{id}/restore", "", "DELETE /operator/tenants/{id}", "tenant.restored tenant {id} []"), restoreTenantCells)
+var _ = specify("OperatorController_restoreTenant", grantsAccess, withTenant("POST /operator/tenants/{id}/restore", "", "DELETE /operator/tenants/{id}", "tenant.restored tenant {id} []"), restoreTenantCells)
 
 func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	who := *p
@@ -159,7 +159,7 @@ func tenantsChangesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_listChanges", changesNothing, operated("GET /operator/changes?limit=2", ""), tenantsChangesCells)
+var _ = specify("OperatorController_listChanges", changesNothing, byOperator("GET /operator/changes?limit=2", ""), tenantsChangesCells)
 
 func findUsersCells(t *testing.T, m *matrix, p *principal) {
 	who := *p
@@ -179,7 +179,7 @@ func findUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("OperatorController_findUsers", changesNothing, operated("GET /operator/users?email=owner@canary.example", ""), findUsersCells)
+var _ = specify("OperatorController_findUsers", changesNothing, byOperator("GET /operator/users?email=owner@canary.example", ""), findUsersCells)
 
 // operatorEventsCells returns the function in specs for an operation on the operators' log.
 func operatorEventsCells(path, members string) func(*testing.T, *matrix, *principal) {
@@ -191,9 +191,9 @@ func operatorEventsCells(path, members string) func(*testing.T, *matrix, *princi
 }
 
 var (
-	_ = specify("OperatorController_listEvents", changesNothing, operated("GET /operator/events?limit=2", ""), operatorEventsCells("", "items nextCursor"))
-	_ = specify("OperatorController_getCheckpoint", changesNothing, operated("GET /operator/events/checkpoint", ""), operatorEventsCells("/checkpoint", "size root builtAt note verifierKey"))
-	_ = specify("OperatorController_getConsistency", changesNothing, operated("GET /operator/events/consistency?from=1", ""), operatorEventsCells("/consistency?from=1", "from hashes checkpoint"))
+	_ = specify("OperatorController_listEvents", changesNothing, byOperator("GET /operator/events?limit=2", ""), operatorEventsCells("", "items nextCursor"))
+	_ = specify("OperatorController_getCheckpoint", changesNothing, byOperator("GET /operator/events/checkpoint", ""), operatorEventsCells("/checkpoint", "size root builtAt note verifierKey"))
+	_ = specify("OperatorController_getConsistency", changesNothing, byOperator("GET /operator/events/consistency?from=1", ""), operatorEventsCells("/consistency?from=1", "from hashes checkpoint"))
 )
 
 func operatorProofCells(t *testing.T, m *matrix, p *principal) {
@@ -239,15 +239,15 @@ func operatorHookCells(method, path, body, scope string, success expectation) fu
 }
 
 var (
-	_ = specify("OperatorController_listWebhooks", changesNothing, operated("GET /operator/webhooks", ""), operatorHookCells("GET", "", "", "changes", done(200, "items nextCursor")))
-	_ = specify("OperatorController_getWebhook", changesNothing, operatedHook("GET /operator/webhooks/{id}", ""), operatorHookCells("GET", "/{id}", "", "changes", done(200, operatorHookMembers)))
-	_ = specify("OperatorController_updateWebhook", grantsAccess, operatedHook("PATCH /operator/webhooks/{id}", `{"types":["user.created"]}`, "webhook.updated webhook {id} [types]"), operatorHookCells("PATCH", "/{id}", `{"types":["user.created"]}`, "all", done(200, operatorHookMembers)))
-	_ = specify("OperatorController_deleteWebhook", removesForGood, operatedHook("DELETE /operator/webhooks/{id}", "", "webhook.deleted webhook {id} []"), operatorHookCells("DELETE", "/{id}", "", "all", done(204, "")))
-	_ = specify("OperatorController_rotateSecret", grantsAccess, operatedHook("POST /operator/webhooks/{id}/rotate-secret", "", "webhook.secret_rotated webhook {id} [secret]"), operatorHookCells("POST", "/{id}/rotate-secret", "", "all", done(200, operatorHookMembers+" secret")))
-	_ = specify("OperatorController_testWebhook", changesNothing, operatedHook("POST /operator/webhooks/{id}/test", ""), operatorHookCells("POST", "/{id}/test", "", "changes", done(200, "itemId")))
-	_ = specify("OperatorController_replayWebhook", changesNothing, operatedHook("POST /operator/webhooks/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed webhook {id} []"), operatorHookCells("POST", "/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "changes", done(204, "")))
-	_ = specify("OperatorController_skipItems", changesNothing, operatedHook("POST /operator/webhooks/{id}/skip", `{"all":true}`, "webhook.skipped webhook {id} []"), operatorHookCells("POST", "/{id}/skip", "", "changes", done(204, "")))
-	_ = specify("OperatorController_listDeliveries", changesNothing, operatedHook("GET /operator/webhooks/{id}/deliveries", ""), operatorHookCells("GET", "/{id}/deliveries", "", "changes", done(200, "items nextCursor")))
+	_ = specify("OperatorController_listWebhooks", changesNothing, byOperator("GET /operator/webhooks", ""), operatorHookCells("GET", "", "", "changes", done(200, "items nextCursor")))
+	_ = specify("OperatorController_getWebhook", changesNothing, withOperatorHook("GET /operator/webhooks/{id}", ""), operatorHookCells("GET", "/{id}", "", "changes", done(200, operatorHookMembers)))
+	_ = specify("OperatorController_updateWebhook", grantsAccess, withOperatorHook("PATCH /operator/webhooks/{id}", `{"types":["user.created"]}`, "webhook.updated webhook {id} [types]"), operatorHookCells("PATCH", "/{id}", `{"types":["user.created"]}`, "all", done(200, operatorHookMembers)))
+	_ = specify("OperatorController_deleteWebhook", removesForGood, withOperatorHook("DELETE /operator/webhooks/{id}", "", "webhook.deleted webhook {id} []"), operatorHookCells("DELETE", "/{id}", "", "all", done(204, "")))
+	_ = specify("OperatorController_rotateSecret", grantsAccess, withOperatorHook("POST /operator/webhooks/{id}/rotate-secret", "", "webhook.secret_rotated webhook {id} [secret]"), operatorHookCells("POST", "/{id}/rotate-secret", "", "all", done(200, operatorHookMembers+" secret")))
+	_ = specify("OperatorController_testWebhook", changesNothing, withOperatorHook("POST /operator/webhooks/{id}/test", ""), operatorHookCells("POST", "/{id}/test", "", "changes", done(200, "itemId")))
+	_ = specify("OperatorController_replayWebhook", changesNothing, withOperatorHook("POST /operator/webhooks/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed webhook {id} []"), operatorHookCells("POST", "/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "changes", done(204, "")))
+	_ = specify("OperatorController_skipItems", changesNothing, withOperatorHook("POST /operator/webhooks/{id}/skip", `{"all":true}`, "webhook.skipped webhook {id} []"), operatorHookCells("POST", "/{id}/skip", "", "changes", done(204, "")))
+	_ = specify("OperatorController_listDeliveries", changesNothing, withOperatorHook("GET /operator/webhooks/{id}/deliveries", ""), operatorHookCells("GET", "/{id}/deliveries", "", "changes", done(200, "items nextCursor")))
 )
 
 func createOperatorHookCells(t *testing.T, m *matrix, p *principal) {

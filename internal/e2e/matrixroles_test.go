@@ -18,7 +18,7 @@ func userRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserRoles", changesNothing, about(aUser, "GET /users/{id}/roles", ""), userRolesCells)
+var _ = specify("UsersController_listUserRoles", changesNothing, withObject(aUser, "GET /users/{id}/roles", ""), userRolesCells)
 
 // passed returns the roles that requests of the matrix assign to users. System roles such as
 // owner are left out, because they would change the principals.
@@ -88,7 +88,7 @@ func listRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_listRoles", changesNothing, sends("GET /roles", ""), listRolesCells)
+var _ = specify("RolesController_listRoles", changesNothing, withoutObject("GET /roles", ""), listRolesCells)
 
 // readableRoleMembers returns the members of a role that the principal may read.
 func (p *principal) readableRoleMembers() string {
@@ -122,7 +122,7 @@ func getRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_getRole", changesNothing, about(aRole, "GET /roles/{id}", ""), getRoleCells)
+var _ = specify("RolesController_getRole", changesNothing, withObject(aRole, "GET /roles/{id}", ""), getRoleCells)
 
 func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -132,7 +132,7 @@ func updateRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_updateRole", grantsAccess, about(aRole, "PATCH /roles/{id}", `{"description":"Reads names"}`, "role.updated role {id} [description]"), updateRoleCells)
+var _ = specify("RolesController_updateRole", grantsAccess, withObject(aRole, "PATCH /roles/{id}", `{"description":"Reads names"}`, "role.updated role {id} [description]"), updateRoleCells)
 
 func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -146,7 +146,7 @@ func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_deleteRole", removesForGood, about(aRole, "DELETE /roles/{id}", "", "role.deleted role {id} []"), deleteRoleCells)
+var _ = specify("RolesController_deleteRole", removesForGood, withObject(aRole, "DELETE /roles/{id}", "", "role.deleted role {id} []"), deleteRoleCells)
 
 func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 	for _, r := range m.roles {
@@ -158,7 +158,7 @@ func roleUsersCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("RolesController_listRoleUsers", changesNothing, about(aRole, "GET /roles/{id}/users", ""), roleUsersCells)
+var _ = specify("RolesController_listRoleUsers", changesNothing, withObject(aRole, "GET /roles/{id}/users", ""), roleUsersCells)
 
 func accessCells(t *testing.T, m *matrix, p *principal) {
 	subjects := m.subjects(t, p)
@@ -200,7 +200,7 @@ func accessCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AccessController_listAccess", changesNothing, sends("GET /access?permission=users:read", ""), accessCells)
+var _ = specify("AccessController_listAccess", changesNothing, withoutObject("GET /access?permission=users:read", ""), accessCells)
 
 func sessionCells(t *testing.T, _ *matrix, p *principal) {
 	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles permissions scopedPermissions permissionsExpireAt session"))
@@ -216,7 +216,7 @@ func sessionCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
-var _ = specify("AuthsController_getSession", changesNothing, sends("GET /auths/session", ""), sessionCells)
+var _ = specify("AuthsController_getSession", changesNothing, withoutObject("GET /auths/session", ""), sessionCells)
 
 func loginCells(t *testing.T, m *matrix, p *principal) {
 	if p.live && !p.program {

@@ -91,7 +91,7 @@ func listWebhooksCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_listWebhooks", changesNothing, sends("GET /webhooks", ""), listWebhooksCells)
+var _ = specify("WebhooksController_listWebhooks", changesNothing, withoutObject("GET /webhooks", ""), listWebhooksCells)
 
 func createWebhookCells(t *testing.T, m *matrix, p *principal) {
 	unknown := expectation{status: 422, code: "validation"}
@@ -114,7 +114,7 @@ func getWebhookCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_getWebhook", changesNothing, about(aHook, "GET /webhooks/{id}", ""), getWebhookCells)
+var _ = specify("WebhooksController_getWebhook", changesNothing, withObject(aHook, "GET /webhooks/{id}", ""), getWebhookCells)
 
 func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -122,7 +122,7 @@ func updateWebhookCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_updateWebhook", grantsAccess, about(aHook, "PATCH /webhooks/{id}", `{"url":"https://other.example.com/","types":["user.created"]}`, "webhook.updated webhook {id} [url types]"), updateWebhookCells)
+var _ = specify("WebhooksController_updateWebhook", grantsAccess, withObject(aHook, "PATCH /webhooks/{id}", `{"url":"https://other.example.com/","types":["user.created"]}`, "webhook.updated webhook {id} [url types]"), updateWebhookCells)
 
 func rotateSecretCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -130,7 +130,7 @@ func rotateSecretCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_rotateSecret", grantsAccess, about(aHook, "POST /webhooks/{id}/rotate-secret", "", "webhook.secret_rotated webhook {id} [secret]"), rotateSecretCells)
+var _ = specify("WebhooksController_rotateSecret", grantsAccess, withObject(aHook, "POST /webhooks/{id}/rotate-secret", "", "webhook.secret_rotated webhook {id} [secret]"), rotateSecretCells)
 
 func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.eachHook(t, func(h hook) {
@@ -139,7 +139,7 @@ func deleteWebhookCells(t *testing.T, m *matrix, p *principal) {
 	m.endHooks(t)
 }
 
-var _ = specify("WebhooksController_deleteWebhook", removesForGood, about(aHook, "DELETE /webhooks/{id}", "", "webhook.deleted webhook {id} []"), deleteWebhookCells)
+var _ = specify("WebhooksController_deleteWebhook", removesForGood, withObject(aHook, "DELETE /webhooks/{id}", "", "webhook.deleted webhook {id} []"), deleteWebhookCells)
 
 // operateWebhookCells returns the cells of an operation that does not configure the webhook.
 func operateWebhookCells(line, body string, success expectation) func(*testing.T, *matrix, *principal) {
@@ -151,9 +151,9 @@ func operateWebhookCells(line, body string, success expectation) func(*testing.T
 }
 
 var (
-	_ = specify("WebhooksController_testWebhook", changesNothing, about(aHook, "POST /webhooks/{id}/test", ""), operateWebhookCells("/test", "", done(200, "itemId")))
-	_ = specify("WebhooksController_replayWebhook", changesNothing, about(aHook, "POST /webhooks/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed webhook {id} []"), operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, ""))) // the endpoint receives these items anyway
-	_ = specify("WebhooksController_skipItems", changesNothing, about(aHook, "POST /webhooks/{id}/skip", `{"all":true}`, "webhook.skipped webhook {id} []"), operateWebhookCells("/skip", "", done(204, "")))
+	_ = specify("WebhooksController_testWebhook", changesNothing, withObject(aHook, "POST /webhooks/{id}/test", ""), operateWebhookCells("/test", "", done(200, "itemId")))
+	_ = specify("WebhooksController_replayWebhook", changesNothing, withObject(aHook, "POST /webhooks/{id}/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, "webhook.replayed webhook {id} []"), operateWebhookCells("/replay", `{"from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, done(204, ""))) // the endpoint receives these items anyway
+	_ = specify("WebhooksController_skipItems", changesNothing, withObject(aHook, "POST /webhooks/{id}/skip", `{"all":true}`, "webhook.skipped webhook {id} []"), operateWebhookCells("/skip", "", done(204, "")))
 )
 
 func deliveriesCells(t *testing.T, m *matrix, p *principal) {
@@ -162,4 +162,4 @@ func deliveriesCells(t *testing.T, m *matrix, p *principal) {
 	})
 }
 
-var _ = specify("WebhooksController_listDeliveries", changesNothing, about(aHook, "GET /webhooks/{id}/deliveries", ""), deliveriesCells)
+var _ = specify("WebhooksController_listDeliveries", changesNothing, withObject(aHook, "GET /webhooks/{id}/deliveries", ""), deliveriesCells)

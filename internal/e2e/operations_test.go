@@ -16,19 +16,19 @@ type request struct {
 	as         *caller // nil: the owner
 	header     []string
 	subject    string   // the ID of the subject of the events; "": the id, or the ID in the response
-	events     []string // that it writes, the oldest first: type, type of the subject, {id} for the subject or {tenant}, and [members]
+	events     []string // that it writes, the oldest first, such as "user.updated user {id} [name]"; {id} is the subject, and {tenant} the ID of the tenant
 }
 
 // preparation makes the objects of a request and returns the request. It can be called many times in a tenant.
 type preparation func(*testing.T, *providerWorld) request
 
-// sends prepares a request that needs no object.
-func sends(line, body string, events ...string) preparation {
+// withoutObject prepares a request that needs no object.
+func withoutObject(line, body string, events ...string) preparation {
 	return func(*testing.T, *providerWorld) request { return request{line: line, body: body, events: events} }
 }
 
-// about prepares a request about an object, which create makes.
-func about(create func(*testing.T, *providerWorld) string, line, body string, events ...string) preparation {
+// withObject prepares a request about an object, which create makes.
+func withObject(create func(*testing.T, *providerWorld) string, line, body string, events ...string) preparation {
 	return func(t *testing.T, w *providerWorld) request {
 		return request{line: line, body: body, id: create(t, w), events: events}
 	}
@@ -78,29 +78,31 @@ func aJob(t *testing.T, w *providerWorld) string {
 	return id
 }
 
-// operated prepares a request of an operator about the tenant.
-func operated(line, body string, events ...string) preparation {
+// byOperator prepares a request of an operator about the tenant.
+func byOperator(line, body string, events ...string) preparation {
 	return func(t *testing.T, w *providerWorld) request {
 		return request{as: w.program.operator.of(w.world), line: line, body: body, id: w.name, events: events}
 	}
 }
 
-// aboutTenant prepares a request of an operator about a new tenant. The operator has sent the request before, if it is
+// withTenant prepares a request of an operator about a new tenant. The operator has sent the request before, if it is
 // not empty.
-func aboutTenant(line, body, before string, events ...string) preparation {
+func withTenant(line, body, before string, events ...string) preparation {
 	return func(t *testing.T, w *providerWorld) request {
 		operator, tenant := w.program.operator.of(w.world), newWorld(t, w.program)
 		subject := tenant.tenantID(t)
 		const matches = "if-match: *"
 		if before != "" {
-			operator.do(t, strings.ReplaceAll(before, "{id}", tenant.name), "", matches)
+			if a := operator.do(t, strings.ReplaceAll(before, "{id}", tenant.name), "", matches); a.status >= http.StatusMultipleChoices {
+				t.Fatalf("%s answered %d: %s", a.line, a.status, a.body)
+			}
 		}
 		return request{as: operator, id: tenant.name, subject: subject, line: line, body: body, header: []string{matches}, events: events}
 	}
 }
 
-// operatedHook prepares a request of an operator about a webhook of operators.
-func operatedHook(line, body string, events ...string) preparation {
+// withOperatorHook prepares a request of an operator about a webhook of operators.
+func withOperatorHook(line, body string, events ...string) preparation {
 	return func(t *testing.T, w *providerWorld) request {
 		operator := w.program.operator.of(w.world)
 		id := operator.do(t, "POST /operator/webhooks", operatorHook).expect(t, 201).text("/id")
@@ -108,47 +110,60 @@ func operatedHook(line, body string, events ...string) preparation {
 	}
 }
 
-// testEveryOperation sends one request to each operation. It must succeed and write exactly the events of its spec.
-// Before, the path gets the methods that must change nothing.
-func testEveryOperation(t *testing.T, w *providerWorld) {
-	examples := map[string]example{}
-	for _, op := range w.program.document.operations {
-		prepare := specs[op.id].prepare
-		if prepare == nil {
-			t.Errorf("%s has no spec: call specify next to the function that sends its requests", op.id)
-			continue
-		}
-		t.Run(op.id, func(t *testing.T) {
-			r := prepare(t, w)
-			if r.as == nil {
-				r.as = w.owner
+// TestOperations sends one request to each operation, which must succeed and write exactly the events of its
+// specification. The methods that must change nothing follow, with the same path.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			p, providers := serveWithProviders(t, store, 1)
+			w, examples := newProviderWorld(t, p, providers[0], nil), map[string]example{}
+			for _, op := range p.document.operations {
+				t.Run(op.id, func(t *testing.T) {
+					if e := w.sendOne(t, &op); e.Request != nil || e.Response != nil {
+						examples[op.id] = e
+					}
+				})
 			}
-			line := strings.ReplaceAll(r.line, "{id}", r.id)
-			method, path, _ := strings.Cut(line, " ")
-			if found := w.program.document.find(method, strings.SplitN(path, "?", 2)[0]); found == nil || found.id != op.id {
-				t.Fatalf("%s is not a request to %s", line, op.id)
-			}
-			w.sendSafe(t, r.as, &op, path)
-			a := r.as.do(t, line, r.body, r.header...)
-			if a.status >= http.StatusMultipleChoices {
-				t.Fatalf("%s answered %d: %s", a.line, a.status, a.body)
-			}
-			if e := exampleOf(r.body, a); e.Request != nil || e.Response != nil {
-				examples[op.id] = e
-			}
-			subject := cmp.Or(r.subject, r.id, a.text("/id"), a.text("/tenant/id"), a.text("/user/id"))
-			var wanted []string
-			for _, event := range r.events {
-				wanted = append(wanted, strings.NewReplacer("{id}", subject, "{tenant}", w.tenantID(t)).Replace(event))
-			}
-			if written := w.eventsOf(t, r.as, a); !slices.Equal(written, wanted) {
-				t.Errorf("%s wrote %q, want %q", a.line, written, wanted)
+			if *writeExamples && !t.Failed() {
+				saveExamples(t, examples)
 			}
 		})
 	}
-	if *writeExamples && !t.Failed() {
-		saveExamples(t, examples)
+}
+
+// sendOne sends the request of the specification, and checks its effects. It returns the bodies of the request and of
+// the response.
+func (w *providerWorld) sendOne(t *testing.T, op *operation) example {
+	t.Helper()
+	prepare := specs[op.id].prepare
+	if prepare == nil {
+		t.Fatal("it has no specification: call specify next to the function that sends its requests")
 	}
+	r := prepare(t, w)
+	if r.as == nil {
+		r.as = w.owner
+	}
+	line := strings.ReplaceAll(r.line, "{id}", r.id)
+	method, path, _ := strings.Cut(line, " ")
+	if found := w.program.document.find(method, strings.SplitN(path, "?", 2)[0]); found == nil || found.id != op.id {
+		t.Fatalf("%s is not a request to %s", line, op.id)
+	}
+	a := r.as.do(t, line, r.body, r.header...)
+	if a.status >= http.StatusMultipleChoices {
+		t.Fatalf("%s answered %d: %s", a.line, a.status, a.body)
+	}
+	subject := cmp.Or(r.subject, r.id, a.text("/id"), a.text("/tenant/id"), a.text("/user/id"))
+	var wanted []string
+	for _, event := range r.events {
+		wanted = append(wanted, strings.NewReplacer("{id}", subject, "{tenant}", w.tenantID(t)).Replace(event))
+	}
+	if written := w.eventsOf(t, a); !slices.Equal(written, wanted) {
+		t.Errorf("%s wrote %q, want %q", a.line, written, wanted)
+	}
+	w.sendSafe(t, r.as, op, path)
+	return exampleOf(r.body, a)
 }
 
 // sendSafe sends the methods that must change nothing. A GET operation answers GET, HEAD and OPTIONS.
@@ -166,47 +181,56 @@ func (w *providerWorld) sendSafe(t *testing.T, as *caller, op *operation, path s
 	}
 }
 
-// state describes the objects of the tenant, with their versions. It contains no event about an export, which is
-// a read.
+// state describes the objects of the tenant with their versions, the tenants, and the last events of the tenant and of
+// operators. It contains no event about an export, which is a read.
 func (w *providerWorld) state(t *testing.T) string {
 	t.Helper()
 	var all []string
-	for _, path := range []string{"/users?limit=200", "/roles?limit=200", "/service-accounts?limit=200", "/webhooks", "/connections"} {
-		a := w.owner.do(t, "GET "+path, "").expect(t, 200)
-		all = append(all, fmt.Sprint(a.texts("id"), a.texts("updatedAt")))
+	operator := w.program.operator.of(w.world)
+	for path, reader := range map[string]*caller{
+		"/users?limit=200": w.owner, "/roles?limit=200": w.owner, "/service-accounts?limit=200": w.owner, "/webhooks?limit=200": w.owner, "/connections?limit=200": w.owner,
+		"/operator/tenants?limit=200": operator, "/operator/webhooks?limit=200": operator,
+	} {
+		a := reader.do(t, "GET "+path, "").expect(t, 200)
+		if a.value("/nextCursor") != nil {
+			t.Fatalf("GET %s has more than one page; read all of them", path)
+		}
+		all = append(all, fmt.Sprint(path, a.texts("id"), a.texts("updatedAt")))
 	}
-	all = append(all, w.owner.do(t, "GET /tenant", "").header.Get("Etag"))
-	events := slices.DeleteFunc(w.eventLines(t, w.owner, "/events"), func(line string) bool { return strings.HasSuffix(strings.Fields(line)[0], "exported") })
-	return strings.Join(append(all, events[:min(len(events), 20)]...), "\n")
+	slices.Sort(all)
+	all = append(all, w.owner.do(t, "GET /tenant", "").expect(t, 200).header.Get("Etag"))
+	events := slices.DeleteFunc(w.eventLines(t), func(line string) bool { return strings.HasSuffix(strings.Fields(line)[0], "exported") })
+	return strings.Join(append(all, events[:min(len(events), 60)]...), "\n")
 }
 
-// eventsOf returns the events that the request of the response wrote, the oldest first.
-func (w *providerWorld) eventsOf(t *testing.T, as *caller, a *answer) (lines []string) {
+// eventsOf returns the events that the request of the response wrote, the oldest first. If the request was about another
+// tenant, they are only those in the log of operators.
+func (w *providerWorld) eventsOf(t *testing.T, a *answer) (lines []string) {
 	t.Helper()
-	lines = w.eventLines(t, w.owner, "/events")
-	if strings.Contains(a.line, " /operator/") {
-		lines = append(lines, w.eventLines(t, as, "/operator/events")...)
-	}
-	end := " " + a.header.Get("X-Request-Id")
-	lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.HasSuffix(line, end) })
-	for i, line := range lines {
-		lines[i] = strings.TrimSuffix(line, end)
+	for _, line := range w.eventLines(t) {
+		if event, ours := strings.CutSuffix(line, " "+a.header.Get("X-Request-Id")); ours {
+			lines = append(lines, event)
+		}
 	}
 	slices.Reverse(lines)
 	return lines
 }
 
-// eventLines returns the last events of a log, the newest first, without those that the program writes in the
-// background. Each line has the type, the subject, the members and the ID of the request.
-func (w *providerWorld) eventLines(t *testing.T, reader *caller, path string) (lines []string) {
+// eventLines returns the last events of the tenant and of operators, the newest of each first, without those that the
+// program writes in the background. Each line has the type, the subject, the members and the ID of the request.
+func (w *providerWorld) eventLines(t *testing.T) (lines []string) {
 	t.Helper()
-	a := reader.do(t, "GET "+path+"?limit=50", "").expect(t, 200)
-	for i := range a.list("/items") {
-		at := fmt.Sprintf("/items/%d", i)
-		if a.text(at+"/type") == "job.ended" || a.text(at+"/requestId") == "" {
-			continue
+	add := func(reader *caller, path string) {
+		a := reader.do(t, "GET "+path+"?limit=50", "").expect(t, 200)
+		for i := range a.list("/items") {
+			at := fmt.Sprintf("/items/%d", i)
+			if a.text(at+"/type") == "job.ended" || a.text(at+"/requestId") == "" {
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("%s %s %s %v %s", a.text(at+"/type"), a.text(at+"/subject/type"), a.text(at+"/subject/id"), a.value(at+"/members"), a.text(at+"/requestId")))
 		}
-		lines = append(lines, fmt.Sprintf("%s %s %s %v %s", a.text(at+"/type"), a.text(at+"/subject/type"), a.text(at+"/subject/id"), a.value(at+"/members"), a.text(at+"/requestId")))
 	}
+	add(w.owner, "/events")
+	add(w.program.operator.of(w.world), "/operator/events")
 	return lines
 }

@@ -244,6 +244,7 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	w.program.run(t, "", "tenant", "suspend", w.name)
 	awaitStatus(t, w.owner, "GET /tenant", 403)
 	for _, op := range w.program.document.operations {
+		// POST /auths/refresh is public in the document, because it needs no permission. It still needs a session.
 		if op.isPublic() && op.path != "/auths/refresh" || op.isOperators() {
 			continue
 		}

@@ -142,7 +142,7 @@ func userSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_listUserSessions", changesNothing, about(aMember, "GET /users/{id}/sessions", ""), userSessionsCells)
+var _ = specify("UsersController_listUserSessions", changesNothing, withObject(aMember, "GET /users/{id}/sessions", ""), userSessionsCells)
 
 // listingAccess returns the expected response when the principal lists the subject's sessions
 // or tokens.
@@ -186,4 +186,4 @@ func endUserSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-var _ = specify("UsersController_endUserSessions", endsAccess, about(aMember, "DELETE /users/{id}/sessions", "", "session.ended user {id} []"), endUserSessionsCells)
+var _ = specify("UsersController_endUserSessions", endsAccess, withObject(aMember, "DELETE /users/{id}/sessions", "", "session.ended user {id} []"), endUserSessionsCells)
