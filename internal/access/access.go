@@ -208,10 +208,6 @@ const BatchSize = 500
 // user, a second search for remaining data follows this long after the erasure.
 const SettleTime = time.Minute
 
-// MaxRetries is the maximum number of attempts of a service method to change a row that
-// other requests change at the same time. After that, the method returns ErrUnavailable.
-const MaxRetries = 100
-
 // Caller is the principal of a request, with the data of the request that events record.
 type Caller struct {
 	*authz.Principal
@@ -307,7 +303,8 @@ func (s *Service) View(ctx context.Context, c Caller, fn func(*store.Tx) error) 
 }
 
 // Mutate runs fn in one transaction of the caller's tenant. It also stores the event that
-// fn returns, in the same transaction. If fn changed nothing, it returns a nil event.
+// fn returns, in the same transaction. If fn changed nothing, it returns a nil event. If fn
+// returns store.ErrStale, Mutate runs it again in a new transaction.
 func (s *Service) Mutate(ctx context.Context, c Caller, fn func(*store.Tx) (*rolecall.Event, error)) error {
 	return s.Store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		event, err := fn(tx)

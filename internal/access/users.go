@@ -96,8 +96,8 @@ func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error
 }
 
 // ChangeStatus stores the new status of the user, also in the argument user, and returns
-// the event of the change. If another request has changed the stored user since the user
-// was loaded, ChangeStatus stores nothing and returns a nil event.
+// the event of the change. It returns store.ErrStale if another request has changed the
+// stored user since the user was loaded.
 func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
 	kind := rolecall.EventUserResumed
 	if status == rolecall.UserSuspended {
@@ -106,7 +106,7 @@ func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, stat
 	old := *user
 	user.Status = status
 	user.Stamp(s.Now())
-	if ok, err := tx.UpdateUser(old, *user); !ok {
+	if err := store.CheckVersion(tx.UpdateUser(old, *user)); err != nil {
 		return nil, err
 	}
 	event, err := s.UserEvent(c, kind, &old, user)

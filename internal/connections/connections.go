@@ -189,40 +189,36 @@ func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id role
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
-		for range access.MaxRetries {
-			old, err := tx.Connection(id)
-			if err == nil {
-				err = match.Check(&old)
-			}
-			if err != nil {
+		old, err := tx.Connection(id)
+		if err == nil {
+			err = match.Check(&old)
+		}
+		if err != nil {
+			return nil, err
+		}
+		changed, members, err := patch.Apply(old, s.now())
+		if connection = changed; err != nil || members == nil {
+			return nil, err
+		}
+		if patch.ClientSecret.Set {
+			changed.Secret = s.access.SealConnectionSecret(c.Tenant.ID, id, patch.ClientSecret.Value)
+		}
+		if slices.Contains(members, "provisioning") {
+			changed.ProvisionedBy = provisioner(c)
+			if err := s.checkProvisioning(tx, c, changed.Provisioning); err != nil {
 				return nil, err
-			}
-			changed, members, err := patch.Apply(old, s.now())
-			if connection = changed; err != nil || members == nil {
-				return nil, err
-			}
-			if patch.ClientSecret.Set {
-				changed.Secret = s.access.SealConnectionSecret(c.Tenant.ID, id, patch.ClientSecret.Value)
-			}
-			if slices.Contains(members, "provisioning") {
-				changed.ProvisionedBy = provisioner(c)
-				if err := s.checkProvisioning(tx, c, changed.Provisioning); err != nil {
-					return nil, err
-				}
-			}
-			if err := s.checkOthers(tx, &changed); err != nil {
-				return nil, err
-			}
-			if ok, err := tx.UpdateConnection(old, changed); err != nil {
-				return nil, err
-			} else if ok {
-				event := s.access.Event(c, rolecall.EventConnectionUpdated, audit.AboutConnection(id))
-				event.Members = members
-				event.Values, err = audit.Values(&old, &changed)
-				return event, err
 			}
 		}
-		return nil, rolecall.ErrUnavailable
+		if err := s.checkOthers(tx, &changed); err != nil {
+			return nil, err
+		}
+		if err := store.CheckVersion(tx.UpdateConnection(old, changed)); err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, rolecall.EventConnectionUpdated, audit.AboutConnection(id))
+		event.Members = members
+		event.Values, err = audit.Values(&old, &changed)
+		return event, err
 	})
 	if err != nil {
 		return rolecall.Connection{}, err
@@ -256,31 +252,26 @@ func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id role
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := tx.Connection(id)
-			if err == nil {
-				err = match.Check(&old)
-			}
-			if err != nil {
-				return nil, err
-			}
-			if used, err := tx.ConnectionInUse(id); err != nil {
-				return nil, err
-			} else if used && !force {
-				return nil, rolecall.ErrConnectionInUse
-			}
-			identities, sessions, ok, err := tx.DeleteConnection(old)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				access.VoidLinks(tx, sessions...)
-				event := s.access.Event(c, rolecall.EventConnectionDeleted, audit.AboutConnection(id))
-				event.Values, err = audit.Values(&old, &deleted{identities, len(sessions)})
-				return event, err
-			}
+		old, err := tx.Connection(id)
+		if err == nil {
+			err = match.Check(&old)
 		}
-		return nil, rolecall.ErrUnavailable
+		if err != nil {
+			return nil, err
+		}
+		if used, err := tx.ConnectionInUse(id); err != nil {
+			return nil, err
+		} else if used && !force {
+			return nil, rolecall.ErrConnectionInUse
+		}
+		identities, sessions, ok, err := tx.DeleteConnection(old)
+		if err := store.CheckVersion(ok, err); err != nil {
+			return nil, err
+		}
+		access.VoidLinks(tx, sessions...)
+		event := s.access.Event(c, rolecall.EventConnectionDeleted, audit.AboutConnection(id))
+		event.Values, err = audit.Values(&old, &deleted{identities, len(sessions)})
+		return event, err
 	})
 }
 

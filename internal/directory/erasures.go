@@ -43,22 +43,18 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 // removeUserOrTombstone removes the user with the id. If the user was deleted before, it
 // removes the tombstone, which has the data that is kept for a restore.
 func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
-	for range access.MaxRetries {
-		user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
-		if errors.Is(err, rolecall.ErrNotFound) {
-			return s.removeTombstone(tx, c, id)
-		}
-		if err != nil {
-			return err
-		}
-		if ok, err := tx.DeleteUser(user, s.now()); err != nil {
-			return err
-		} else if ok {
-			_, err := tx.DeleteTombstone(id, 0)
-			return err
-		}
+	user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return s.removeTombstone(tx, c, id)
 	}
-	return rolecall.ErrUnavailable
+	if err != nil {
+		return err
+	}
+	if err := store.CheckVersion(tx.DeleteUser(user, s.now())); err != nil {
+		return err
+	}
+	_, err = tx.DeleteTombstone(id, 0)
+	return err
 }
 
 // removeTombstone removes the tombstone of a deleted user. It authorizes the caller by the

@@ -138,28 +138,24 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
-		for range access.MaxRetries {
-			old, err := changeableRole(tx, c, id, match)
-			if err != nil {
-				return nil, err
-			}
-			changed, members := patch.Apply(old, s.now())
-			if role = changed; members == nil {
-				return nil, nil
-			}
-			if err := authz.RequireGrantable(c.Principal, &changed, rolecall.Everywhere(), rolecall.Never); err != nil {
-				return nil, err
-			}
-			if err := giveSelf(tx, c, &old, &changed); err != nil {
-				return nil, err
-			}
-			if ok, err := tx.UpdateRole(old, changed); err != nil {
-				return nil, err
-			} else if ok {
-				return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
-			}
+		old, err := changeableRole(tx, c, id, match)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		changed, members := patch.Apply(old, s.now())
+		if role = changed; members == nil {
+			return nil, nil
+		}
+		if err := authz.RequireGrantable(c.Principal, &changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+			return nil, err
+		}
+		if err := giveSelf(tx, c, &old, &changed); err != nil {
+			return nil, err
+		}
+		if err := store.CheckVersion(tx.UpdateRole(old, changed)); err != nil {
+			return nil, err
+		}
+		return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
 	})
 	if err != nil {
 		return rolecall.Role{}, err
@@ -194,41 +190,33 @@ func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.R
 // result more is true if assignments of the role can remain.
 func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (event *rolecall.Event, more bool, err error) {
 	tx.LockOwners()
-	for range access.MaxRetries {
-		old, err := changeableRole(tx, c, id, match)
-		if err != nil {
+	old, err := changeableRole(tx, c, id, match)
+	if err != nil {
+		return nil, false, err
+	}
+	if tenant, err := tx.TenantByID(c.Tenant.ID); err != nil {
+		return nil, false, err
+	} else if tenant.Settings.SecondFactor.Names(id) {
+		return nil, false, rolecall.ErrRoleDemandsFactor
+	}
+	if !force {
+		if used, err := tx.RoleInUse(id, s.now()); err != nil {
 			return nil, false, err
-		}
-		if tenant, err := tx.TenantByID(c.Tenant.ID); err != nil {
-			return nil, false, err
-		} else if tenant.Settings.SecondFactor.Names(id) {
-			return nil, false, rolecall.ErrRoleDemandsFactor
-		}
-		if !force {
-			if used, err := tx.RoleInUse(id, s.now()); err != nil {
-				return nil, false, err
-			} else if used {
-				return nil, false, rolecall.ErrRoleInUse
-			}
-		}
-		cause := s.access.Event(c, rolecall.EventRoleDeleted, audit.AboutRole(id))
-		if more, err = s.unassignHolders(tx, cause, old.ID, s.now()); err != nil {
-			return nil, false, err
-		}
-		if event, err = s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil); err != nil {
-			return nil, false, err
-		}
-		var ok bool
-		if more {
-			ok, err = tx.HideRole(old, event.ID)
-		} else {
-			ok, err = tx.DeleteRole(old)
-		}
-		if ok || err != nil {
-			return event, more, err
+		} else if used {
+			return nil, false, rolecall.ErrRoleInUse
 		}
 	}
-	return nil, false, rolecall.ErrUnavailable
+	cause := s.access.Event(c, rolecall.EventRoleDeleted, audit.AboutRole(id))
+	if more, err = s.unassignHolders(tx, cause, old.ID, s.now()); err != nil {
+		return nil, false, err
+	}
+	if event, err = s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil); err != nil {
+		return nil, false, err
+	}
+	if more {
+		return event, true, store.CheckVersion(tx.HideRole(old, event.ID))
+	}
+	return event, false, store.CheckVersion(tx.DeleteRole(old))
 }
 
 // ContinueRoleDeletion continues the deletion of a role that DeleteRole has not finished.

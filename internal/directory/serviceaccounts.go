@@ -86,25 +86,21 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id 
 		return account, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := tx.ServiceAccountByID(id)
-			if err != nil {
-				return nil, err
-			}
-			if err := match.Check(&old); err != nil {
-				return nil, err
-			}
-			changed, members := patch.Apply(old, s.now())
-			if account = changed; members == nil {
-				return nil, nil
-			}
-			if ok, err := tx.UpdateServiceAccount(old, changed); err != nil {
-				return nil, err
-			} else if ok {
-				return s.accountEvent(c, rolecall.EventServiceAccountUpdated, &old, &changed, members)
-			}
+		old, err := tx.ServiceAccountByID(id)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if err := match.Check(&old); err != nil {
+			return nil, err
+		}
+		changed, members := patch.Apply(old, s.now())
+		if account = changed; members == nil {
+			return nil, nil
+		}
+		if err := store.CheckVersion(tx.UpdateServiceAccount(old, changed)); err != nil {
+			return nil, err
+		}
+		return s.accountEvent(c, rolecall.EventServiceAccountUpdated, &old, &changed, members)
 	})
 	if err != nil {
 		return rolecall.ServiceAccount{}, err
@@ -120,18 +116,14 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id 
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := s.protectedAccount(tx, c, authz.DeleteServiceAccount, id, match)
-			if err != nil {
-				return nil, err
-			}
-			if ok, err := tx.DeleteServiceAccount(old); err != nil {
-				return nil, err
-			} else if ok {
-				return s.accountEvent(c, rolecall.EventServiceAccountDeleted, &old, nil, nil)
-			}
+		old, err := s.protectedAccount(tx, c, authz.DeleteServiceAccount, id, match)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if err := store.CheckVersion(tx.DeleteServiceAccount(old)); err != nil {
+			return nil, err
+		}
+		return s.accountEvent(c, rolecall.EventServiceAccountDeleted, &old, nil, nil)
 	})
 }
 
@@ -198,23 +190,19 @@ func (s *Service) changeAccountStatus(ctx context.Context, c access.Caller, poli
 		return account, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := get(tx)
-			if account = old; err != nil || old.Status == status {
-				return nil, err
-			}
-			account = old.WithStatus(status, s.now())
-			if ok, err := tx.UpdateServiceAccount(old, account); err != nil {
-				return nil, err
-			} else if ok {
-				event, err := s.accountEvent(c, kind, &old, &account, []string{"status"})
-				if err == nil {
-					event.Reason = reason
-				}
-				return event, err
-			}
+		old, err := get(tx)
+		if account = old; err != nil || old.Status == status {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		account = old.WithStatus(status, s.now())
+		if err := store.CheckVersion(tx.UpdateServiceAccount(old, account)); err != nil {
+			return nil, err
+		}
+		event, err := s.accountEvent(c, kind, &old, &account, []string{"status"})
+		if err == nil {
+			event.Reason = reason
+		}
+		return event, err
 	})
 	if err != nil {
 		return rolecall.ServiceAccount{}, err

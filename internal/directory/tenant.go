@@ -33,45 +33,33 @@ func (s *Service) UpdateTenant(ctx context.Context, c access.Caller, patch rolec
 }
 
 func (s *Service) updateTenant(ctx context.Context, c access.Caller, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (tenant rolecall.Tenant, err error) {
-	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
-		tenant, event, err = s.patchTenant(tx, c, c.Tenant.Name, patch, match)
-		return event, err
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		old, err := tx.TenantByName(c.Tenant.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkTenantPatch(tx, &patch, &old); err != nil {
+			return nil, err
+		}
+		if err := match.Check(&old); err != nil {
+			return nil, err
+		}
+		changed, members := patch.Apply(old, s.now())
+		if tenant = changed; members == nil {
+			return nil, nil
+		}
+		if err := store.CheckVersion(tx.UpdateTenant(old, changed)); err != nil {
+			return nil, err
+		}
+		if err := s.mailShorterRetention(tx, &old, &changed); err != nil {
+			return nil, err
+		}
+		return s.tenantEvent(c, &old, &changed, members)
 	})
 	if err != nil {
 		return rolecall.Tenant{}, err
 	}
 	return tenant, nil
-}
-
-// patchTenant applies the patch to the tenant with the name, and returns the changed
-// tenant. It also returns the event of the change, or nil if nothing changed.
-func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, *rolecall.Event, error) {
-	for range access.MaxRetries {
-		old, err := tx.TenantByName(name)
-		if err != nil {
-			return old, nil, err
-		}
-		if err := checkTenantPatch(tx, &patch, &old); err != nil {
-			return old, nil, err
-		}
-		if err := match.Check(&old); err != nil {
-			return old, nil, err
-		}
-		changed, members := patch.Apply(old, s.now())
-		if members == nil {
-			return changed, nil, nil
-		}
-		if ok, err := tx.UpdateTenant(old, changed); err != nil {
-			return old, nil, err
-		} else if ok {
-			if err := s.mailShorterRetention(tx, &old, &changed); err != nil {
-				return old, nil, err
-			}
-			event, err := s.tenantEvent(c, &old, &changed, members)
-			return changed, event, err
-		}
-	}
-	return rolecall.Tenant{}, nil, rolecall.ErrUnavailable
 }
 
 // mailShorterRetention mails the owners if the tenant keeps events for a shorter time than before, because
@@ -187,28 +175,24 @@ func (s *Service) RemoveLogo(ctx context.Context, c access.Caller, match Match[r
 // logo and file, it removes the logo.
 func (s *Service) changeLogo(ctx context.Context, c access.Caller, logo *rolecall.Logo, file *rolecall.LogoFile, match Match[rolecall.Logo]) (stored *rolecall.Logo, err error) {
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := tx.TenantByName(c.Tenant.Name)
-			if err != nil {
-				return nil, err
-			}
-			if logo == nil && old.Logo == nil {
-				return nil, rolecall.ErrNotFound
-			}
-			if err := match.Check(old.Logo); err != nil {
-				return nil, err
-			}
-			if stored = old.Logo; logo != nil && old.Logo != nil && logo.Hash == old.Logo.Hash {
-				return nil, nil
-			}
-			if ok, err := tx.UpdateLogo(old, old.WithLogo(logo, s.now()), file); err != nil {
-				return nil, err
-			} else if ok {
-				stored = logo
-				return s.logoEvent(c, old.ID, old.Logo, logo)
-			}
+		old, err := tx.TenantByName(c.Tenant.Name)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if logo == nil && old.Logo == nil {
+			return nil, rolecall.ErrNotFound
+		}
+		if err := match.Check(old.Logo); err != nil {
+			return nil, err
+		}
+		if stored = old.Logo; logo != nil && old.Logo != nil && logo.Hash == old.Logo.Hash {
+			return nil, nil
+		}
+		if err := store.CheckVersion(tx.UpdateLogo(old, old.WithLogo(logo, s.now()), file)); err != nil {
+			return nil, err
+		}
+		stored = logo
+		return s.logoEvent(c, old.ID, old.Logo, logo)
 	})
 	return stored, err
 }

@@ -273,24 +273,20 @@ func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name str
 		return tenant, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := tx.TenantByName(name)
-			if err != nil {
-				return nil, err
-			}
-			if tenant = old; old.Status == status {
-				return nil, nil
-			}
-			tenant.Status, tenant.UpdatedAt, tenant.Version = status, max(s.now(), old.UpdatedAt+1), old.Version+1
-			if ok, err := tx.UpdateTenant(old, tenant); err != nil {
-				return nil, err
-			} else if ok {
-				event := s.access.Event(c, kind, audit.AboutTenant(old.ID))
-				event.Reason = reason
-				return event, logForOperators(tx, *event, &old)
-			}
+		old, err := tx.TenantByName(name)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if tenant = old; old.Status == status {
+			return nil, nil
+		}
+		tenant.Status, tenant.UpdatedAt, tenant.Version = status, max(s.now(), old.UpdatedAt+1), old.Version+1
+		if err := store.CheckVersion(tx.UpdateTenant(old, tenant)); err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, kind, audit.AboutTenant(old.ID))
+		event.Reason = reason
+		return event, logForOperators(tx, *event, &old)
 	})
 	return tenant, err
 }
@@ -305,22 +301,18 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := tx.TenantByName(name)
-			if err != nil {
-				return nil, err
-			}
-			if err := match.Check(&old); err != nil {
-				return nil, err
-			}
-			if ok, err := tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable)); err != nil {
-				return nil, err
-			} else if ok {
-				event := s.access.Event(c, rolecall.EventTenantDeleted, audit.AboutTenant(old.ID))
-				return event, logForOperators(tx, *event, &old)
-			}
+		old, err := tx.TenantByName(name)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if err := match.Check(&old); err != nil {
+			return nil, err
+		}
+		if err := store.CheckVersion(tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable))); err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, rolecall.EventTenantDeleted, audit.AboutTenant(old.ID))
+		return event, logForOperators(tx, *event, &old)
 	})
 }
 

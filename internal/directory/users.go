@@ -305,35 +305,31 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 		return user, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := access.VisibleUser(tx, c, id)
-			if err != nil {
-				return nil, err
-			}
-			if err := authz.AuthorizeMembersOf(c.Principal, &old, patch.Members()); err != nil {
-				return nil, err
-			}
-			if err := match.Check(&old); err != nil {
-				return nil, err
-			}
-			changed, members, err := patch.Apply(old, s.now())
-			if err != nil {
-				return nil, err
-			}
-			user = changed
-			if members == 0 {
-				return nil, nil
-			}
-			if authz.AuthorizeMembersOf(c.Principal, &changed, patch.Members()) != nil {
-				return nil, rolecall.ErrOutsideReach
-			}
-			if ok, err := tx.UpdateUser(old, changed); err != nil {
-				return nil, err
-			} else if ok {
-				return s.access.UserEvent(c, rolecall.EventUserUpdated, &old, &changed)
-			}
+		old, err := access.VisibleUser(tx, c, id)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if err := authz.AuthorizeMembersOf(c.Principal, &old, patch.Members()); err != nil {
+			return nil, err
+		}
+		if err := match.Check(&old); err != nil {
+			return nil, err
+		}
+		changed, members, err := patch.Apply(old, s.now())
+		if err != nil {
+			return nil, err
+		}
+		user = changed
+		if members == 0 {
+			return nil, nil
+		}
+		if authz.AuthorizeMembersOf(c.Principal, &changed, patch.Members()) != nil {
+			return nil, rolecall.ErrOutsideReach
+		}
+		if err := store.CheckVersion(tx.UpdateUser(old, changed)); err != nil {
+			return nil, err
+		}
+		return s.access.UserEvent(c, rolecall.EventUserUpdated, &old, &changed)
 	})
 	if err != nil {
 		return rolecall.User{}, err
@@ -350,23 +346,17 @@ func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.U
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := s.protectedUser(tx, c, authz.DeleteUser, id, match)
-			if err != nil {
-				return nil, err
-			}
-			ok, err := tx.DeleteUser(old, s.now())
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				event := s.access.Event(c, rolecall.EventUserDeleted, audit.AboutUser(id))
-				event.Values = &rolecall.EventValues{}
-				event.Values.Before, err = json.Marshal(old)
-				return event, err
-			}
+		old, err := s.protectedUser(tx, c, authz.DeleteUser, id, match)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if err := store.CheckVersion(tx.DeleteUser(old, s.now())); err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, rolecall.EventUserDeleted, audit.AboutUser(id))
+		event.Values = &rolecall.EventValues{}
+		event.Values.Before, err = json.Marshal(old)
+		return event, err
 	})
 }
 
@@ -417,22 +407,17 @@ func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.
 }
 
 // suspendUser suspends the user in the transaction. It returns the event of the change, or
-// nil if the user is suspended already. It writes nothing if it returns an error.
+// nil if the user is suspended already. It writes nothing if it returns a rolecall.Error.
 func (s *Service) suspendUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
-	for range access.MaxRetries {
-		user, err := s.protectedUser(tx, c, authz.SuspendUser, id, nil)
-		if err != nil || user.Status == rolecall.UserSuspended {
-			return user, nil, err
-		}
-		event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserSuspended, reason)
-		if err != nil {
-			return user, nil, err
-		}
-		if event != nil {
-			return user, event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
-		}
+	user, err := s.protectedUser(tx, c, authz.SuspendUser, id, nil)
+	if err != nil || user.Status == rolecall.UserSuspended {
+		return user, nil, err
 	}
-	return rolecall.User{}, nil, rolecall.ErrUnavailable
+	event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserSuspended, reason)
+	if err != nil {
+		return user, nil, err
+	}
+	return user, event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
 }
 
 // ResumeUser resumes a suspended user, who can then sign in again. A user without a
@@ -453,22 +438,18 @@ func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.U
 }
 
 // resumeUser resumes the user in the transaction. It returns the event, or nil if the user is not
-// suspended. It writes nothing if it returns an error.
+// suspended. It writes nothing if it returns a rolecall.Error.
 func (s *Service) resumeUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
-	for range access.MaxRetries {
-		user, _, err := s.access.AuthorizedUser(tx, c, authz.ResumeUser, id)
-		if err != nil || user.Status != rolecall.UserSuspended {
-			return user, nil, err
-		}
-		status := rolecall.UserActive
-		if hash, err := tx.PasswordHash(id); err != nil {
-			return user, nil, err
-		} else if hash == "" {
-			status = rolecall.UserPending
-		}
-		if event, err := s.access.ChangeStatus(tx, c, &user, status, reason); err != nil || event != nil {
-			return user, event, err
-		}
+	user, _, err := s.access.AuthorizedUser(tx, c, authz.ResumeUser, id)
+	if err != nil || user.Status != rolecall.UserSuspended {
+		return user, nil, err
 	}
-	return rolecall.User{}, nil, rolecall.ErrUnavailable
+	status := rolecall.UserActive
+	if hash, err := tx.PasswordHash(id); err != nil {
+		return user, nil, err
+	} else if hash == "" {
+		status = rolecall.UserPending
+	}
+	event, err := s.access.ChangeStatus(tx, c, &user, status, reason)
+	return user, event, err
 }

@@ -292,25 +292,20 @@ func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, erro
 }
 
 // successor returns the successor of the session token. If the store contains no
-// successor yet, it creates one. It returns ErrUnauthenticated if the session has ended.
+// successor yet, it creates one. It returns ErrUnauthenticated if the session has ended, and
+// store.ErrStale if another request has created the successor since.
 func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
-	for range access.MaxRetries {
-		state, err := tx.SessionByToken(token.Hash())
-		if ok, err := access.Found(err); err != nil {
-			return "", err
-		} else if !ok {
-			return "", rolecall.ErrUnauthenticated
-		}
-		if state.Token.Sealed != nil {
-			return token.Open(state.Token.Sealed)
-		}
-		next := token.NextSession()
-		ok, err := tx.SealSuccessor(state.Session.ID, state.Token, next.Hash(), token.Seal(next))
-		if ok || err != nil {
-			return next, err
-		}
+	state, err := tx.SessionByToken(token.Hash())
+	if ok, err := access.Found(err); err != nil {
+		return "", err
+	} else if !ok {
+		return "", rolecall.ErrUnauthenticated
 	}
-	return "", rolecall.ErrUnavailable
+	if state.Token.Sealed != nil {
+		return token.Open(state.Token.Sealed)
+	}
+	next := token.NextSession()
+	return next, store.CheckVersion(tx.SealSuccessor(state.Session.ID, state.Token, next.Hash(), token.Seal(next)))
 }
 
 // Logout ends the sessions of the tokens. It ignores tokens that are unknown,

@@ -156,35 +156,30 @@ func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token sec
 		return rolecall.ErrTenantSuspended
 	}
 	return s.access.Mutate(ctx, a.Caller(&authz.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, email, err := s.changing(tx, a.Tenant, token)
-			if err != nil {
-				return nil, err
-			}
-			changed := old
-			changed.Email = email
-			changed.Stamp(s.now())
-			if ok, err := tx.UpdateUser(old, changed); err != nil {
-				return nil, err
-			} else if !ok {
-				continue
-			}
-			if taken, err := tx.DeleteOneTimeToken(token.Hash()); err != nil {
-				return nil, err
-			} else if !taken {
-				return nil, rolecall.ErrEmailChangeInvalid
-			}
-			kept, err := ownSession(tx, a.Presented, old.ID)
-			if err != nil {
-				return nil, err
-			}
-			event, err := s.access.UserEvent(a.Caller(&authz.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
-			if err != nil {
-				return nil, err
-			}
-			return event, s.emailChanged(tx, a.Tenant.ID, &old, &changed, kept, event, a.Browser())
+		old, email, err := s.changing(tx, a.Tenant, token)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		changed := old
+		changed.Email = email
+		changed.Stamp(s.now())
+		if err := store.CheckVersion(tx.UpdateUser(old, changed)); err != nil {
+			return nil, err
+		}
+		if taken, err := tx.DeleteOneTimeToken(token.Hash()); err != nil {
+			return nil, err
+		} else if !taken {
+			return nil, rolecall.ErrEmailChangeInvalid
+		}
+		kept, err := ownSession(tx, a.Presented, old.ID)
+		if err != nil {
+			return nil, err
+		}
+		event, err := s.access.UserEvent(a.Caller(&authz.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
+		if err != nil {
+			return nil, err
+		}
+		return event, s.emailChanged(tx, a.Tenant.ID, &old, &changed, kept, event, a.Browser())
 	})
 }
 

@@ -84,10 +84,7 @@ func (s *Service) activate(tx *store.Tx, a *access.Anonymous, user *rolecall.Use
 	if user.Status != rolecall.UserPending {
 		return nil
 	}
-	event, err := s.access.ChangeStatus(tx, a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), user, rolecall.UserActive, "")
-	if err == nil && event == nil {
-		err = rolecall.ErrUnavailable
-	}
+	_, err := s.access.ChangeStatus(tx, a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), user, rolecall.UserActive, "")
 	return err
 }
 

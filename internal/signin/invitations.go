@@ -56,10 +56,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 		before := user
 		c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
 		if user.Status == rolecall.UserPending {
-			if event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserActive, ""); err != nil {
+			if _, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserActive, ""); err != nil {
 				return user, err
-			} else if event == nil {
-				return user, rolecall.ErrUnavailable
 			}
 		}
 		if err := admit(tx, user.ID); err != nil {

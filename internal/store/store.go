@@ -138,16 +138,34 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx)
 	return err
 }
 
+// ErrStale is the error of a write to a version of a row that is no longer stored, because
+// another transaction has changed the row since it was read. Update never returns it.
+var ErrStale = errors.New("store: the row has another version")
+
+// maxAttempts is how often Update calls a function at most that returns ErrStale.
+const maxAttempts = 100
+
+// CheckVersion returns the error of a write to one version of a row, such as Tx.UpdateUser.
+// It returns ErrStale if the write found no row with this version.
+func CheckVersion(found bool, err error) error {
+	if err == nil && !found {
+		err = ErrStale
+	}
+	return err
+}
+
 // Update calls fn and commits its writes. If fn or a statement fails, nothing is written.
-// Update returns an error of fn unchanged. After a serialization conflict, Update can call
-// fn again, so fn must have no side effects outside of the transaction. When Update has
-// returned nil, the data that fn has read is as durable as the data that it wrote.
+// Update returns an error of fn unchanged, except ErrStale. After ErrStale or a serialization
+// conflict, Update calls fn again in a new transaction, so fn must have no side effects
+// outside of the transaction. If fn returns ErrStale maxAttempts times, Update returns
+// ErrUnavailable. When Update has returned nil, the data that fn has read is as durable as
+// the data that it wrote.
 //
 // Methods of Tx without a result can run their statement after fn has returned. If the
 // statement fails, Update returns the error.
 func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
 	var effects Effects
-	err := s.db.Update(ctx, tenant, func(q Querier) error {
+	err := s.retry(ctx, tenant, func(q Querier) error {
 		effects = Effects{Tenant: tenant}
 		tx := &Tx{q: q, tenant: tenant, effects: &effects, eventsAtLeast: s.eventsAtLeast}
 		err := fn(tx)
@@ -163,6 +181,16 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 		s.onUpdate(effects)
 	}
 	return err
+}
+
+// retry runs fn in a transaction, and again while fn returns ErrStale.
+func (s *Store) retry(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error {
+	for range maxAttempts {
+		if err := s.db.Update(ctx, tenant, fn); !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return rolecall.ErrUnavailable
 }
 
 // Watch reports changes by other processes to w. First, it reports that all cached data

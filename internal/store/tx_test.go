@@ -1,6 +1,12 @@
 package store
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
 
 func TestAListWithoutASizeFails(t *testing.T) {
 	defer func() {
@@ -9,4 +15,50 @@ func TestAListWithoutASizeFails(t *testing.T) {
 		}
 	}()
 	sizeOf(new(struct{}))
+}
+
+// counted is a Database that counts the transactions.
+type counted struct {
+	nested
+	updates int
+}
+
+func (c *counted) Update(_ context.Context, _ rolecall.TenantID, fn func(Querier) error) error {
+	c.updates++
+	return fn(c.q)
+}
+
+func TestAStaleWriteIsRepeated(t *testing.T) {
+	other := errors.New("another error")
+	for name, test := range map[string]struct {
+		stale int // how often another transaction has changed the row
+		then  error
+		want  error
+		tries int
+	}{
+		"at once":              {0, nil, nil, 1},
+		"once stale":           {1, nil, nil, 2},
+		"stale, then an error": {1, other, other, 2},
+		"the last try":         {maxAttempts - 1, nil, nil, maxAttempts},
+		"always stale":         {maxAttempts, nil, rolecall.ErrUnavailable, maxAttempts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, updated := &counted{}, 0
+			s := New(db, func(Effects) { updated++ })
+			tries := 0
+			err := s.Update(t.Context(), rolecall.TenantID{}, func(*Tx) error {
+				tries++
+				if err := CheckVersion(tries > test.stale, nil); err != nil {
+					return err
+				}
+				return test.then
+			})
+			if !errors.Is(err, test.want) || errors.Is(err, ErrStale) || tries != test.tries || db.updates != test.tries || updated != 1 {
+				t.Errorf("%v after %d tries in %d transactions, %d times reported; want %v after %d", err, tries, db.updates, updated, test.want, test.tries)
+			}
+		})
+	}
+	if err := CheckVersion(false, other); err != other {
+		t.Errorf("a failed write is %v, want %v", err, other)
+	}
 }

@@ -286,26 +286,21 @@ func (s *Service) RotateSecret(ctx context.Context, c access.Caller, id rolecall
 func (s *Service) change(ctx context.Context, c access.Caller, id rolecall.WebhookID, match access.Match[rolecall.Webhook],
 	fn func(*store.Tx, rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error)) (w rolecall.Webhook, err error) {
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		for range access.MaxRetries {
-			old, err := tx.Webhook(id)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := access.Found(s.authorizeAccount(tx, c, policiesFor(c).update, old.ServiceAccountID)); err != nil {
-				return nil, err
-			}
-			if err := match.Check(&old); err != nil {
-				return nil, err
-			}
-			changed, event, err := fn(tx, old)
-			if w = changed; err != nil || event == nil {
-				return nil, err
-			}
-			if ok, err := tx.UpdateWebhook(old, changed, s.now()); err != nil || ok {
-				return event, err
-			}
+		old, err := tx.Webhook(id)
+		if err != nil {
+			return nil, err
 		}
-		return nil, rolecall.ErrUnavailable
+		if _, err := access.Found(s.authorizeAccount(tx, c, policiesFor(c).update, old.ServiceAccountID)); err != nil {
+			return nil, err
+		}
+		if err := match.Check(&old); err != nil {
+			return nil, err
+		}
+		changed, event, err := fn(tx, old)
+		if w = changed; err != nil || event == nil {
+			return nil, err
+		}
+		return event, store.CheckVersion(tx.UpdateWebhook(old, changed, s.now()))
 	})
 	if err != nil {
 		return rolecall.Webhook{}, err
@@ -323,21 +318,17 @@ func (s *Service) DeleteWebhook(ctx context.Context, c access.Caller, id rolecal
 		if _, _, err := tx.LockFeed(); err != nil {
 			return nil, err
 		}
-		for range access.MaxRetries {
-			old, err := tx.Webhook(id)
-			if err == nil {
-				err = match.Check(&old)
-			}
-			if err != nil {
-				return nil, err
-			}
-			if ok, err := tx.DeleteWebhook(old); err != nil {
-				return nil, err
-			} else if ok {
-				return s.event(c, rolecall.EventWebhookDeleted, &old, nil)
-			}
+		old, err := tx.Webhook(id)
+		if err == nil {
+			err = match.Check(&old)
 		}
-		return nil, rolecall.ErrUnavailable
+		if err != nil {
+			return nil, err
+		}
+		if err := store.CheckVersion(tx.DeleteWebhook(old)); err != nil {
+			return nil, err
+		}
+		return s.event(c, rolecall.EventWebhookDeleted, &old, nil)
 	})
 }
 
