@@ -248,10 +248,10 @@ func (c Caller) Browser() Browser { return Browser{c.Session.Client, c.Source} }
 func (a *Anonymous) Browser() Browser { return Browser{a.Client, a.Source} }
 
 // Create creates an object once for each idempotency key of the caller. If the key was
-// used before, Create creates nothing and returns the stored key with the first result.
-// Otherwise it returns nil. If the caller's tenant is rolecall.OperatorsTenant, the key is stored
-// with those of operators.
-func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
+// used before, Create creates nothing and returns the first result. If the caller's tenant is
+// rolecall.OperatorsTenant, the key is stored with those of operators. Create returns the
+// errors of idempotency.Create.
+func Create[T any](ctx context.Context, s *Service, c Caller, key idempotency.Key, n idempotency.Creation[T]) (idempotency.Created[T], error) {
 	settings := &c.Tenant.Settings
 	kept := min(settings.KeyLifetime(), settings.EventLifetime()) // the event contains the created object
 	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.Now().Add(kept)}
@@ -261,7 +261,7 @@ func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n i
 	if c.Tenant.ID == rolecall.OperatorsTenant {
 		owner.Tenant, n.Tenant = rolecall.TenantID{}, c.Tenant.ID
 	}
-	return s.idempotency.Create(ctx, owner, key, n)
+	return idempotency.Create(ctx, s.idempotency, owner, key, n)
 }
 
 // Refused records, for an event, that the caller was refused an operation on the subject.

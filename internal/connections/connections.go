@@ -99,8 +99,8 @@ func (s *Service) CreateConnection(ctx context.Context, c access.Caller, key ide
 	}
 	connection := draft.Connection(s.now())
 	connection.Secret, connection.ProvisionedBy = s.access.SealConnectionSecret(c.Tenant.ID, connection.ID, draft.ClientSecret), provisioner(c)
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "createConnection", Location: "/connections/" + connection.ID.String(), ID: rolecall.AnyID(connection.ID), Value: connection,
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Connection]{
+		Operation: "createConnection", ID: rolecall.AnyID(connection.ID), Value: connection,
 		Event: s.access.Event(c, rolecall.EventConnectionCreated, audit.AboutConnection(connection.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
@@ -113,12 +113,9 @@ func (s *Service) CreateConnection(ctx context.Context, c access.Caller, key ide
 			tx.InsertConnection(connection)
 			return nil
 		},
-	})
-	if err != nil || first == nil {
-		return idempotency.Created[rolecall.Connection]{Value: connection}, err
-	}
-	return idempotency.Recreated(first, connection, func(id rolecall.AnyID) rolecall.Connection {
-		return rolecall.Connection{ID: rolecall.ConnectionID(id)}
+		OnlyID: func(id rolecall.AnyID) rolecall.Connection {
+			return rolecall.Connection{ID: rolecall.ConnectionID(id)}
+		},
 	})
 }
 

@@ -92,7 +92,8 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 	bearer := secret.NewAPIToken()
 	event := s.access.Event(c, rolecall.EventTokenCreated, audit.AboutHolder(h))
 	event.Members = []string{"tokens"}
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+	// After the token was erased with its holder, a repeated request gets ErrNotFound.
+	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[audit.TokenValue]{
 		Operation: operation, ID: h.ID, Value: audit.TokenValue{Token: token}, Event: event,
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
@@ -110,17 +111,14 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 			return s.access.Notify(tx, c.Tenant.ID, &c.User, "an API token was created", c.Browser())
 		},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return created, err
-	case first == nil:
-		return idempotency.Created[APIToken]{Value: APIToken{token, bearer}}, nil
-	case first.Resource == nil: // the first request created a token that was erased with its holder
-		return created, rolecall.ErrNotFound
 	}
-	var stored audit.TokenValue
-	err = json.Unmarshal(first.Resource, &stored)
-	return idempotency.Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
+	created.Value.APIToken, created.Replayed = stored.Value.Token, stored.Replayed
+	if !stored.Replayed {
+		created.Value.Secret = bearer
+	}
+	return created, nil
 }
 
 // RevokeToken revokes a token of the holder. It also deletes the mailed links that were

@@ -41,8 +41,11 @@ func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.K
 		return created, err
 	}
 	issued, token := IssuedInvitation{Invitation: s.newInvitation(c, id), Delivery: by}, secret.NewToken()
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "inviteUser", Location: "/users/" + id.String() + "/invitations", ID: rolecall.AnyID(id), Value: issued,
+	if by == rolecall.DeliverInResponse {
+		issued.Token = token
+	}
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedInvitation]{
+		Operation: "inviteUser", ID: rolecall.AnyID(id), Value: issued,
 		Event: s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
 			if err := s.access.RequestDelivery(tx, c, by); err != nil {
@@ -55,15 +58,9 @@ func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.K
 			}
 			return s.mailInvitation(tx, c.Tenant.ID, &user, token, issued.ExpiresAt)
 		},
-	})
-	if err != nil {
-		return created, err
-	}
-	if by == rolecall.DeliverInResponse {
-		issued.Token = token
-	}
-	return idempotency.Recreated(first, issued, func(id rolecall.AnyID) IssuedInvitation {
-		return IssuedInvitation{Invitation: rolecall.Invitation{UserID: rolecall.UserID(id)}}
+		OnlyID: func(id rolecall.AnyID) IssuedInvitation {
+			return IssuedInvitation{Invitation: rolecall.Invitation{UserID: rolecall.UserID(id)}}
+		},
 	})
 }
 

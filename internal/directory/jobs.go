@@ -52,8 +52,8 @@ func (s *Service) StartJob(ctx context.Context, c access.Caller, key idempotency
 	}
 	event := s.access.Event(c, rolecall.EventJobStarted, audit.AboutTenant(c.Tenant.ID))
 	event.Members, event.Reason = job.Filter.Names(), job.Reason
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "startJob", Location: "/jobs/" + job.ID.String(), ID: rolecall.AnyID(job.ID), Value: job, Event: event,
+	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Job]{
+		Operation: "startJob", ID: rolecall.AnyID(job.ID), Value: job, Event: event,
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners() // so that concurrent starts count each other
 			if running, err := tx.CountJobs(rolecall.JobsMax); err != nil {
@@ -64,6 +64,7 @@ func (s *Service) StartJob(ctx context.Context, c access.Caller, key idempotency
 			tx.InsertJob(job)
 			return nil
 		},
+		OnlyID: func(id rolecall.AnyID) rolecall.Job { return rolecall.Job{ID: rolecall.JobID(id)} },
 	})
 	if err != nil {
 		return created, err
@@ -72,7 +73,7 @@ func (s *Service) StartJob(ctx context.Context, c access.Caller, key idempotency
 	case s.newJob <- struct{}{}:
 	default: // a signal is already pending
 	}
-	return idempotency.Recreated(first, job, func(id rolecall.AnyID) rolecall.Job { return rolecall.Job{ID: rolecall.JobID(id)} })
+	return created, nil
 }
 
 // jobOf returns the job of the draft.

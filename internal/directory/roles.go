@@ -102,8 +102,8 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return created, err
 	}
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "createRole", Location: "/roles/" + role.ID.String(), ID: rolecall.AnyID(role.ID), Value: role,
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Role]{
+		Operation: "createRole", ID: rolecall.AnyID(role.ID), Value: role,
 		Event: s.access.Event(c, rolecall.EventRoleCreated, audit.AboutRole(role.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
@@ -117,11 +117,8 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 			tx.InsertRole(role)
 			return nil
 		},
+		OnlyID: func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} },
 	})
-	if err != nil {
-		return created, err
-	}
-	return idempotency.Recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
 }
 
 // UpdateRole applies the patch to the stored role. After a concurrent change, it applies

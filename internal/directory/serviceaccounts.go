@@ -50,8 +50,8 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 		return created, err
 	}
 	account := draft.ServiceAccount(s.now())
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "createServiceAccount", Location: "/service-accounts/" + account.ID.String(), ID: rolecall.AnyID(account.ID), Value: account,
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.ServiceAccount]{
+		Operation: "createServiceAccount", ID: rolecall.AnyID(account.ID), Value: account,
 		Event: s.access.Event(c, rolecall.EventServiceAccountCreated, audit.AboutServiceAccount(account.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
@@ -65,12 +65,9 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 			tx.InsertServiceAccount(account)
 			return nil
 		},
-	})
-	if err != nil {
-		return created, err
-	}
-	return idempotency.Recreated(first, account, func(id rolecall.AnyID) rolecall.ServiceAccount {
-		return rolecall.ServiceAccount{ID: rolecall.ServiceAccountID(id)}
+		OnlyID: func(id rolecall.AnyID) rolecall.ServiceAccount {
+			return rolecall.ServiceAccount{ID: rolecall.ServiceAccountID(id)}
+		},
 	})
 }
 

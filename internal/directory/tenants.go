@@ -61,8 +61,8 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt, draft.Delivery, tenant.Settings.NameMin}
 	event := s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID))
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
+	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[keptTenant]{
+		Operation: "foundTenant", ID: rolecall.AnyID(tenant.ID), Value: kept,
 		Event: event, Tenant: tenant.ID,
 		Insert: func(tx *store.Tx) error {
 			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
@@ -82,8 +82,8 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	switch {
 	case err != nil:
 		return created, err
-	case first != nil:
-		return s.replayedTenant(ctx, first)
+	case stored.Replayed:
+		return s.replayedTenant(ctx, stored.Value)
 	}
 	return idempotency.Created[CreatedTenant]{Value: CreatedTenant{tenant, owner, invitation, token}}, nil
 }
@@ -118,11 +118,7 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 
 // replayedTenant returns the result for an idempotency key that was used before. The result
 // has the tenant as it was created, and the first owner as the owner is now.
-func (s *Service) replayedTenant(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[CreatedTenant], err error) {
-	var kept keptTenant
-	if err := json.Unmarshal(first.Resource, &kept); err != nil {
-		return created, err
-	}
+func (s *Service) replayedTenant(ctx context.Context, kept keptTenant) (created idempotency.Created[CreatedTenant], err error) {
 	created = idempotency.Created[CreatedTenant]{Replayed: true, Value: CreatedTenant{
 		Tenant: rolecall.Tenant{
 			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,

@@ -266,8 +266,8 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 		}
 	}
 	user := draft.User(s.now())
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "createUser", Location: "/users/" + user.ID.String(), ID: rolecall.AnyID(user.ID), Value: user,
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.User]{
+		Operation: "createUser", ID: rolecall.AnyID(user.ID), Value: user,
 		Event: s.access.Event(c, rolecall.EventUserCreated, audit.AboutUser(user.ID)),
 		Insert: func(tx *store.Tx) error {
 			if draft.Invite {
@@ -284,11 +284,8 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 			tx.UpsertInvitation(invitation, token.Hash())
 			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
 		},
+		OnlyID: func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} },
 	})
-	if err != nil {
-		return created, err
-	}
-	return idempotency.Recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
 }
 
 // UpdateUser applies the patch to the stored user. After a concurrent change, it applies

@@ -22,7 +22,7 @@ const (
 	// defaultKeyLimit is the maximum number of stored keys per user.
 	defaultKeyLimit = 100_000
 
-	// attempts is the maximum number of times that Create tries its transaction while
+	// attempts is the maximum number of times that claim tries its transaction while
 	// other requests claim the same key.
 	attempts = 100
 )
@@ -50,14 +50,14 @@ type Created[T any] struct {
 }
 
 // Creation describes the object to create and how to write it.
-type Creation struct {
+type Creation[T any] struct {
 	Operation string
-	Location  string
 	ID        rolecall.AnyID
-	Value     any // its JSON is stored and is the result of repeated requests
+	Value     T // its JSON is stored and is the result of repeated requests
 	Event     *rolecall.Event
 	Insert    func(*store.Tx) error
-	Tenant    rolecall.TenantID // tenant to write to; zero: the tenant of the owner
+	OnlyID    func(rolecall.AnyID) T // returns the result of repeated requests if the object was erased; nil: it is ErrNotFound
+	Tenant    rolecall.TenantID      // tenant to write to; zero: the tenant of the owner
 }
 
 // Keys creates objects so that each idempotency key creates one object. It is safe for
@@ -81,27 +81,50 @@ func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
 	}
 }
 
-// Create writes the key, the object and the event in one transaction, and returns nil. If
-// the key is already stored and unexpired, Create writes nothing and returns the stored
-// key. It returns ErrKeyReused if the stored key belongs to a different request,
-// ErrKeyInProgress if another request with the key takes too long, and ErrTooManyKeys if
-// the user has too many stored keys.
-func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolecall.IdempotencyKey, error) {
+// Create writes the key, the object and the event in one transaction, and returns the
+// object. If the key is already stored and unexpired, Create writes nothing and returns the
+// object that the first request has created. It returns ErrKeyReused if the stored key
+// belongs to a different request, ErrKeyInProgress if another request with the key takes too
+// long, and ErrTooManyKeys if the user has too many stored keys.
+func Create[T any](ctx context.Context, k *Keys, o Owner, key Key, n Creation[T]) (created Created[T], err error) {
 	resource, err := json.Marshal(n.Value)
 	if err != nil {
-		return nil, err
+		return created, err
 	}
 	n.Event.Values = &rolecall.EventValues{After: resource}
 	claim := rolecall.IdempotencyKey{
 		UserID: o.User, Operation: n.Operation,
 		Hash: secret.Digest([]byte(key.Text)), Fingerprint: key.Fingerprint,
-		ExpiresAt: o.KeysUntil,
-		Status:    201, Location: n.Location, ResourceID: n.ID, EventID: n.Event.ID,
+		ExpiresAt: o.KeysUntil, ResourceID: n.ID, EventID: n.Event.ID,
 	}
 	if o.Tenant.IsZero() {
 		claim.UserID, claim.Operator, claim.Resource = rolecall.UserID{}, o.Operator, resource
 	}
-	waited, unlock, err := k.running.lock(ctx, o.Tenant.String()+o.User.String()+n.Operation+string(claim.Hash))
+	first, err := k.claim(ctx, o, claim, cmp.Or(n.Tenant, o.Tenant), func(tx *store.Tx) error {
+		if err := n.Insert(tx); err != nil {
+			return err
+		}
+		tx.InsertEvent(*n.Event)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return created, err
+	case first == nil:
+		return Created[T]{Value: n.Value}, nil
+	case first.Resource != nil:
+		created.Replayed = true
+		return created, json.Unmarshal(first.Resource, &created.Value)
+	case n.OnlyID == nil:
+		return created, rolecall.ErrNotFound
+	}
+	return Created[T]{Value: n.OnlyID(first.ResourceID), Replayed: true, Erased: true}, nil
+}
+
+// claim stores the key and calls insert, in one transaction of the tenant, and returns nil.
+// If the key is already stored, claim returns the stored key and writes nothing.
+func (k *Keys) claim(ctx context.Context, o Owner, claim rolecall.IdempotencyKey, tenant rolecall.TenantID, insert func(*store.Tx) error) (*rolecall.IdempotencyKey, error) {
+	waited, unlock, err := k.running.lock(ctx, o.Tenant.String()+o.User.String()+claim.Operation+string(claim.Hash))
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +141,9 @@ func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolec
 		return nil, err
 	}
 	for range attempts {
-		err := k.store.Update(ctx, cmp.Or(n.Tenant, o.Tenant), func(tx *store.Tx) error {
+		err := k.store.Update(ctx, tenant, func(tx *store.Tx) error {
 			tx.InsertKey(claim)
-			if err := n.Insert(tx); err != nil {
-				return err
-			}
-			tx.InsertEvent(*n.Event)
-			return nil
+			return insert(tx)
 		})
 		if !errors.Is(err, rolecall.ErrKeyClaimed) {
 			return nil, err
@@ -162,22 +181,6 @@ func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKe
 		return nil, rolecall.ErrKeyReused
 	}
 	return &first, nil
-}
-
-// Recreated returns the result of a request for which Create has returned first. If first
-// is nil, the object was created now, and the result is value. Otherwise, the result is
-// the stored resource of the earlier request. If that resource was erased, the result is
-// identified(id) with the id of the object.
-func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(rolecall.AnyID) T) (Created[T], error) {
-	switch {
-	case first == nil:
-		return Created[T]{Value: value}, nil
-	case first.Resource == nil:
-		return Created[T]{Value: identified(first.ResourceID), Replayed: true, Erased: true}, nil
-	}
-	replayed := Created[T]{Replayed: true}
-	err := json.Unmarshal(first.Resource, &replayed.Value)
-	return replayed, err
 }
 
 // checkLimit returns ErrTooManyKeys if the owner already has the maximum number of stored

@@ -65,8 +65,8 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 	}
 	answer := rolecall.EmailChange{UserID: id, ExpiresAt: s.now().Add(rolecall.EmailChangeLifetime)}
 	token := secret.NewToken()
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "changeEmail", Location: "/users/" + id.String() + "/email-changes", ID: rolecall.AnyID(id), Value: answer,
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.EmailChange]{
+		Operation: "changeEmail", ID: rolecall.AnyID(id), Value: answer,
 		Event: s.access.Event(c, rolecall.EventEmailRequested, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
 			request := s.access.RequestLink
@@ -81,12 +81,9 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 			}
 			return s.noticeEmailChange(tx, c, &user, email)
 		},
-	})
-	if err != nil {
-		return created, err
-	}
-	return idempotency.Recreated(first, answer, func(id rolecall.AnyID) rolecall.EmailChange {
-		return rolecall.EmailChange{UserID: rolecall.UserID(id)}
+		OnlyID: func(id rolecall.AnyID) rolecall.EmailChange {
+			return rolecall.EmailChange{UserID: rolecall.UserID(id)}
+		},
 	})
 }
 

@@ -2,7 +2,6 @@ package signin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/rolecall/rolecall"
@@ -82,34 +81,34 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 	if s.passkeys == nil {
 		return created, rolecall.ErrPasskeysUnavailable
 	}
-	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, Name: rolecall.TrimName(name), CreatedAt: s.now()}}
+	made := rolecall.Passkey{ID: response.ID, Name: rolecall.TrimName(name), CreatedAt: s.now()}
+	var codes []secret.RecoveryCode
 	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "addPasskey", Location: "/auths/factors", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made.Passkey}, Event: event,
+	// After the passkey was erased with its user, and the user was restored without it, a repeated request
+	// gets ErrNotFound.
+	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[passkeyValue]{
+		Operation: "addPasskey", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made}, Event: event,
 		Insert: func(tx *store.Tx) error {
 			own, err := s.ownFactors(tx, c) // this call comes first, so that a claimed idempotency key is reported before other errors
 			if err != nil {
 				return err
 			}
-			if err := s.insertPasskey(tx, c, &own, made.Passkey, response); err != nil {
+			if err := s.insertPasskey(tx, c, &own, made, response); err != nil {
 				return err
 			}
-			made.RecoveryCodes, err = s.factorAdded(tx, c, event, own.RecoveryCodes)
+			codes, err = s.factorAdded(tx, c, event, own.RecoveryCodes)
 			return err
 		},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return created, err
-	case first == nil:
-		return idempotency.Created[NewPasskey]{Value: made}, nil
-	case first.Resource == nil: // the passkey was erased with its user, and the user was restored without it
-		return created, rolecall.ErrNotFound
 	}
-	var stored passkeyValue
-	err = json.Unmarshal(first.Resource, &stored)
-	stored.Passkey.ID = response.ID // the id is not stored, but the repeated request contains it
-	return idempotency.Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
+	created.Value.Passkey, created.Replayed = stored.Value.Passkey, stored.Replayed
+	created.Value.ID = response.ID // the id is not stored, but the repeated request contains it
+	if !stored.Replayed {
+		created.Value.RecoveryCodes = codes
+	}
+	return created, nil
 }
 
 func checkPasskeyName(name string) (faults rolecall.FieldErrors) {

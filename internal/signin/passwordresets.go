@@ -167,8 +167,11 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 	}
 	reset := rolecall.PasswordReset{UserID: id, ExpiresAt: s.now().Add(c.Tenant.Settings.PasswordResetLifetime())}
 	issued, token := IssuedReset{PasswordReset: reset, Delivery: by}, secret.NewToken()
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: "sendPasswordReset", Location: "/users/" + id.String() + "/password-resets", ID: rolecall.AnyID(id), Value: issued,
+	if by == rolecall.DeliverInResponse {
+		issued.Token = token
+	}
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedReset]{
+		Operation: "sendPasswordReset", ID: rolecall.AnyID(id), Value: issued,
 		Event: s.access.Event(c, rolecall.EventResetRequested, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
 			if err := s.access.RequestDelivery(tx, c, by); err != nil {
@@ -180,15 +183,9 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 			}
 			return s.mailReset(tx, &c.Tenant, &user, token, c.Origin())
 		},
-	})
-	if err != nil {
-		return created, err
-	}
-	if by == rolecall.DeliverInResponse {
-		issued.Token = token
-	}
-	return idempotency.Recreated(first, issued, func(id rolecall.AnyID) IssuedReset {
-		return IssuedReset{PasswordReset: rolecall.PasswordReset{UserID: rolecall.UserID(id)}}
+		OnlyID: func(id rolecall.AnyID) IssuedReset {
+			return IssuedReset{PasswordReset: rolecall.PasswordReset{UserID: rolecall.UserID(id)}}
+		},
 	})
 }
 

@@ -154,12 +154,12 @@ func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempo
 	}
 	w, text := draft.Webhook(s.now()), secret.NewWebhookSecret()
 	w.Secret.Sealed = s.seal(c.Tenant.ID, w.ID, text)
-	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: policiesFor(c).creation, Location: Path(c) + "/" + w.ID.String(), ID: rolecall.AnyID(w.ID), Value: recorded(c.Tenant.ID, &w),
+	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[storedWebhook]{
+		Operation: policiesFor(c).creation, ID: rolecall.AnyID(w.ID), Value: storedWebhook{w, c.Tenant.ID == rolecall.OperatorsTenant},
 		Event: s.access.Event(c, rolecall.EventWebhookCreated, audit.AboutWebhook(w.ID)),
 		Insert: func(tx *store.Tx) error {
-			last, stored, err := follows.begin(tx)
-			if err == nil && stored >= rolecall.WebhooksMax {
+			last, webhooks, err := follows.begin(tx)
+			if err == nil && webhooks >= rolecall.WebhooksMax {
 				err = rolecall.ErrTooManyWebhooks
 			}
 			if err == nil {
@@ -167,15 +167,18 @@ func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempo
 			}
 			return err
 		},
+		OnlyID: func(id rolecall.AnyID) storedWebhook {
+			return storedWebhook{Webhook: rolecall.Webhook{ID: rolecall.WebhookID(id)}}
+		},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return created, err
-	case first == nil:
-		return idempotency.Created[Webhook]{Value: Webhook{w, text}}, nil
 	}
-	again, err := idempotency.Recreated(first, w, func(id rolecall.AnyID) rolecall.Webhook { return rolecall.Webhook{ID: rolecall.WebhookID(id)} })
-	return idempotency.Created[Webhook]{Value: Webhook{Webhook: again.Value}, Replayed: true, Erased: again.Erased}, err
+	created = idempotency.Created[Webhook]{Value: Webhook{Webhook: stored.Value.Webhook}, Replayed: stored.Replayed, Erased: stored.Erased}
+	if !stored.Replayed {
+		created.Value.Secret = text
+	}
+	return created, nil
 }
 
 // checkURL adds a field error if the URL cannot be the address of an endpoint.
@@ -340,23 +343,30 @@ func (s *Service) event(c access.Caller, kind rolecall.EventType, old, changed *
 	return event, err
 }
 
-// recorded returns the webhook as events and idempotency keys store it: those of operators without the
-// service account.
-func recorded(tenant rolecall.TenantID, w *rolecall.Webhook) any {
-	if tenant != rolecall.OperatorsTenant {
-		return w
+// storedWebhook is a webhook as events and idempotency keys store it: those of operators without the service
+// account.
+type storedWebhook struct {
+	rolecall.Webhook
+	ofOperators bool
+}
+
+// MarshalJSON returns the webhook as an object (json.Marshaler).
+func (w storedWebhook) MarshalJSON() ([]byte, error) {
+	if !w.ofOperators {
+		return json.Marshal(w.Webhook)
 	}
-	return struct {
-		*rolecall.Webhook
+	return json.Marshal(struct {
+		rolecall.Webhook
 		ServiceAccountID *rolecall.ServiceAccountID `json:"serviceAccountId,omitempty"`
-	}{w, nil}
+	}{w.Webhook, nil})
 }
 
 func valuesOf(tenant rolecall.TenantID, old, changed *rolecall.Webhook) (*rolecall.EventValues, error) {
-	before, err := json.Marshal(recorded(tenant, old))
+	ofOperators := tenant == rolecall.OperatorsTenant
+	before, err := json.Marshal(storedWebhook{*old, ofOperators})
 	if err != nil || changed == nil {
 		return &rolecall.EventValues{Before: before}, err
 	}
-	after, err := json.Marshal(recorded(tenant, changed))
+	after, err := json.Marshal(storedWebhook{*changed, ofOperators})
 	return &rolecall.EventValues{Before: before, After: after}, err
 }
