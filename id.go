@@ -252,8 +252,6 @@ type IdempotencyKey struct {
 	Hash        []byte // SHA-256 of the key
 	Fingerprint []byte // SHA-256 of the request; requests with equal JSON values have the same fingerprint
 	ExpiresAt   Time
-	Status      int
-	Location    string // path of the created object
 	ResourceID  AnyID
 	EventID     EventID // the event of the creation; zero if Operator is set
 	Resource    []byte  // the created object as JSON, with all members and without secrets; nil after an erasure

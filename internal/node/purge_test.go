@@ -20,7 +20,7 @@ func TestPurgeRemovesOnlyExpiredRows(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for range 700 { // more than one batch
 			f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
-				tx.InsertKey(rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start.Add(aDay), Status: 201, ResourceID: rolecall.NewID[any](start)})
+				tx.InsertKey(rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start.Add(aDay), ResourceID: rolecall.NewID[any](start)})
 				return nil
 			}))
 		}
@@ -165,7 +165,7 @@ func TestAFailingPurgeOfOneTenantDoesNotBlockOthers(t *testing.T) {
 			f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, name, nil))
 		}
 		living := f.newTenant("zeta") // sorted after acme, whose purge fails
-		expired := rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start, Status: 201, ResourceID: rolecall.NewID[any](start)}
+		expired := rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start, ResourceID: rolecall.NewID[any](start)}
 		f.ok(f.store.Update(f.Context(), living.ID, func(tx *store.Tx) error {
 			tx.InsertKey(expired)
 			return nil

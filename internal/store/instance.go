@@ -247,15 +247,16 @@ func (l listOrNull[T]) Scan(src any) error {
 	return asJSON(l.list).Scan(src)
 }
 
+// The columns status and location have constants. Programs that were built before read them, and they cannot be null.
 const (
 	insertKey = `insert into idempotency_keys (tenant_id, user_id, operation, hash, fingerprint, expires_at, status, location,
 			resource_id, event_id)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+		values ($1, $2, $3, $4, $5, $6, 201, '', $7, $8)`
 
 	// The event of the creation contains the created resource. A key of an older program
 	// contains the resource itself. The resource is null if it is a user who was deleted
 	// since.
-	selectKey = `select k.user_id, k.event_id, k.operation, k.hash, k.fingerprint, k.expires_at, k.status, k.location, k.resource_id,
+	selectKey = `select k.user_id, k.event_id, k.operation, k.hash, k.fingerprint, k.expires_at, k.resource_id,
 			case when t.user_id is null then coalesce(k.resource, e.after) end
 		from idempotency_keys k
 			left join events e on e.tenant_id = k.tenant_id and e.id = k.event_id
@@ -270,9 +271,9 @@ const (
 
 	insertRequest = `insert into operator_requests (key_id, operation, hash, fingerprint, expires_at, status, location,
 			resource_id, resource)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+		values ($1, $2, $3, $4, $5, 201, '', $6, $7)`
 
-	selectRequest = `select key_id, operation, hash, fingerprint, expires_at, status, location, resource_id, resource
+	selectRequest = `select key_id, operation, hash, fingerprint, expires_at, resource_id, resource
 		from operator_requests where key_id = $1 and operation = $2 and hash = $3`
 
 	deleteRequest = `delete from operator_requests where key_id = $1 and operation = $2 and hash = $3 and expires_at <= $4`
@@ -290,19 +291,16 @@ const (
 // Any other key refers to the event of the creation, which contains the resource.
 func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 	if !k.Operator.IsZero() {
-		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
-			k.ResourceID, textOf(k.Resource))
+		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.ResourceID, textOf(k.Resource))
 		return
 	}
-	t.q.Exec(insertKey, t.tenant, k.UserID, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
-		k.ResourceID, k.EventID)
+	t.q.Exec(insertKey, t.tenant, k.UserID, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.ResourceID, k.EventID)
 }
 
 // Key returns the stored key with the hash and the operation of k and with the same user
 // or operator, or ErrNotFound.
 func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err error) {
-	rest := []any{&stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.Status,
-		&stored.Location, &stored.ResourceID, &stored.Resource}
+	rest := []any{&stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.ResourceID, &stored.Resource}
 	if !k.Operator.IsZero() {
 		err = t.row(selectRequest, []any{k.Operator, k.Operation, k.Hash}, append([]any{&stored.Operator}, rest...)...)
 		return stored, err

@@ -126,7 +126,7 @@ func (f *fixture) insertKey(k rolecall.IdempotencyKey) {
 func (f *fixture) aKey() rolecall.IdempotencyKey {
 	return rolecall.IdempotencyKey{
 		UserID: aUser("Ada Lovelace").ID, Operation: "createUser", Hash: aHash(), Fingerprint: bytes.Repeat([]byte{0, 0xff}, 16),
-		ExpiresAt: start + day, Status: 201, Location: "/users/ada", ResourceID: rolecall.NewID[any](start), EventID: rolecall.NewID[rolecall.Event](start), Resource: []byte(`{"name":"Zoë \"Z\""}`),
+		ExpiresAt: start + day, ResourceID: rolecall.NewID[any](start), EventID: rolecall.NewID[rolecall.Event](start), Resource: []byte(`{"name":"Zoë \"Z\""}`),
 	}
 }
 
