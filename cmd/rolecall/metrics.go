@@ -152,10 +152,8 @@ func registerOperatorKeys(registry prometheus.Registerer, s *store.Store) {
 	}, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), waitingLimit)
 		defer cancel()
-		var keys []rolecall.OperatorKey
-		err := s.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-			keys, err = tx.OperatorKeys(rolecall.OperatorKeyID{}, operatorKeysRead)
-			return err
+		keys, err := store.Read(ctx, s, rolecall.TenantID{}, func(tx *store.Tx) ([]rolecall.OperatorKey, error) {
+			return tx.OperatorKeys(rolecall.OperatorKeyID{}, operatorKeysRead)
 		})
 		if err != nil {
 			return math.NaN()

@@ -164,11 +164,7 @@ func (g *globals) readKeys(ctx context.Context, db store.Database) (*secret.Keys
 	if g.SecretKeyFile != "" {
 		return readKeyFile(g.SecretKeyFile)
 	}
-	var secrets [][]byte
-	err := store.New(db, nil).View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		secrets, err = tx.InstanceKeys()
-		return err
-	})
+	secrets, err := store.Read(ctx, store.New(db, nil), rolecall.TenantID{}, (*store.Tx).InstanceKeys)
 	switch {
 	case err != nil:
 		return nil, err
@@ -199,11 +195,7 @@ func verifyKeys(ctx context.Context, db store.Database, keys *secret.Keys) error
 // newFingerprints returns the fingerprints of the keys that are new to the instance. It returns
 // errOtherKeys if the instance has used other keys before, but none of the given keys.
 func newFingerprints(ctx context.Context, db store.Database, keys *secret.Keys) ([][]byte, error) {
-	var known [][]byte
-	err := store.New(db, nil).View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		known, err = tx.KeyFingerprints()
-		return err
-	})
+	known, err := store.Read(ctx, store.New(db, nil), rolecall.TenantID{}, (*store.Tx).KeyFingerprints)
 	if err != nil {
 		return nil, err
 	}

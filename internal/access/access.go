@@ -302,6 +302,11 @@ func (s *Service) View(ctx context.Context, c Caller, fn func(*store.Tx) error) 
 	return s.Store.View(ctx, c.Tenant.ID, fn)
 }
 
+// Read calls fn like View, and returns its result.
+func Read[T any](ctx context.Context, s *Service, c Caller, fn func(*store.Tx) (T, error)) (T, error) {
+	return store.Read(ctx, s.Store, c.Tenant.ID, fn)
+}
+
 // Mutate runs fn in one transaction of the caller's tenant. It also stores the event that
 // fn returns, in the same transaction. If fn changed nothing, it returns a nil event. If fn
 // returns store.ErrStale, Mutate runs it again in a new transaction.

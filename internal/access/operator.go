@@ -28,10 +28,7 @@ func (s *Service) Operate(ctx context.Context, tenant rolecall.TenantID, fn func
 
 // TenantNamed returns the stored tenant with the name, or ErrNoSuchTenant.
 func (s *Service) TenantNamed(ctx context.Context, name string) (tenant rolecall.Tenant, err error) {
-	err = s.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		tenant, err = tx.TenantByName(name)
-		return err
-	})
+	tenant, err = store.Read(ctx, s.Store, rolecall.TenantID{}, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 	if ok, err := Found(err); !ok && err == nil {
 		return tenant, ErrNoSuchTenant
 	}

@@ -317,11 +317,7 @@ func OperatorsOrigin(publicURL string) string { return origin(publicURL, operato
 
 // Root returns the hash of the first size leaves, which it computes from the tiles.
 func (l *Log) Root(ctx context.Context, tenant rolecall.TenantID, size int64) (root tlog.Hash, err error) {
-	err = l.store.View(ctx, tenant, func(tx *store.Tx) (err error) {
-		root, err = tlog.TreeHash(size, tx.Hashes())
-		return err
-	})
-	return root, err
+	return store.Read(ctx, l.store, tenant, func(tx *store.Tx) (tlog.Hash, error) { return tlog.TreeHash(size, tx.Hashes()) })
 }
 
 // RootText returns the hash of the log in base64.

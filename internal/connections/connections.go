@@ -34,11 +34,7 @@ func (s *Service) Connections(ctx context.Context, c access.Caller) (all []rolec
 	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
 		return nil, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		all, err = tx.Connections()
-		return err
-	})
-	return all, err
+	return access.Read(ctx, s.access, c, (*store.Tx).Connections)
 }
 
 // Connection returns the connection with the id. It can fail with ErrNotFound or ErrPermissionDenied.
@@ -46,21 +42,13 @@ func (s *Service) Connection(ctx context.Context, c access.Caller, id rolecall.C
 	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
 		return connection, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		connection, err = tx.Connection(id)
-		return err
-	})
-	return connection, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
 }
 
 // Offered returns the connections of the tenant for callers who are not signed in. It returns none if the
 // tenant does not exist.
 func (s *Service) Offered(ctx context.Context, tenant rolecall.TenantID) (all []rolecall.Connection, err error) {
-	err = s.access.Store.View(ctx, tenant, func(tx *store.Tx) (err error) {
-		all, err = tx.Connections()
-		return err
-	})
-	return all, err
+	return store.Read(ctx, s.access.Store, tenant, (*store.Tx).Connections)
 }
 
 // Find returns the connection that is offered to people with an address of this domain, or nil. It
@@ -228,11 +216,7 @@ func (s *Service) CountIdentities(ctx context.Context, c access.Caller, id rolec
 	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
 		return total, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		total, err = tx.CountIdentities(id)
-		return err
-	})
-	return total, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountIdentities(id) })
 }
 
 // deleted has the numbers of the objects that were deleted with a connection.
@@ -278,11 +262,8 @@ func (s *Service) TestConnection(ctx context.Context, c access.Caller, id roleca
 	if err := authz.TestConnection.Authorize(c.Principal); err != nil {
 		return metadata, err
 	}
-	var connection rolecall.Connection
-	if err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		connection, err = tx.Connection(id)
-		return err
-	}); err != nil {
+	connection, err := access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
+	if err != nil {
 		return metadata, err
 	}
 	if metadata, err = s.inspect(ctx, c.Tenant.ID, connection.Issuer); err != nil {

@@ -112,10 +112,7 @@ func (s *Service) AwaitChanges(c access.Caller) (changed <-chan struct{}, stop f
 }
 
 func (s *Service) events(ctx context.Context, c access.Caller, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.Events(l.query())
-		return err
-	})
+	page, err = access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Page[rolecall.Event], error) { return tx.Events(l.query()) })
 	if err != nil {
 		return page, err
 	}
@@ -152,11 +149,8 @@ func (s *Service) EventProof(ctx context.Context, c access.Caller, publicURL str
 	if p.Proof, err = s.access.AuditLog.Proof(ctx, c.Tenant.ID, auditlog.Origin(publicURL, c.Tenant.Name), id); err != nil {
 		return p, err
 	}
-	var readable rolecall.Event
-	if err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		readable, err = tx.EventByID(id)
-		return err
-	}); err != nil {
+	readable, err := access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Event, error) { return tx.EventByID(id) })
+	if err != nil {
 		return p, err
 	}
 	events := []rolecall.Event{readable}

@@ -90,11 +90,9 @@ func (s *Service) Invitations(ctx context.Context, c access.Caller, l Invitation
 	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {
 		return page, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.Invitations(rolecall.InvitationQuery{Within: c.Reach(rolecall.UsersInvite), Now: s.now(), After: l.After, Limit: l.Limit})
-		return err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Page[rolecall.Invited], error) {
+		return tx.Invitations(rolecall.InvitationQuery{Within: c.Reach(rolecall.UsersInvite), Now: s.now(), After: l.After, Limit: l.Limit})
 	})
-	return page, err
 }
 
 // WithdrawInvitation deletes the user's invitation. If the user has no invitation, it

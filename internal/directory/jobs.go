@@ -155,11 +155,7 @@ func (s *Service) Jobs(ctx context.Context, c access.Caller, after *rolecall.Pos
 	if authz.ReadEvents.Authorize(c.Principal) != nil {
 		q.Starter = c.Actor().ID
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.Jobs(q)
-		return err
-	})
-	return page, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Page[rolecall.Job], error) { return tx.Jobs(q) })
 }
 
 // Job returns the job, or ErrNotFound if the caller may not read it.
@@ -167,11 +163,7 @@ func (s *Service) Job(ctx context.Context, c access.Caller, id rolecall.JobID) (
 	if err := authz.ReadJobs.Authorize(c.Principal); err != nil {
 		return job, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		job, err = readableJob(c, tx.Job, id)
-		return err
-	})
-	return job, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Job, error) { return readableJob(c, tx.Job, id) })
 }
 
 // JobResults returns a page of the results of the job. It returns ErrNotFound if the caller may not

@@ -67,11 +67,7 @@ func (s *Service) RunJobs(ctx context.Context) {
 // ClaimJob reserves a due job of any tenant for jobLease. It returns ErrNotFound if no job is due. It
 // reads first, because every process calls it every second, and most of the time no job is due.
 func (s *Service) ClaimJob(ctx context.Context) (claimed rolecall.QueuedJob, err error) {
-	var due bool
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		due, err = tx.IsJobDue(s.now())
-		return err
-	})
+	due, err := store.Read(ctx, s.store, rolecall.TenantID{}, func(tx *store.Tx) (bool, error) { return tx.IsJobDue(s.now()) })
 	if err != nil {
 		return claimed, err
 	}

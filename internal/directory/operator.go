@@ -48,11 +48,9 @@ func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.T
 // name after, which is the last name of the previous page. An empty status selects all
 // tenants that are not deleted.
 func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, after string, limit int) (tenants []rolecall.Tenant, err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		tenants, err = tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
-		return err
+	return store.Read(ctx, s.store, rolecall.TenantID{}, func(tx *store.Tx) ([]rolecall.Tenant, error) {
+		return tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
 	})
-	return tenants, err
 }
 
 // CountShorterRetention returns the number of tenants that keep events for a shorter time than the minimum
@@ -183,11 +181,7 @@ var errTooManyOperatorKeys = &rolecall.Error{
 // OperatorKeys returns up to limit operator keys, the oldest first. It starts after the key
 // with the id after. The zero id selects the first page.
 func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		keys, err = tx.OperatorKeys(after, limit)
-		return err
-	})
-	return keys, err
+	return store.Read(ctx, s.store, rolecall.TenantID{}, func(tx *store.Tx) ([]rolecall.OperatorKey, error) { return tx.OperatorKeys(after, limit) })
 }
 
 // RevokeOperatorKey revokes the operator key with the id. RevokeOperatorKey can fail with
@@ -255,11 +249,7 @@ func (s *Service) OperatorEvents(ctx context.Context, c access.Caller, l EventLi
 	if err := authz.ReadOperatorEvents.Authorize(c.Principal); err != nil {
 		return page, err
 	}
-	err = s.store.View(ctx, rolecall.OperatorsTenant, func(tx *store.Tx) (err error) {
-		page, err = tx.Events(l.query())
-		return err
-	})
-	return page, err
+	return store.Read(ctx, s.store, rolecall.OperatorsTenant, func(tx *store.Tx) (rolecall.Page[rolecall.Event], error) { return tx.Events(l.query()) })
 }
 
 // OperatorCheckpoint returns the signed state of the operators' log. It can fail with the errors of

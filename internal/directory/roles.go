@@ -32,11 +32,7 @@ func (s *Service) Roles(ctx context.Context, c access.Caller, l RoleListing) (pa
 	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return page, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.Roles(rolecall.RoleQuery(l))
-		return err
-	})
-	return page, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Page[rolecall.Role], error) { return tx.Roles(rolecall.RoleQuery(l)) })
 }
 
 // Role returns the role with the id. Role can fail with ErrNotFound or ErrPermissionDenied.
@@ -44,11 +40,7 @@ func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID)
 	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return role, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		role, err = tx.RoleByID(id)
-		return err
-	})
-	return role, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByID(id) })
 }
 
 // RoleUsers returns a page of the users who hold the role, or who held it at l.HeldAt. It returns

@@ -18,11 +18,7 @@ func (s *Service) ServiceAccounts(ctx context.Context, c access.Caller, q roleca
 	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return page, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.ServiceAccounts(q)
-		return err
-	})
-	return page, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Page[rolecall.ServiceAccount], error) { return tx.ServiceAccounts(q) })
 }
 
 // ServiceAccount returns the service account with the id. ServiceAccount can fail with
@@ -31,11 +27,7 @@ func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id roleca
 	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return account, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		account, err = tx.ServiceAccountByID(id)
-		return err
-	})
-	return account, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.ServiceAccount, error) { return tx.ServiceAccountByID(id) })
 }
 
 // CreateServiceAccount creates a service account without roles and tokens, once for each

@@ -110,11 +110,7 @@ func (s *Service) TenantLogo(ctx context.Context, c access.Caller) (file rolecal
 	if err := authz.ReadTenant.Authorize(c.Principal); err != nil {
 		return file, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		file, err = tx.LogoFile()
-		return err
-	})
-	return file, err
+	return access.Read(ctx, s.access, c, (*store.Tx).LogoFile)
 }
 
 // PublicLogo returns the file of the logo with the hash, for callers who need not be signed
@@ -128,10 +124,7 @@ func (s *Service) PublicLogo(ctx context.Context, name, hash string) (file rolec
 	if tenant.Logo == nil || tenant.Logo.Hash != hash {
 		return file, rolecall.ErrNotFound
 	}
-	err = s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
-		file, err = tx.LogoFile()
-		return err
-	})
+	file, err = store.Read(ctx, s.store, tenant.ID, (*store.Tx).LogoFile)
 	if err == nil && LogoHash(file.Content) != hash { // it was replaced, and the cache does not know it yet
 		err = rolecall.ErrNotFound
 	}

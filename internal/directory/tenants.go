@@ -127,10 +127,7 @@ func (s *Service) replayedTenant(ctx context.Context, kept keptTenant) (created 
 		},
 		Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo},
 	}}
-	err = s.store.View(ctx, kept.TenantID, func(tx *store.Tx) (err error) {
-		created.Value.Owner, err = tx.UserByID(kept.OwnerID)
-		return err
-	})
+	created.Value.Owner, err = store.Read(ctx, s.store, kept.TenantID, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(kept.OwnerID) })
 	if ok, err := access.Found(err); err != nil {
 		return created, err
 	} else if !ok {
@@ -143,9 +140,8 @@ func (s *Service) replayedTenant(ctx context.Context, kept keptTenant) (created 
 // only tenants that the caller's operator key can access. An empty status selects all
 // tenants that are not deleted. The argument after is the last name of the previous page.
 func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status rolecall.TenantStatus, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		page.Items, err = tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
-		return err
+	page.Items, err = store.Read(ctx, s.store, rolecall.TenantID{}, func(tx *store.Tx) ([]rolecall.Tenant, error) {
+		return tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
 	})
 	if len(page.Items) > limit {
 		page.Items = page.Items[:limit]

@@ -216,10 +216,7 @@ func within(users []rolecall.User, reach rolecall.Reach) (ids []rolecall.UserID)
 func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
 		list = reach.Departments()
-	} else if err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		list, err = tx.Departments()
-		return err
-	}); err != nil {
+	} else if list, err = access.Read(ctx, s.access, c, (*store.Tx).Departments); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(list, func(a, b string) int { return strings.Compare(rolecall.Fold(a), rolecall.Fold(b)) })
@@ -232,11 +229,7 @@ func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID)
 	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		user, err = access.VisibleUser(tx, c, id)
-		return err
-	})
-	return user, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.User, error) { return access.VisibleUser(tx, c, id) })
 }
 
 // CreateUser creates a pending user, once for each idempotency key. If the draft requests

@@ -207,11 +207,7 @@ func (f *Feed) GivePlaces(ctx context.Context) (all bool, err error) {
 		return false, err
 	}
 	defer f.placing.leave()
-	var more bool
-	err = f.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		more, err = tx.HasNews()
-		return err
-	})
+	more, err := store.Read(ctx, f.store, rolecall.TenantID{}, (*store.Tx).HasNews)
 	for range batchesOfPlaces {
 		if err != nil || !more {
 			break

@@ -190,11 +190,7 @@ func (k *Keys) checkLimit(ctx context.Context, o Owner, claim rolecall.Idempoten
 	if budget, ok := k.budgets.GetIfPresent(o.User); ok && budget.Add(-1) >= 0 {
 		return nil
 	}
-	var stored int
-	err := k.store.View(ctx, o.Tenant, func(tx *store.Tx) (err error) {
-		stored, err = tx.CountKeys(claim, k.limit)
-		return err
-	})
+	stored, err := store.Read(ctx, k.store, o.Tenant, func(tx *store.Tx) (int, error) { return tx.CountKeys(claim, k.limit) })
 	if err != nil {
 		return err
 	}

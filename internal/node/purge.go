@@ -193,11 +193,7 @@ func (n *Node) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch fun
 
 func (n *Node) purgeDeletedTenants(ctx context.Context) error {
 	before := n.Access.Now().Add(-access.SettleTime)
-	var due []rolecall.TenantID
-	err := n.Access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		due, err = tx.TenantsToPurge(before, purgePage)
-		return err
-	})
+	due, err := store.Read(ctx, n.Access.Store, rolecall.TenantID{}, func(tx *store.Tx) ([]rolecall.TenantID, error) { return tx.TenantsToPurge(before, purgePage) })
 	failures := []error{err}
 	for _, tenant := range due {
 		failures = append(failures, n.purgeTenant(ctx, tenant, before))

@@ -135,11 +135,7 @@ func (o *Outbox) Counts() Counts {
 // Waiting returns the number of mails of the instance that wait to be sent, at most
 // 10,000.
 func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
-	err = o.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		n, err = tx.CountMail(mailCount)
-		return err
-	})
-	return n, err
+	return store.Read(ctx, o.store, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.CountMail(mailCount) })
 }
 
 // Open decrypts a stored mail. It returns secret.ErrSealed if none of the keys can decrypt the

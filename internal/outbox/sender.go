@@ -85,11 +85,7 @@ func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.Out
 	if err != nil || m.Kind == rolecall.MailNothing {
 		return false, err
 	}
-	var tenant rolecall.Tenant
-	err = o.store.View(ctx, claimed.TenantID, func(tx *store.Tx) (err error) {
-		tenant, err = o.checkMail(tx, check, claimed.TenantID, &m)
-		return err
-	})
+	tenant, err := store.Read(ctx, o.store, claimed.TenantID, func(tx *store.Tx) (rolecall.Tenant, error) { return o.checkMail(tx, check, claimed.TenantID, &m) })
 	if err != nil {
 		return false, err
 	}
@@ -147,11 +143,7 @@ func (o *Outbox) GiveUp(ctx context.Context) error {
 	var failures []error
 	givenUp := 0
 	for full := true; full && failures == nil; {
-		var expired []rolecall.OutboxMail
-		err := o.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-			expired, err = tx.ExpiredMail(o.now(), expiredBatch)
-			return err
-		})
+		expired, err := store.Read(ctx, o.store, rolecall.TenantID{}, func(tx *store.Tx) ([]rolecall.OutboxMail, error) { return tx.ExpiredMail(o.now(), expiredBatch) })
 		if err != nil {
 			return err
 		}

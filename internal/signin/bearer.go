@@ -53,11 +53,7 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 	}
 	return s.load(ctx, key, current, func(ctx context.Context, limit int) (*principalEntry, error) {
 		e := &principalEntry{stamp: s.invalidation.Stamp()}
-		var state rolecall.APITokenState
-		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
-			state, err = tx.APITokenByHash(key.hash[:], limit)
-			return err
-		})
+		state, err := store.Read(ctx, s.store, key.tenant, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(key.hash[:], limit) })
 		if err != nil {
 			return nil, err
 		}

@@ -64,9 +64,8 @@ func (s *Service) issueCode(ctx context.Context, a *access.Anonymous, p *authent
 // has another purpose, or if the verifier is not the one of its challenge. A wrong verifier uses the code
 // up, because the sender is not the application that began the sign-in.
 func (s *Service) loadCode(ctx context.Context, tenant *rolecall.Tenant, code secret.Token, verifier string, purpose Purpose) (token rolecall.OneTimeToken, content codeContent, err error) {
-	err = s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
-		token, err = tx.OneTimeToken(code.Hash(), rolecall.TokenOIDCCode)
-		return err
+	token, err = store.Read(ctx, s.store, tenant.ID, func(tx *store.Tx) (rolecall.OneTimeToken, error) {
+		return tx.OneTimeToken(code.Hash(), rolecall.TokenOIDCCode)
 	})
 	if err == nil && json.Unmarshal([]byte(token.Data), &content) != nil { // an older program wrote it
 		err = rolecall.ErrNotFound
@@ -117,11 +116,7 @@ func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code sec
 		}
 		return SignIn{}, err
 	}
-	var user rolecall.User
-	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, err = tx.UserByID(token.UserID)
-		return err
-	})
+	user, err := store.Read(ctx, s.store, a.Tenant.ID, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(token.UserID) })
 	switch ok, err := access.Found(err); {
 	case err != nil:
 		return SignIn{}, err

@@ -120,11 +120,7 @@ func (s *Service) limited(ctx context.Context, a *access.Anonymous, fn func() er
 // connection. If a previous key of the instance has encrypted the client secret, connection encrypts it again,
 // so that this key can be removed later.
 func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id rolecall.ConnectionID) (rolecall.Connection, oidc.Provider, error) {
-	var c rolecall.Connection
-	err := s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
-		c, err = tx.Connection(id)
-		return err
-	})
+	c, err := store.Read(ctx, s.store, tenant.ID, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
 	if err != nil {
 		return c, oidc.Provider{}, err
 	}

@@ -181,11 +181,7 @@ func (s *Service) complete(ctx context.Context, a *access.Anonymous, p *authenti
 // The argument trusted is true if the provider has proved a second factor. The function consume runs in the
 // transaction of the session.
 func (s *Service) signInByIdentity(ctx context.Context, a *access.Anonymous, user *rolecall.User, identity signInIdentity, trusted bool, consume func(*store.Tx) error) (SignIn, error) {
-	var hash string
-	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		hash, err = tx.PasswordHash(user.ID)
-		return err
-	})
+	hash, err := store.Read(ctx, s.store, a.Tenant.ID, func(tx *store.Tx) (string, error) { return tx.PasswordHash(user.ID) })
 	if err != nil {
 		return SignIn{}, err
 	}
@@ -235,10 +231,8 @@ const clockSkew = time.Minute
 // completeConfirm issues the code with which the user of the session re-authenticates. The person must be the
 // user of the session, and must have signed in at the provider after the attempt began.
 func (s *Service) completeConfirm(ctx context.Context, a *access.Anonymous, p *authenticated) (secret.Token, error) {
-	var identity rolecall.Identity
-	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		identity, err = tx.Identity(p.connection.Issuer, p.claims.Subject)
-		return err
+	identity, err := store.Read(ctx, s.store, a.Tenant.ID, func(tx *store.Tx) (rolecall.Identity, error) {
+		return tx.Identity(p.connection.Issuer, p.claims.Subject)
 	})
 	begun := p.ExpiresAt.Add(-AttemptLifetime)
 	switch ok, err := access.Found(err); {
@@ -299,11 +293,7 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 	if err := s.Logout(ctx, a); err != nil || id.IsZero() { // before everything that can fail
 		return "", err
 	}
-	var connection rolecall.Connection
-	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		connection, err = tx.Connection(id)
-		return err
-	})
+	connection, err := store.Read(ctx, s.store, a.Tenant.ID, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
 	if found, err := access.Found(err); !found {
 		if err != nil {
 			s.log.WarnContext(ctx, "cannot read the connection of a session that was signed out", "connection", id, "error", err)
@@ -348,10 +338,7 @@ func (s *Service) connectionOfSession(ctx context.Context, a *access.Anonymous) 
 			continue // the token can be stolen, and an ID token has personal data
 		}
 		id = session.Connection
-		err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-			idToken, err = tx.IDToken(session.ID)
-			return err
-		})
+		idToken, err = store.Read(ctx, s.store, a.Tenant.ID, func(tx *store.Tx) (string, error) { return tx.IDToken(session.ID) })
 		if _, err := access.Found(err); err != nil {
 			return id, "", err
 		}

@@ -92,10 +92,7 @@ func (s *Service) ownPassword(ctx context.Context, c access.Caller, pointer, pas
 	if counted, err = s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
 		return "", nil, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		hash, err = tx.PasswordHash(c.User.ID)
-		return err
-	})
+	hash, err = access.Read(ctx, s.access, c, func(tx *store.Tx) (string, error) { return tx.PasswordHash(c.User.ID) })
 	if err != nil {
 		return "", nil, err
 	}

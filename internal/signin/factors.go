@@ -30,10 +30,7 @@ type OwnFactors struct {
 // Factors returns the caller's second factors.
 func (s *Service) Factors(ctx context.Context, c access.Caller) (own OwnFactors, err error) {
 	own.Demanded = c.Tenant.Settings.SecondFactor.Demands(c.Assignments, s.now())
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		own.Factors, err = tx.Factors(c.User.ID)
-		return err
-	})
+	own.Factors, err = access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Factors, error) { return tx.Factors(c.User.ID) })
 	return own, err
 }
 

@@ -197,11 +197,7 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 // ErrPasswordResetInvalid, ErrUserSuspended, ErrTenantSuspended, ErrBusy, and
 // ErrValidation if the password is not acceptable.
 func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token secret.Token, password string) error {
-	var user rolecall.User
-	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
-		user, err = s.resetting(tx, a.Tenant, token)
-		return err
-	})
+	user, err := store.Read(ctx, s.store, a.Tenant.ID, func(tx *store.Tx) (rolecall.User, error) { return s.resetting(tx, a.Tenant, token) })
 	switch {
 	case err != nil:
 		return err

@@ -116,11 +116,7 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 	current := func(e *principalEntry) bool { return s.isCurrentSession(e, &tenant) }
 	return s.load(ctx, key, current, func(ctx context.Context, limit int) (*principalEntry, error) {
 		e := &principalEntry{stamp: s.invalidation.Stamp()}
-		var state rolecall.SessionState
-		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
-			state, err = tx.SessionWithRoles(key.hash[:], limit)
-			return err
-		})
+		state, err := store.Read(ctx, s.store, key.tenant, func(tx *store.Tx) (rolecall.SessionState, error) { return tx.SessionWithRoles(key.hash[:], limit) })
 		if err != nil {
 			return nil, err
 		}

@@ -45,11 +45,7 @@ func (s *Service) UsersWithoutFactor(ctx context.Context, c access.Caller) (tota
 	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
 		return total, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		total, err = tx.UsersWithoutFactor(c.Tenant.Settings, s.now())
-		return err
-	})
-	return total, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Total, error) { return tx.UsersWithoutFactor(c.Tenant.Settings, s.now()) })
 }
 
 // EndUserSession ends one live session of the user and makes the mailed links invalid that

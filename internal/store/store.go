@@ -138,6 +138,16 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx)
 	return err
 }
 
+// Read calls fn like View, and returns its result.
+func Read[T any](ctx context.Context, s *Store, tenant rolecall.TenantID, fn func(*Tx) (T, error)) (T, error) {
+	var value T
+	err := s.View(ctx, tenant, func(tx *Tx) (err error) {
+		value, err = fn(tx)
+		return err
+	})
+	return value, err
+}
+
 // ErrStale is the error of a write to a version of a row that is no longer stored, because
 // another transaction has changed the row since it was read. Update never returns it.
 var ErrStale = errors.New("store: the row has another version")

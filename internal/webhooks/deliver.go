@@ -97,11 +97,7 @@ func (s *Service) Run(ctx context.Context) {
 
 // claim reserves up to n groups of due parts of the queue. It returns ErrNotFound if none is due.
 func (s *Service) claim(ctx context.Context, which rolecall.WebhookQueue, n int) (groups []group, err error) {
-	var due bool
-	err = s.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		due, err = tx.IsWebhookDue(which, s.now())
-		return err
-	})
+	due, err := store.Read(ctx, s.access.Store, rolecall.TenantID{}, func(tx *store.Tx) (bool, error) { return tx.IsWebhookDue(which, s.now()) })
 	if err != nil {
 		return nil, err
 	}
@@ -434,9 +430,5 @@ const disabledCount = 10_000
 
 // Disabled returns the number of disabled webhooks of the instance, at most 10,000.
 func (s *Service) Disabled(ctx context.Context) (n int, err error) {
-	err = s.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		n, err = tx.CountDisabledWebhooks(disabledCount)
-		return err
-	})
-	return n, err
+	return store.Read(ctx, s.access.Store, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.CountDisabledWebhooks(disabledCount) })
 }

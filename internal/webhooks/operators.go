@@ -80,11 +80,7 @@ func (f operatorsFeed) isBehind(ctx context.Context, end int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var last int64
-	err = f.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-		last, err = f.end(tx)
-		return err
-	})
+	last, err := store.Read(ctx, f.access.Store, rolecall.TenantID{}, func(tx *store.Tx) (int64, error) { return f.end(tx) })
 	return last > end || !all, err
 }
 
@@ -195,11 +191,7 @@ func (f operatorsFeed) test(tx *store.Tx, g *group) (w *rolecall.Webhook, tenant
 func (s *Service) givePlaces(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed, stop := s.access.Feed.WaitForTenants()
-		var followed bool
-		err := s.access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
-			followed, err = tx.IsFollowed()
-			return err
-		})
+		followed, err := store.Read(ctx, s.access.Store, rolecall.TenantID{}, (*store.Tx).IsFollowed)
 		if followed && err == nil {
 			_, err = s.access.Feed.GivePlaces(ctx)
 		}

@@ -90,11 +90,7 @@ func (s *Service) Webhooks(ctx context.Context, c access.Caller, after *rolecall
 	if err := policiesFor(c).read.Authorize(c.Principal); err != nil {
 		return page, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		page, err = tx.Webhooks(after, limit)
-		return err
-	})
-	return page, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Page[rolecall.Webhook], error) { return tx.Webhooks(after, limit) })
 }
 
 // Webhook returns the webhook with the id. It can fail with ErrNotFound or ErrPermissionDenied.
@@ -102,11 +98,7 @@ func (s *Service) Webhook(ctx context.Context, c access.Caller, id rolecall.Webh
 	if err := policiesFor(c).read.Authorize(c.Principal); err != nil {
 		return w, err
 	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
-		w, err = tx.Webhook(id)
-		return err
-	})
-	return w, err
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Webhook, error) { return tx.Webhook(id) })
 }
 
 // Deliveries returns a page of the attempts that q selects, the newest first. It can fail with
