@@ -341,6 +341,20 @@ func MigrationsAfter(files fs.FS, stored int64, others ...Migration) (after []Mi
 	return after, nil
 }
 
+// NewestMigration returns the greatest number of the migrations in the folder migrations of the program, and of the
+// others. It panics if a file of the folder is not a migration.
+func NewestMigration(program fs.FS, others ...Migration) int64 {
+	files, err := fs.Sub(program, "migrations")
+	if err != nil {
+		panic(err)
+	}
+	all, err := MigrationsAfter(files, 0, others...)
+	if err != nil {
+		panic(err)
+	}
+	return all[len(all)-1].Number
+}
+
 // OldSchemaError is the error for a schema that is older than this program.
 type OldSchemaError struct {
 	Stored, Required int64

@@ -11,7 +11,7 @@ import (
 var Settings = setTenantAndSession
 
 // NewestMigration is the number of the newest migration.
-const NewestMigration = newestMigration
+var NewestMigration = newestMigration
 
 // Placed returns the names of the tables in placements.
 func Placed() []string { return slices.Sorted(maps.Keys(placements)) }

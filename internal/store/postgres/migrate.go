@@ -23,8 +23,8 @@ var migrations embed.FS
 // migrationsTable is the name of the table that records the applied migrations.
 const migrationsTable = "migrations"
 
-// newestMigration is the number of the last file in the folder migrations.
-const newestMigration = 21
+// newestMigration is the number of the newest migration.
+var newestMigration = store.NewestMigration(migrations, rekey.Migration)
 
 // lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300

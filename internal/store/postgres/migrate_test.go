@@ -23,10 +23,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// The constant with the number of the newest migration must be right, because this program
+// The number of the newest migration must be right, because this program
 // does not serve a schema without that migration.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
-	var newest int
+	var newest int64
 	err := connect(t, pgtest.Migrated(t)).QueryRow(t.Context(), "select max(version_id) from migrations").Scan(&newest)
 	if err != nil || newest != postgres.NewestMigration {
 		t.Errorf("the newest migration is %d (error %v), and the program needs %d", newest, err, postgres.NewestMigration)
@@ -387,7 +387,7 @@ func TestMigrationsAreReported(t *testing.T) {
 	}
 	_, err = postgres.Open(t.Context(), url, postgres.Options{})
 	old, ok := errors.AsType[*store.OldSchemaError](err)
-	if !ok || old.Stored != 17 || len(old.Pending) != postgres.NewestMigration-17 || !errors.Is(err, store.ErrOldSchema) {
+	if !ok || old.Stored != 17 || int64(len(old.Pending)) != postgres.NewestMigration-17 || !errors.Is(err, store.ErrOldSchema) {
 		t.Fatalf("an older schema: %v, %+v", err, old)
 	}
 	var applied []store.Migration

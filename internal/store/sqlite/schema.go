@@ -16,7 +16,7 @@ import (
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 21
+var schemaVersion = store.NewestMigration(migrations, rekey.Migration)
 
 // SQLite has no lock for all migrations together. So a migration can fail because another
 // process migrates the same file. It is then tried again up to migrateTries times, with a

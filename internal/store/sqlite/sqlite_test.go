@@ -157,7 +157,7 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 	}
 }
 
-// The constant with the number of the newest migration must be right, because this program
+// The number of the newest migration must be right, because this program
 // does not serve a file without that migration.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
@@ -180,7 +180,7 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 // A program can serve a schema with newer migrations if the table compatibility says so.
 func TestOpenRejectsAnUnsupportedSchema(t *testing.T) {
 	const newer = "insert into migrations (version_id, is_applied) values (999, true)"
-	serving := func(oldest int) string {
+	serving := func(oldest int64) string {
 		return fmt.Sprintf("insert into compatibility (migration, oldest) values (999, %d)", oldest)
 	}
 	for _, c := range []struct {
