@@ -1,6 +1,9 @@
 package rolecall
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Event is a record of an action in a tenant. A stored event never changes, except that the
 // erasure of a user removes the user's data from it. The order of event ids can differ from
@@ -321,6 +324,11 @@ var (
 	ofUserIfKnown = []SubjectType{SubjectUser, SubjectTenant}
 
 	factorMembers = []string{string(FactorTOTP), string(FactorPasskey)}
+
+	personalFilters = append([]string{"q", "email"}, FilterableTexts.Names()...)
+
+	withoutPersonalFilters = "the filters of the export, without `" + strings.Join(personalFilters[:len(personalFilters)-1], "`, `") +
+		"` and `" + personalFilters[len(personalFilters)-1] + "`, which can be personal data"
 )
 
 // eventDescriptions has the events of each topic in the order in which documents and the console list them.
@@ -328,7 +336,7 @@ var eventDescriptions = slices.Concat(
 	about(EventTopicUsers,
 		EventDescription{Type: EventUserCreated, Subjects: ofUser, Written: "a user was created", After: "the user"},
 		EventDescription{Type: EventUserUpdated, Subjects: ofUser, Written: "a user was changed (for `email`: the new address was confirmed)",
-			Members: []string{"email", "name", "department", "externalId", "metadata"}, Before: "the changed members", After: "the changed members"},
+			Members: (SetOf(MemberEmail) | UpdatableMembers).Names(), Before: "the changed members", After: "the changed members"},
 		EventDescription{Type: EventUserSuspended, Subjects: ofUser, Written: "a user was suspended", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventUserResumed, Subjects: ofUser, Written: "a suspended user was resumed", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventUserDeleted, Subjects: ofUser, Written: "a user was deleted", Before: "the user"},
@@ -403,8 +411,8 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventTenantRestored, Subjects: ofTenant, Written: "the deleted tenant was restored", Reason: "the reason that the operator gave"},
 		EventDescription{Type: EventRefused, Subjects: ofUserIfKnown, Written: "a caller was refused an operation with 403 (equal refusals within a second are one event)", Reason: "the operation and the problem code, and how many times"},
 		EventDescription{Type: EventMailUndeliverable, Subjects: ofUserIfKnown, Written: "a mail could not be sent in time and was dropped", Reason: "the kind of mail"},
-		EventDescription{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: []string{"q", "email", "externalId", "department", "status", "role"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
-		EventDescription{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: []string{"q", "email", "externalId", "department", "status"}, After: "the filters of the export, without `q`, `email` and `externalId`, which can be personal data"},
+		EventDescription{Type: EventUsersExported, Subjects: ofTenant, Written: "a list of users was exported", Members: append(slices.Clone(personalFilters), "department", "status", "role"), After: withoutPersonalFilters},
+		EventDescription{Type: EventRoleUsersExported, Subjects: ofRole, Written: "the users with a role were exported", Members: append(slices.Clone(personalFilters), "department", "status"), After: withoutPersonalFilters},
 		EventDescription{Type: EventEventsExported, Subjects: ofTenant, Written: "events were exported", Members: []string{"type", "actor", "subject", "from", "to"}, After: "the filters of the export"},
 		EventDescription{Type: EventJobStarted, Subjects: ofTenant, Written: "a job that changes many users was started", Members: jobFilterNames, After: "the job, without the search text, which can be personal data", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventJobCanceled, Subjects: ofTenant, Written: "a job was canceled", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users"},

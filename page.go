@@ -49,9 +49,9 @@ const (
 // query, the service reduces Within to the users whose filtered and sorted members the
 // caller may read.
 type UserQuery struct {
+	TextFilter
 	Within     Reach   // only users of these departments
 	EmailKey   string  // only the user with this address, if set
-	ExternalID string  // only the user with this external id, if set
 	Department *string // only users of the department with this folded name, if set
 	Status     UserStatus
 	Role       RoleID // only users with an unexpired assignment of this role, if set

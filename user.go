@@ -114,11 +114,8 @@ func (d *UserDraft) Check(nameMinimum int) FieldErrors {
 	code, detail := CheckEmail(d.Email)
 	faults.Add("/email", code, detail)
 	faults.Name("/name", d.Name, nameMinimum, UserNameMax)
-	if d.Department != nil {
-		faults.Name("/department", *d.Department, nameMinimum, DepartmentMax)
-	}
-	if d.ExternalID != nil {
-		faults.Text("/externalId", *d.ExternalID, 1, ExternalIDMax)
+	for m := range OptionalTexts.All() {
+		m.check(&faults, *m.OfDraft(d), nameMinimum)
 	}
 	checkMetadata(&faults, d.Metadata)
 	return faults
@@ -126,10 +123,14 @@ func (d *UserDraft) Check(nameMinimum int) FieldErrors {
 
 // User returns a new pending user with the values of the draft.
 func (d *UserDraft) User(now Time) User {
-	return User{
-		ID: NewID[User](now), Email: d.Email, Name: TrimName(d.Name), Department: trimOptional(d.Department), ExternalID: d.ExternalID,
-		Metadata: NewMetadata(d.Metadata), Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
+	u := User{
+		ID: NewID[User](now), Email: d.Email, Name: TrimName(d.Name), Metadata: NewMetadata(d.Metadata),
+		Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
+	for m := range OptionalTexts.All() {
+		m.setText(&u, *m.OfDraft(d))
+	}
+	return u
 }
 
 // UserPatch changes a user. Absent members keep their values (RFC 7396).
@@ -147,11 +148,10 @@ func (p *UserPatch) Members() UserMembers {
 	if p.Name.Set {
 		set |= SetOf(MemberName)
 	}
-	if p.Department.Set {
-		set |= SetOf(MemberDepartment)
-	}
-	if p.ExternalID.Set {
-		set |= SetOf(MemberExternalID)
+	for m := range OptionalTexts.All() {
+		if m.OfPatch(p).Set {
+			set |= SetOf(m)
+		}
 	}
 	if p.Metadata.Set {
 		set |= SetOf(MemberMetadata)
@@ -166,11 +166,8 @@ func (p *UserPatch) Check(nameMinimum int) FieldErrors {
 	if p.Name.Set {
 		faults.Name("/name", p.Name.Value, nameMinimum, UserNameMax)
 	}
-	if p.Department.Value != nil {
-		faults.Name("/department", *p.Department.Value, nameMinimum, DepartmentMax)
-	}
-	if p.ExternalID.Value != nil {
-		faults.Text("/externalId", *p.ExternalID.Value, 1, ExternalIDMax)
+	for m := range OptionalTexts.All() {
+		m.check(&faults, m.OfPatch(p).Value, nameMinimum)
 	}
 	named := map[string]string{}
 	for key, value := range p.Metadata.Value {
@@ -189,11 +186,10 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	if p.Name.Set {
 		u.Name = TrimName(p.Name.Value)
 	}
-	if p.Department.Set {
-		u.Department = trimOptional(p.Department.Value)
-	}
-	if p.ExternalID.Set {
-		u.ExternalID = p.ExternalID.Value
+	for m := range OptionalTexts.All() {
+		if text := m.OfPatch(p); text.Set {
+			m.setText(&u, text.Value)
+		}
 	}
 	if p.Metadata.Set {
 		pairs, err := mergePairs(u.Metadata, p.Metadata.Value)
@@ -242,32 +238,12 @@ func (u *User) Stamp(now Time) { u.UpdatedAt, u.Version = max(now, u.UpdatedAt+1
 // timestamps.
 func (u User) Differences(v User) UserMembers {
 	var set UserMembers
-	if u.Email != v.Email {
-		set |= SetOf(MemberEmail)
-	}
-	if u.Name != v.Name {
-		set |= SetOf(MemberName)
-	}
-	if !equalText(u.Department, v.Department) {
-		set |= SetOf(MemberDepartment)
-	}
-	if !equalText(u.ExternalID, v.ExternalID) {
-		set |= SetOf(MemberExternalID)
-	}
-	if u.Metadata != v.Metadata {
-		set |= SetOf(MemberMetadata)
-	}
-	if u.Status != v.Status {
-		set |= SetOf(MemberStatus)
+	for m := range (AllUserMembers &^ SetOf(MemberCreatedAt, MemberUpdatedAt)).All() {
+		if !equalOptional(m.Text(&u), m.Text(&v)) {
+			set |= SetOf(m)
+		}
 	}
 	return set
-}
-
-func equalText(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // CheckEmail checks whether email is an address as in RFC 5321, with at most 64 octets
@@ -344,18 +320,65 @@ const (
 	UserMemberCount // the number of members, and not a member
 )
 
-var memberNames = [UserMemberCount]string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
+// userMember describes a member of users. Members that drafts and patches set as a text or null have
+// the fields from draft to isName.
+type userMember struct {
+	name      string          // in JSON
+	updatable bool            // PATCH can change it
+	of        func(*User) any // returns the address of the value
+	draft     func(*UserDraft) **string
+	patch     func(*UserPatch) *Optional[*string]
+	lengthMax int                       // in code points
+	isName    bool                      // trimmed, and has at least nameMinimum characters
+	filter    func(*TextFilter) *string // nil if TextFilter does not have the member
+}
+
+// userMembers are all members of users.
+var userMembers = [UserMemberCount]userMember{
+	MemberEmail: {name: "email", of: func(u *User) any { return &u.Email }},
+	MemberName:  {name: "name", updatable: true, of: func(u *User) any { return &u.Name }},
+	MemberDepartment: {name: "department", updatable: true, of: func(u *User) any { return &u.Department },
+		draft: func(d *UserDraft) **string { return &d.Department }, patch: func(p *UserPatch) *Optional[*string] { return &p.Department },
+		lengthMax: DepartmentMax, isName: true},
+	MemberExternalID: {name: "externalId", updatable: true, of: func(u *User) any { return &u.ExternalID },
+		draft: func(d *UserDraft) **string { return &d.ExternalID }, patch: func(p *UserPatch) *Optional[*string] { return &p.ExternalID },
+		lengthMax: ExternalIDMax, filter: func(f *TextFilter) *string { return &f.ExternalID }},
+	MemberMetadata:  {name: "metadata", updatable: true, of: func(u *User) any { return &u.Metadata }},
+	MemberStatus:    {name: "status", of: func(u *User) any { return &u.Status }},
+	MemberCreatedAt: {name: "createdAt", of: func(u *User) any { return &u.CreatedAt }},
+	MemberUpdatedAt: {name: "updatedAt", of: func(u *User) any { return &u.UpdatedAt }},
+}
+
+var (
+	// UpdatableMembers are the members that PATCH can change.
+	UpdatableMembers = membersWith(func(m *userMember) bool { return m.updatable })
+
+	// OptionalTexts are the members that drafts and patches set as a text or null.
+	OptionalTexts = membersWith(func(m *userMember) bool { return m.draft != nil })
+
+	// FilterableTexts are the members of TextFilter.
+	FilterableTexts = membersWith(func(m *userMember) bool { return m.filter != nil })
+)
+
+func membersWith(has func(*userMember) bool) (set UserMembers) {
+	for m := range UserMemberCount {
+		if has(&userMembers[m]) {
+			set |= SetOf(m)
+		}
+	}
+	return set
+}
 
 var memberReads, memberUpdates = func() (reads, updates [UserMemberCount]Permission) {
-	for m, name := range memberNames {
-		reads[m] = Permission{Resource: "users", Field: name, Action: "read"}
-		updates[m] = Permission{Resource: "users", Field: name, Action: "update"}
+	for m := range userMembers {
+		reads[m] = Permission{Resource: "users", Field: userMembers[m].name, Action: "read"}
+		updates[m] = Permission{Resource: "users", Field: userMembers[m].name, Action: "update"}
 	}
 	return reads, updates
 }()
 
 // String returns the JSON name of the member.
-func (m UserMember) String() string { return memberNames[m] }
+func (m UserMember) String() string { return userMembers[m].name }
 
 // Read returns the permission to read the member: users.<member>:read.
 func (m UserMember) Read() Permission { return memberReads[m] }
@@ -364,7 +387,57 @@ func (m UserMember) Read() Permission { return memberReads[m] }
 func (m UserMember) Update() Permission { return memberUpdates[m] }
 
 // Updatable reports whether PATCH can change the member.
-func (m UserMember) Updatable() bool { return MemberName <= m && m <= MemberMetadata }
+func (m UserMember) Updatable() bool { return userMembers[m].updatable }
+
+// Of returns the address of the value of the member in the user, such as &u.Email.
+func (m UserMember) Of(u *User) any { return userMembers[m].of(u) }
+
+// Text returns the value of the member as text, or nil for null.
+func (m UserMember) Text(u *User) *string {
+	switch value := m.Of(u).(type) {
+	case *string:
+		return value
+	case **string:
+		return *value
+	case *UserStatus:
+		return (*string)(value)
+	case fmt.Stringer:
+		return new(value.String())
+	default:
+		panic(fmt.Sprintf("rolecall: the member %v has the type %T", m, value))
+	}
+}
+
+// OfDraft returns the address of the value in the draft. The member must be one of OptionalTexts.
+func (m UserMember) OfDraft(d *UserDraft) **string { return userMembers[m].draft(d) }
+
+// OfPatch returns the address of the value in the patch. The member must be one of OptionalTexts.
+func (m UserMember) OfPatch(p *UserPatch) *Optional[*string] { return userMembers[m].patch(p) }
+
+// OfFilter returns the address of the text in the filter. The member must be one of FilterableTexts.
+func (m UserMember) OfFilter(f *TextFilter) *string { return userMembers[m].filter(f) }
+
+// LengthMax returns the maximum length in code points. The member must be one of OptionalTexts.
+func (m UserMember) LengthMax() int { return userMembers[m].lengthMax }
+
+// check adds an error if the text is invalid. The member must be one of OptionalTexts.
+func (m UserMember) check(faults *FieldErrors, text *string, nameMinimum int) {
+	switch row := &userMembers[m]; {
+	case text == nil:
+	case row.isName:
+		faults.Name("/"+row.name, *text, nameMinimum, row.lengthMax)
+	default:
+		faults.Text("/"+row.name, *text, 1, row.lengthMax)
+	}
+}
+
+// setText sets the member of the user. The member must be one of OptionalTexts.
+func (m UserMember) setText(u *User, text *string) {
+	if userMembers[m].isName {
+		text = trimOptional(text)
+	}
+	*m.Of(u).(**string) = text
+}
 
 // UserMembers is a set of members.
 type UserMembers uint16
@@ -407,8 +480,28 @@ func (s UserMembers) Names() []string {
 // UserMemberNamed returns the member with the JSON name. The second result is false if no
 // member has this name.
 func UserMemberNamed(name string) (UserMember, bool) {
-	i := slices.Index(memberNames[:], name)
-	return UserMember(max(i, 0)), i >= 0
+	for m := range UserMemberCount {
+		if userMembers[m].name == name {
+			return m, true
+		}
+	}
+	return 0, false
+}
+
+// TextFilter selects users by the whole texts of members. A member that is empty does not filter.
+type TextFilter struct {
+	ExternalID string `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
+}
+
+// All yields the members that filter, with their texts.
+func (f *TextFilter) All() iter.Seq2[UserMember, string] {
+	return func(yield func(UserMember, string) bool) {
+		for m := range FilterableTexts.All() {
+			if text := *m.OfFilter(f); text != "" && !yield(m, text) {
+				return
+			}
+		}
+	}
 }
 
 // TombstoneLifetime is how long a deleted user can be restored.

@@ -1,9 +1,13 @@
 package rolecall_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -325,5 +329,77 @@ func TestMembersHaveNames(t *testing.T) {
 	}
 	if got, want := rolecall.AllUserMembers.Names(), []string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The row of each member must be about the member with its JSON name.
+func TestTheRowsOfMembers(t *testing.T) {
+	u := rolecall.User{
+		Email: "ada@example.com", Name: "Ada", Department: new("Engineering"), ExternalID: new("e-1"),
+		Metadata: rolecall.NewMetadata(map[string]string{"a": "b"}), Status: rolecall.UserActive, CreatedAt: 1, UpdatedAt: 2,
+	}
+	values := map[string]json.RawMessage{}
+	decode(t, u, &values)
+	for m := range rolecall.AllUserMembers.All() {
+		value, err := json.Marshal(m.Of(&u))
+		if err != nil || string(value) != string(values[m.String()]) {
+			t.Errorf("%v: the value is %s (error %v), and in JSON %s", m, value, err, values[m.String()])
+		}
+		text, err := json.Marshal(m.Text(&u))
+		if want := string(values[m.String()]); err != nil || m != rolecall.MemberMetadata && string(text) != want {
+			t.Errorf("%v: the text is %s (error %v), and in JSON %s", m, text, err, want)
+		}
+	}
+	for m := range rolecall.OptionalTexts.All() {
+		var draft rolecall.UserDraft
+		*m.OfDraft(&draft) = new("text")
+		in := map[string]any{}
+		if decode(t, draft, &in); in[m.String()] != "text" {
+			t.Errorf("%v: the row sets another member of the draft: %v", m, in)
+		}
+		var patch rolecall.UserPatch
+		*m.OfPatch(&patch) = rolecall.Some(new("text"))
+		changes := map[string]struct{ Set bool }{}
+		if decode(t, patch, &changes); !changes[m.String()].Set {
+			t.Errorf("%v: the row sets another member of the patch: %v", m, changes)
+		}
+		for _, of := range []reflect.Type{reflect.TypeFor[rolecall.UserDraft](), reflect.TypeFor[rolecall.UserPatch]()} {
+			checkBound(t, of, "json", m)
+		}
+	}
+	for m := range rolecall.FilterableTexts.All() {
+		var filter rolecall.TextFilter
+		*m.OfFilter(&filter) = "text"
+		set := reflect.ValueOf(filter).FieldByIndex(checkBound(t, reflect.TypeFor[rolecall.TextFilter](), "query", m))
+		if set.String() != "text" || !maps.Equal(maps.Collect(filter.All()), map[rolecall.UserMember]string{m: "text"}) {
+			t.Errorf("%v: the row sets another member of the filter: %+v", m, filter)
+		}
+	}
+}
+
+// checkBound checks that the struct tag of the member has the length of its row. It returns the index of the member.
+func checkBound(t *testing.T, of reflect.Type, tag string, m rolecall.UserMember) []int {
+	t.Helper()
+	for _, f := range reflect.VisibleFields(of) {
+		if f.Tag.Get(tag) == m.String() {
+			if f.Tag.Get("maxLength") != strconv.Itoa(m.LengthMax()) {
+				t.Errorf("%v of %v: the tag has the length %s, and the row %d", m, of, f.Tag.Get("maxLength"), m.LengthMax())
+			}
+			return f.Index
+		}
+	}
+	t.Fatalf("%v does not have %v", of, m)
+	return nil
+}
+
+// decode decodes the JSON of the value.
+func decode(t *testing.T, value, into any) {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -110,7 +110,7 @@ func (c *console) foundUsers(v *pageContext, text string, words []string) (resul
 		return []foundResult{foundUser(v, &user)}, nil
 	}
 	var refused error
-	for _, l := range []directory.UserListing{{Email: text}, {ExternalID: text}, {Words: words}} {
+	for _, l := range []directory.UserListing{{Email: text}, {TextFilter: rolecall.TextFilter{ExternalID: text}}, {Words: words}} {
 		if l.Email != "" && !strings.Contains(text, "@") || l.Email == "" && l.ExternalID == "" && len(words) == 0 {
 			continue
 		}

@@ -56,7 +56,7 @@ func (c *console) readMatching(v *pageContext) (listing directory.UserListing, e
 		return listing, rolecall.ErrMalformed.WithFieldErrors(v.faults...)
 	}
 	listing = v.userListing()
-	if listing.Email != "" || listing.ExternalID != "" {
+	if listing.Email != "" || listing.TextFilter != (rolecall.TextFilter{}) {
 		return listing, rolecall.ErrMalformed.With(msg("jobs.single-user"))
 	}
 	if listing.Department == "" {

@@ -34,14 +34,14 @@ type parameters struct {
 
 	result string
 
-	limit      int // of the query, like all further fields
-	cursor     string
-	after      *rolecall.Position // the position in the cursor
-	sort       string             // the member to sort by; empty for the default order
-	desc       bool
-	words      []string
-	email      string
-	externalID string
+	limit  int // of the query, like all further fields
+	cursor string
+	after  *rolecall.Position // the position in the cursor
+	sort   string             // the member to sort by; empty for the default order
+	desc   bool
+	words  []string
+	email  string
+	rolecall.TextFilter
 	department string
 	status     string
 	holds      rolecall.RoleID // only users with this role
@@ -126,13 +126,12 @@ type parameter struct {
 var (
 	pageParameters = []parameter{{"limit", readLimit}, {"cursor", readCursor}}
 
-	userQuery = append([]parameter{
+	userQuery = slices.Concat([]parameter{
 		{"sort", readSort("name", "email", "createdAt")}, {"q", readSearch},
 		{"email", readText(rolecall.EmailMax, func(p *parameters) *string { return &p.email })},
-		{"externalId", readText(rolecall.ExternalIDMax, func(p *parameters) *string { return &p.externalID })},
 		departmentParameter,
 		{"count", readCount},
-	}, pageParameters...)
+	}, textParameters(), pageParameters)
 	usersQuery = append([]parameter{
 		{"status", readChoice([]string{"pending", "active", "suspended", "deleted"}, "problem.status-or-deleted", func(p *parameters) *string { return &p.status })},
 		{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
@@ -159,6 +158,14 @@ var (
 	}, pageParameters...)
 	eventsQuery = append([]parameter{viewParameter, {"subject", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.subject })}}, userEventsQuery...)
 )
+
+// textParameters returns a parameter for each member of rolecall.TextFilter.
+func textParameters() (list []parameter) {
+	for m := range rolecall.FilterableTexts.All() {
+		list = append(list, parameter{m.String(), readText(m.LengthMax(), func(p *parameters) *string { return m.OfFilter(&p.TextFilter) })})
+	}
+	return list
+}
 
 func eventTypes() (types []string) {
 	for _, d := range rolecall.EventDescriptions() {
@@ -366,7 +373,7 @@ func (v *pageContext) checkKey() {
 func (v *pageContext) userListing() directory.UserListing {
 	p := &v.parameters
 	l := directory.UserListing{
-		Email: p.email, ExternalID: p.externalID, Department: p.department, Status: p.status, Role: p.holds,
+		TextFilter: p.TextFilter, Email: p.email, Department: p.department, Status: p.status, Role: p.holds,
 		Words: p.words, Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count, Include: p.include,
 	}
 	switch p.sort {
@@ -423,12 +430,16 @@ func (v *pageContext) listDigest() []byte {
 	if p.desc {
 		order = "-" + order
 	}
-	return secret.Digest(
+	parts := [][]byte{
 		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:], p.jobID[:],
-		[]byte(order), []byte(p.email), []byte(p.externalID), []byte(p.department), []byte(p.status),
+		[]byte(order), []byte(p.email), []byte(p.department), []byte(p.status),
 		p.holds[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
 		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()),
-	)
+	}
+	for m := range rolecall.FilterableTexts.All() {
+		parts = append(parts, []byte(*m.OfFilter(&p.TextFilter)))
+	}
+	return secret.Digest(parts...)
 }
 
 // parameterName returns the name of the parameter in error messages.

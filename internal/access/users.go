@@ -85,12 +85,8 @@ func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rol
 
 func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error) {
 	values := map[string]any{}
-	all := map[rolecall.UserMember]any{
-		rolecall.MemberEmail: u.Email, rolecall.MemberName: u.Name, rolecall.MemberDepartment: u.Department,
-		rolecall.MemberExternalID: u.ExternalID, rolecall.MemberMetadata: u.Metadata, rolecall.MemberStatus: u.Status,
-	}
 	for m := range members.All() {
-		values[m.String()] = all[m]
+		values[m.String()] = m.Of(u)
 	}
 	return json.Marshal(values)
 }

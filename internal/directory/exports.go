@@ -78,33 +78,11 @@ func userRow(p *authz.Principal, u *rolecall.User, members rolecall.UserMembers)
 	for m := range members.All() {
 		cell := ""
 		if readable.Has(m) {
-			cell = memberCell(u, m)
+			cell = orEmpty(m.Text(u))
 		}
 		row = append(row, cell)
 	}
 	return row
-}
-
-func memberCell(u *rolecall.User, m rolecall.UserMember) string {
-	switch m {
-	case rolecall.MemberEmail:
-		return u.Email
-	case rolecall.MemberName:
-		return u.Name
-	case rolecall.MemberDepartment:
-		return orEmpty(u.Department)
-	case rolecall.MemberExternalID:
-		return orEmpty(u.ExternalID)
-	case rolecall.MemberMetadata:
-		return u.Metadata.String()
-	case rolecall.MemberStatus:
-		return string(u.Status)
-	case rolecall.MemberCreatedAt:
-		return u.CreatedAt.String()
-	case rolecall.MemberUpdatedAt:
-		return u.UpdatedAt.String()
-	}
-	return ""
 }
 
 func orEmpty(text *string) string {
@@ -188,10 +166,13 @@ type exportFilter struct {
 }
 
 func (l *UserListing) filters() []exportFilter {
-	return []exportFilter{
-		{"q", strings.Join(l.Words, " "), true}, {"email", l.Email, true}, {"externalId", l.ExternalID, true},
-		{"department", cmp.Or(l.Department, strings.Join(l.Departments, ", ")), false}, {"status", l.Status, false}, {"role", idCell(l.Role), false},
+	filters := []exportFilter{{"q", strings.Join(l.Words, " "), true}, {"email", l.Email, true}}
+	for m, text := range l.TextFilter.All() {
+		filters = append(filters, exportFilter{m.String(), text, true})
 	}
+	return append(filters, []exportFilter{
+		{"department", cmp.Or(l.Department, strings.Join(l.Departments, ", ")), false}, {"status", l.Status, false}, {"role", idCell(l.Role), false},
+	}...)
 }
 
 func (l *EventListing) filters() []exportFilter {

@@ -17,18 +17,19 @@ import (
 
 // UserListing selects and sorts users. A member with its zero value does not filter.
 type UserListing struct {
-	Email, ExternalID, Department, Status string
-	Departments                           []string // only users of one of these departments
-	Role                                  rolecall.RoleID
-	HeldAt                                rolecall.Time // if set, Role selects the users who had the role at this time
-	Words                                 []string      // rolecall.Words of the search text
-	Sort                                  rolecall.UserSort
-	ByCreation                            bool // sort=createdAt was requested; this is the order of ids, which every caller may use
-	Desc                                  bool
-	After                                 *rolecall.Position
-	Limit                                 int
-	Count                                 bool
-	Include                               Include
+	rolecall.TextFilter
+	Email, Department, Status string
+	Departments               []string // only users of one of these departments
+	Role                      rolecall.RoleID
+	HeldAt                    rolecall.Time // if set, Role selects the users who had the role at this time
+	Words                     []string      // rolecall.Words of the search text
+	Sort                      rolecall.UserSort
+	ByCreation                bool // sort=createdAt was requested; this is the order of ids, which every caller may use
+	Desc                      bool
+	After                     *rolecall.Position
+	Limit                     int
+	Count                     bool
+	Include                   Include
 }
 
 // UserPage is a page of users. RestrictedBy has the members that the filters, the sort
@@ -70,7 +71,7 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 // UserPage.RestrictedBy.
 func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
-		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, HeldAt: l.HeldAt, Now: s.now(),
+		TextFilter: l.TextFilter, Within: p.Visible(), Status: rolecall.UserStatus(l.Status), Role: l.Role, HeldAt: l.HeldAt, Now: s.now(),
 		Words: l.Words, Sort: l.Sort, Desc: l.Desc, After: l.After, Limit: l.Limit, Count: l.Count,
 	}
 	narrow := func(reach rolecall.Reach, m rolecall.UserMember) {
@@ -86,8 +87,8 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 		q.EmailKey = rolecall.EmailKey(l.Email)
 		narrow(p.Reads(rolecall.MemberEmail), rolecall.MemberEmail)
 	}
-	if l.ExternalID != "" {
-		narrow(p.Reads(rolecall.MemberExternalID), rolecall.MemberExternalID)
+	for m := range l.TextFilter.All() {
+		narrow(p.Reads(m), m)
 	}
 	if l.Department != "" {
 		key := rolecall.TextKey(l.Department)

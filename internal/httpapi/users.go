@@ -110,17 +110,17 @@ var (
 
 // userFilters are the filters and the sort order of lists of users.
 type userFilters struct {
-	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
-	Search     operation.Search `query:"q" doc:"Up to 8 words. The list has only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
-	Email      string           `query:"email" maxLength:"254" doc:"Only the user with this email address."`
-	ExternalID string           `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
-	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter."`
+	Sort   operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The sort order. A leading - reverses it. The default is the creation time."`
+	Search operation.Search `query:"q" doc:"Up to 8 words. The list has only users with matches for all of them: each must be the beginning of a word in the name or the email address."`
+	Email  string           `query:"email" maxLength:"254" doc:"Only the user with this email address."`
+	rolecall.TextFilter
+	Department string `query:"department" maxLength:"255" doc:"Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter."`
 }
 
 // listing converts the filters to the argument of the service methods.
 func (r *userFilters) listing(status string, role rolecall.RoleID) directory.UserListing {
 	l := directory.UserListing{
-		Email: r.Email, ExternalID: r.ExternalID, Department: r.Department, Status: status, Role: role,
+		TextFilter: r.TextFilter, Email: r.Email, Department: r.Department, Status: status, Role: role,
 		Words: r.Search, Desc: r.Sort.Desc,
 	}
 	switch r.Sort.By {
@@ -258,7 +258,7 @@ var userEncoder = wire.NewEncoder[rolecall.User]()
 var userID0 = userEncoder.Fields("id")
 
 // userFields has the encoder's field for each member of a user, by member.
-var userFields = func() (fields [8]wire.Fields) {
+var userFields = func() (fields [rolecall.UserMemberCount]wire.Fields) {
 	for m := range rolecall.AllUserMembers.All() {
 		fields[m] = userEncoder.Fields(m.String())
 	}
@@ -442,17 +442,21 @@ func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *list
 // besidesDeleted returns a field error for each filter that the list of deleted users does not
 // support. This list is indexed only by the time of deletion.
 func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
-	for _, given := range []struct {
-		parameter string
-		is        bool
-	}{
-		{"sort", r.Sort != operation.Order{}}, {"q", r.Search != nil}, {"email", r.Email != ""}, {"externalId", r.ExternalID != ""},
-		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count}, {"include", r.Include != includeValue{}},
-	} {
-		if given.is {
-			faults = append(faults, rolecall.FieldError{Parameter: given.parameter, Code: "combination", Detail: "cannot be combined with status=deleted"})
+	check := func(parameter string, given bool) {
+		if given {
+			faults = append(faults, rolecall.FieldError{Parameter: parameter, Code: "combination", Detail: "cannot be combined with status=deleted"})
 		}
 	}
+	check("sort", r.Sort != operation.Order{})
+	check("q", r.Search != nil)
+	check("email", r.Email != "")
+	for m := range r.TextFilter.All() {
+		check(m.String(), true)
+	}
+	check("department", r.Department != "")
+	check("role", !r.Role.IsZero())
+	check("count", r.Count)
+	check("include", r.Include != includeValue{})
 	return faults
 }
 

@@ -70,15 +70,6 @@ const (
 			cross join users u
 			where u.tenant_id = $1 and u.id = c.user_id and u.status = $4
 			limit 2) owners`
-
-	selectOwners = `select ` + userColumns + ` from (
-			select a.user_id from roles o
-			join assignments a on a.tenant_id = o.tenant_id and a.role_id = o.id
-			where o.tenant_id = $1 and o."key" = $2 and a.expires_at = $3 and a.departments is null
-			order by a.user_id limit 5000) c
-		cross join users r
-		where r.tenant_id = $1 and r.id = c.user_id and r.status = $4
-		order by r.id limit $5`
 )
 
 // departments converts between the reach of an assignment and its column. The column is a
@@ -258,6 +249,15 @@ var (
 	grantsOfUsers    = grantTable{"assignments", "user_id"}
 	grantsOfAccounts = grantTable{"service_account_roles", "service_account_id"}
 )
+
+var selectOwners = `select ` + userColumns + ` from (
+			select a.user_id from roles o
+			join assignments a on a.tenant_id = o.tenant_id and a.role_id = o.id
+			where o.tenant_id = $1 and o."key" = $2 and a.expires_at = $3 and a.departments is null
+			order by a.user_id limit 5000) c
+		cross join users r
+		where r.tenant_id = $1 and r.id = c.user_id and r.status = $4
+		order by r.id limit $5`
 
 // covering returns an SQL condition that is true if the column, a JSON array of
 // permissions, contains a permission that covers p. The condition compares whole JSON

@@ -35,6 +35,13 @@ func (b *builder) write(sql string, args ...any) {
 	b.text.WriteString(sql)
 }
 
+// numbered returns the statement with a numbered placeholder for each ?.
+func numbered(sql string) string {
+	var b builder
+	b.write(sql, make([]any, strings.Count(sql, "?"))...)
+	return b.text.String()
+}
+
 // condition is a part of a where clause. Its text has a ? for each argument.
 type condition struct {
 	sql  string
@@ -105,9 +112,7 @@ func (t *Tx) InsertUsers(users []rolecall.User) {
 		for _, word := range rows {
 			found = append(found, foundBy{word, u.ID, rows.Beginnings()})
 		}
-		b.write("($1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)", u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(),
-			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.Text(),
-			u.CreatedAt, u.UpdatedAt, u.Version)
+		b.write("($1"+insertedUser, insertedValues(&u, words)...)
 	})
 	// If the words are inserted in the order of the index, each page of the index is
 	// visited once.

@@ -237,8 +237,8 @@ func userConditions(q *rolecall.UserQuery) []condition {
 	if q.EmailKey != "" {
 		all = append(all, emailIs("r.email_key", q.EmailKey))
 	}
-	if q.ExternalID != "" {
-		all = append(all, where("r.external_id = ?", q.ExternalID))
+	for m, text := range q.TextFilter.All() {
+		all = append(all, where("r."+columnOf(m)+" = ?", text))
 	}
 	if q.Department != nil {
 		all = append(all, where("r.department_key = ?", *q.Department))

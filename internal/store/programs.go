@@ -22,24 +22,6 @@ const (
 	guarded = `case when exists (select 1 from totp where tenant_id = $1 and user_id = r.id and sealed is not null)
 			or exists (select 1 from passkeys where tenant_id = $1 and user_id = r.id) then 1 else 0 end`
 
-	// The holder is a user or a service account. The first part of the union finds tokens
-	// of users. The second part finds tokens of service accounts, and returns the service
-	// account in the columns of a user.
-	selectAPITokenState = `select ` + userStateColumns + `, ` + guarded + `, ` + holderColumns + `, ` + assignmentColumns + `
-		from api_tokens t
-		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
-		left join assignments a on a.tenant_id = t.tenant_id and a.user_id = t.user_id
-		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
-		where t.tenant_id = $1 and t.hash = $2
-		union all
-		select ` + accountStateColumns + `, 0, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
-			a.service_account_id, ` + heldColumns + `
-		from api_tokens t
-		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
-		left join service_account_roles a on a.tenant_id = t.tenant_id and a.service_account_id = t.service_account_id
-		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
-		where t.tenant_id = $1 and t.hash = $2`
-
 	selectAPIToken = `select ` + apiTokenColumns + ` from api_tokens r where r.tenant_id = $1 and r.id = $2`
 
 	insertAPIToken = `insert into api_tokens (tenant_id, id, user_id, service_account_id, hash, name, permissions, created_by,
@@ -55,6 +37,24 @@ const (
 	deleteAPITokensOfUser = `delete from api_tokens where tenant_id = $1 and user_id = $2 and expires_at > $3
 		returning id, user_id, service_account_id, name, permissions, created_by, created_at, expires_at, last_used_at`
 )
+
+// The holder is a user or a service account. The first part of the union finds tokens
+// of users. The second part finds tokens of service accounts, and returns the service
+// account in the columns of a user.
+var selectAPITokenState = `select ` + userStateColumns + `, ` + guarded + `, ` + holderColumns + `, ` + assignmentColumns + `
+		from api_tokens t
+		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
+		left join assignments a on a.tenant_id = t.tenant_id and a.user_id = t.user_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
+		where t.tenant_id = $1 and t.hash = $2
+		union all
+		select ` + accountStateColumns + `, 0, ` + accountColumns + `,
+			a.service_account_id, ` + heldColumns + `
+		from api_tokens t
+		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
+		left join service_account_roles a on a.tenant_id = t.tenant_id and a.service_account_id = t.service_account_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
+		where t.tenant_id = $1 and t.hash = $2`
 
 func apiTokenDest(token *rolecall.APIToken) []any {
 	return []any{&token.ID, &token.UserID, &token.ServiceAccountID, &token.Name, asJSON(&token.Permissions),

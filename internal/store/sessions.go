@@ -18,20 +18,6 @@ const (
 
 	tokenColumns = `t.hash, t.generation, t.retired_at, t.sealed, ` + sessionColumns + `, s.generation, `
 
-	selectSession = `select ` + tokenColumns + userColumns + `
-		from session_tokens t
-		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
-		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
-		where t.tenant_id = $1 and t.hash = $2`
-
-	selectSessionRoles = `select ` + tokenColumns + holderColumns + `, ` + assignmentColumns + `
-		from session_tokens t
-		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
-		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
-		left join assignments a on a.tenant_id = s.tenant_id and a.user_id = s.user_id
-		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
-		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
-
 	selectSessionByID = `select ` + sessionColumns + ` from sessions s where s.tenant_id = $1 and s.id = $2`
 
 	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source, client, confirmed_at, second_factor,
@@ -84,6 +70,22 @@ const (
 					where tenant_id = $1 and user_id = $5 order by id desc limit 5000) newest) placed
 			where place > $6)
 		returning id, expires_at, last_used_at, authenticated_at`
+)
+
+var (
+	selectSession = `select ` + tokenColumns + userColumns + `
+		from session_tokens t
+		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
+		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
+		where t.tenant_id = $1 and t.hash = $2`
+
+	selectSessionRoles = `select ` + tokenColumns + holderColumns + `, ` + assignmentColumns + `
+		from session_tokens t
+		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
+		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
+		left join assignments a on a.tenant_id = s.tenant_id and a.user_id = s.user_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
+		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
 )
 
 func sessionDest(s *rolecall.Session) []any {

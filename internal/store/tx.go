@@ -187,11 +187,10 @@ func sizeOf(item any) int {
 	switch item := item.(type) {
 	case *rolecall.User:
 		size := others + len(item.Name) + len(item.Email) + len(item.Metadata.String())
-		if item.Department != nil {
-			size += len(*item.Department)
-		}
-		if item.ExternalID != nil {
-			size += len(*item.ExternalID)
+		for m := range rolecall.OptionalTexts.All() {
+			if text := m.Text(item); text != nil {
+				size += len(*text)
+			}
 		}
 		return size
 	case *rolecall.Tombstone:

@@ -2,21 +2,58 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/rolecall/rolecall"
 )
 
-const (
-	userColumns = `r.id, r.email, r.name, r.department, r.external_id, r.metadata, ` + lastUserColumns
+// columnOf returns the column of a member, such as external_id for externalId.
+func columnOf(m rolecall.UserMember) string {
+	var column strings.Builder
+	for _, r := range m.String() {
+		if unicode.IsUpper(r) {
+			column.WriteByte('_')
+		}
+		column.WriteRune(unicode.ToLower(r))
+	}
+	return column.String()
+}
 
-	lastUserColumns = `r.status, r.created_at, r.updated_at, r.version`
+// memberColumns returns the results of the function for the columns of the members, separated by commas.
+func memberColumns(members rolecall.UserMembers, sql func(column string) string) string {
+	var columns []string
+	for m := range members.All() {
+		columns = append(columns, sql(columnOf(m)))
+	}
+	return strings.Join(columns, ", ")
+}
+
+// updatedMembers are the members that updateUser sets.
+const updatedMembers = rolecall.AllUserMembers &^ (1 << rolecall.MemberCreatedAt)
+
+var (
+	userColumns = `r.id, ` + memberColumns(rolecall.AllUserMembers, func(column string) string { return "r." + column }) + `, r.version`
 
 	// holderColumns are userColumns of a user r in a query with a row for each assignment a. Only the first
 	// row has the metadata, which can be larger than all other columns.
-	holderColumns = `r.id, r.email, r.name, r.department, r.external_id, case when ` + followsAssignment + ` then null else r.metadata end, ` + lastUserColumns
+	holderColumns = strings.Replace(userColumns, `r.metadata`, `case when `+followsAssignment+` then null else r.metadata end`, 1)
+
+	// accountColumns are userColumns of a service account r.
+	accountColumns = `r.id, ` + memberColumns(rolecall.AllUserMembers, func(column string) string {
+		switch column {
+		case "email":
+			return "''"
+		case "metadata":
+			return "'{}'"
+		case "name", "status", "created_at", "updated_at":
+			return "r." + column
+		}
+		return "null"
+	}) + `, r.version`
 
 	selectUsers = `select ` + userColumns + ` from users r where r.tenant_id = $1`
 
@@ -34,16 +71,21 @@ const (
 	releaseEmail = `update users set email_key = $1 where tenant_id = $2 and email_key = (
 		select min(email_key) from users where tenant_id = $2 and email_key > $3 and email_key < $4)`
 
-	insertUsers = `insert into users (tenant_id, id, email, email_key, name, name_key, department, department_key,
-			external_id, metadata, status, words, last_login_at, created_at, updated_at, version)
+	insertUsers = `insert into users (tenant_id, id, ` + memberColumns(rolecall.AllUserMembers, strings.Clone) + `,
+			email_key, name_key, department_key, words, version, last_login_at)
 		values `
 
-	insertUser = insertUsers + `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15)`
+	// insertedUser is the row of one user, after the tenant.
+	insertedUser = strings.Repeat(`, ?`, len(insertedValues(&rolecall.User{}, nil))) + `, 0)`
 
-	updateUser = `update users set email = $1, email_key = case when email = $1 then email_key else $2 end, name = $3, name_key = $4, department = $5,
-			department_key = $6, external_id = $7, metadata = $8, status = $9, words = $10, updated_at = $11, version = $12
-		where tenant_id = $13 and id = $14 and version = $15 returning version`
+	insertUser = insertUsers + numbered(`(?`+insertedUser)
 
+	updateUser = numbered(`update users set ` + memberColumns(updatedMembers, func(column string) string { return column + " = ?" }) + `,
+			email_key = case when email = $1 then email_key else ? end, name_key = ?, department_key = ?, words = ?, version = ?
+		where tenant_id = ? and id = ? and version = ? returning version`)
+)
+
+const (
 	deleteUser = `delete from users where tenant_id = $1 and id = $2 and version = $3 returning version`
 
 	upsertPassword = `insert into passwords (tenant_id, user_id, hash, changed_at) values ($1, $2, $3, $4)
@@ -70,8 +112,42 @@ const (
 )
 
 func userDest(u *rolecall.User) []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.Department, &u.ExternalID, &u.Metadata,
-		&u.Status, &u.CreatedAt, &u.UpdatedAt, &u.Version}
+	dest := append(make([]any, 0, rolecall.UserMemberCount+2), &u.ID)
+	for m := range rolecall.UserMemberCount {
+		dest = append(dest, m.Of(u))
+	}
+	return append(dest, &u.Version)
+}
+
+// storedValue returns the value of the member for its column.
+func storedValue(u *rolecall.User, m rolecall.UserMember) any {
+	switch value := m.Of(u).(type) {
+	case *string:
+		return *value
+	case **string:
+		return *value
+	case *rolecall.UserStatus:
+		return string(*value)
+	case *rolecall.Metadata:
+		return *value
+	case *rolecall.Time:
+		return *value
+	default:
+		panic(fmt.Sprintf("store: the member %v has the type %T", m, value))
+	}
+}
+
+// storedValues appends the values of the members and of the keys, the words and the version to list.
+func storedValues(list []any, u *rolecall.User, members rolecall.UserMembers, words Words) []any {
+	for m := range members.All() {
+		list = append(list, storedValue(u, m))
+	}
+	return append(list, u.EmailKey(), u.NameKey(), u.DepartmentKey(), words.Text(), u.Version)
+}
+
+// insertedValues returns the values of insertedUser.
+func insertedValues(u *rolecall.User, words Words) []any {
+	return storedValues([]any{u.ID}, u, rolecall.AllUserMembers, words)
 }
 
 // holderDest is userDest for holderColumns.
@@ -147,8 +223,7 @@ func (t *Tx) UsersWithAddress(emailKey string, names []string, after rolecall.Te
 // address or the external id.
 func (t *Tx) InsertUser(u rolecall.User) {
 	words := WordsOf(&u)
-	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
-		u.ExternalID, u.Metadata, string(u.Status), words.Text(), u.CreatedAt, u.UpdatedAt, u.Version)
+	t.q.Exec(insertUser, slices.Concat([]any{t.tenant}, insertedValues(&u, words))...)
 	t.insertWords(u.ID, words.Rows())
 }
 
@@ -157,9 +232,7 @@ func (t *Tx) InsertUser(u rolecall.User) {
 // InsertUser.
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	before, after := WordsOf(&old), WordsOf(&changed)
-	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
-		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.Text(),
-		changed.UpdatedAt, changed.Version)
+	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, storedValues(nil, &changed, updatedMembers, after)...)
 	if ok && old.EmailKey() != changed.EmailKey() {
 		t.releaseEmail(old.EmailKey())
 	}

@@ -136,7 +136,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		"a rare word":                   {Words: []string{"ada", "hopp"}},
 		"a word that nobody has":        {Words: []string{"zz"}},
 		"an address":                    {EmailKey: "ada7@example.com"},
-		"an external id":                {ExternalID: "7"},
+		"an external id":                {TextFilter: rolecall.TextFilter{ExternalID: "7"}},
 		"common words":                  {Words: []string{"ada", "exam", "com"}},
 		"common words in a reach":       {Words: []string{"ada", "exam"}, Within: rolecall.Within("Sales"), NameWords: rolecall.Within("Sales"), EmailWords: rolecall.Within("Support")},
 		"a status that nobody has":      {Status: rolecall.UserSuspended},

@@ -106,7 +106,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		{"two common words by id", rolecall.UserQuery{Words: []string{"exam", "com"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word=?", false},
 		{"a rare word", rolecall.UserQuery{Words: []string{"ada", "hopp"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word>? AND word<?)", true},
 		{"an address", rolecall.UserQuery{EmailKey: "ada@example.com"}, "INDEX users_email (tenant_id=? AND email_key=?)", true},
-		{"an external id", rolecall.UserQuery{ExternalID: "7"}, "INDEX users_external_id (tenant_id=? AND external_id=?)", true},
+		{"an external id", rolecall.UserQuery{TextFilter: rolecall.TextFilter{ExternalID: "7"}}, "INDEX users_external_id (tenant_id=? AND external_id=?)", true},
 	} {
 		for _, after := range []*rolecall.Position{nil, {Key: "a", ID: rolecall.NewID[any](now)}} {
 			for _, desc := range []bool{false, true} {
