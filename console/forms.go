@@ -142,19 +142,9 @@ func tagOf(members ...string) string {
 // userTag returns the tag of the user.
 func (v *pageContext) userTag(u *rolecall.User) string {
 	members, readable := []string{u.ID.String()}, v.call.ReadableMembers(u)
-	add := func(m rolecall.UserMember, text string) {
-		if readable.Has(m) {
-			members = append(members, m.String(), text)
-		}
+	for m := range readable.All() {
+		members = append(members, m.String(), textOf(m.Text(u)))
 	}
-	add(rolecall.MemberEmail, u.Email)
-	add(rolecall.MemberName, u.Name)
-	add(rolecall.MemberDepartment, textOf(u.Department))
-	add(rolecall.MemberExternalID, textOf(u.ExternalID))
-	add(rolecall.MemberMetadata, u.Metadata.String())
-	add(rolecall.MemberStatus, string(u.Status))
-	add(rolecall.MemberCreatedAt, u.CreatedAt.String())
-	add(rolecall.MemberUpdatedAt, u.UpdatedAt.String())
 	return tagOf(members...)
 }
 

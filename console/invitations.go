@@ -76,11 +76,21 @@ func (c *console) showNewUser(v *pageContext) (err error) {
 	})
 }
 
+// newUserLabel returns the label of the form field of a member in the form for a new user.
+func newUserLabel(m rolecall.UserMember) string {
+	if m == rolecall.MemberExternalID {
+		return msg("new-user.external-id")
+	}
+	return memberName(m)
+}
+
 func (c *console) createUser(v *pageContext) error {
 	metadata, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
 	draft := rolecall.UserDraft{
-		Email: v.form.Get("email"), Name: v.form.Get("name"), Department: orNil(v.form.Get("department")), ExternalID: orNil(v.form.Get("externalId")),
-		Metadata: metadata, Invite: v.form.Get("invite") == "true",
+		Email: v.form.Get("email"), Name: v.form.Get("name"), Metadata: metadata, Invite: v.form.Get("invite") == "true",
+	}
+	for m := range rolecall.OptionalTexts.All() {
+		*m.OfDraft(&draft) = orNil(v.form.Get(m.String()))
 	}
 	if faults != nil {
 		return append(faults, draft.Check(v.call.Tenant.Settings.NameMinimum())...).Err()

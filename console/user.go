@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/a-h/templ"
 
@@ -246,11 +247,10 @@ func (c *console) edit(v *pageContext) error {
 	if name, changed := typed(v, "name"); changed {
 		patch.Name = rolecall.Some(name)
 	}
-	if department, changed := typed(v, "department"); changed {
-		patch.Department = rolecall.Some(orNil(department))
-	}
-	if id, changed := typed(v, "externalId"); changed {
-		patch.ExternalID = rolecall.Some(orNil(id))
+	for m := range rolecall.OptionalTexts.All() {
+		if text, changed := typed(v, m.String()); changed {
+			*m.OfPatch(&patch) = rolecall.Some(orNil(text))
+		}
 	}
 	pairs, faults := metadataPatch(v)
 	if pairs != nil {
@@ -278,15 +278,19 @@ func (e editView) value(m rolecall.UserMember) string {
 	if !e.sight.Has(m) {
 		return ""
 	}
+	return orEmpty(m.Text(&e.user))
+}
+
+// textAttributes returns the attributes of the form field of one of rolecall.OptionalTexts.
+func textAttributes(m rolecall.UserMember) templ.Attributes {
+	attributes := templ.Attributes{"maxlength": strconv.Itoa(m.LengthMax()), "autocomplete": "off"}
 	switch m {
-	case rolecall.MemberName:
-		return e.user.Name
 	case rolecall.MemberDepartment:
-		return orEmpty(e.user.Department)
+		attributes["list"] = "departments"
 	case rolecall.MemberExternalID:
-		return orEmpty(e.user.ExternalID)
+		attributes["spellcheck"] = "false"
 	}
-	return ""
+	return attributes
 }
 
 // metadata returns the saved metadata. It is empty if the caller may not read it.

@@ -23,7 +23,7 @@ func (c *console) usersPages() []page {
 
 // userParameters are the query parameters that links to the list of users keep, in their
 // order in the address. A cursor is valid only for the values with which it was created.
-var userParameters = []string{"q", "status", "department", "role", "sort"}
+var userParameters = append([]string{"q", "status", "department", "role", "sort"}, rolecall.FilterableTexts.Names()...)
 
 // userListParameters are userParameters and the additional columns. Only the list of all
 // users has additional columns.
@@ -107,7 +107,7 @@ func (c *console) filters(v *pageContext, list *usersView) (err error) {
 }
 
 func (l usersView) isFiltered() bool {
-	return slices.ContainsFunc([]string{"q", "status", "department", "role"}, func(name string) bool { return l.asked(name) != "" })
+	return slices.ContainsFunc(userParameters, func(name string) bool { return name != "sort" && l.asked(name) != "" })
 }
 
 // countWords returns the number of users as text. It returns an empty text if the number
