@@ -145,8 +145,7 @@ func (w *recorded) during(fn func()) []string {
 	return slices.Clone(w.asked[before:])
 }
 
-// recordedQuerier records announcements, and the statements that an anonymous request
-// can cause.
+// recordedQuerier records the statements that an anonymous request can cause.
 type recordedQuerier struct {
 	store.Querier
 	database *recorded
@@ -218,10 +217,4 @@ func (q recordedQuerier) Query(query string, args []any, each func(scan func(des
 		q.note("purged")
 	}
 	return n, err
-}
-
-// Announce records the announcement.
-func (q recordedQuerier) Announce(id rolecall.AnyID) {
-	q.note("announce")
-	q.Querier.Announce(id)
 }

@@ -127,7 +127,8 @@ type foundBy struct {
 	beginnings int64
 }
 
-// InsertAssignments inserts many assignments of users with few statements. Update returns
+// InsertAssignments inserts many assignments with few statements. The same Update must
+// insert their users, because InsertAssignments invalidates no cached data. Update returns
 // ErrNotFound if a user or a role does not exist.
 func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
 	insertRows(t, insertAssignments, assignments, func(b *builder, a rolecall.Assignment) {

@@ -26,6 +26,7 @@ var assignmentCases = []testCase{
 			f.assignToAccount(account, other)
 			ofAccounts[a.Holder] = a
 		}
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.HideRole(role, rolecall.NewID[rolecall.Event](start)) }), true)
 		for _, kind := range []struct {
 			held map[rolecall.Holder]rolecall.Assignment
 			take func(*store.Tx, rolecall.RoleID, int) ([]rolecall.Assignment, error)
@@ -102,7 +103,7 @@ var assignmentCases = []testCase{
 		}
 	}},
 	{"Assignments written in bulk are like those written one by one", func(f *fixture) {
-		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		u, other := f.newUser("Ada Lovelace"), aUser("Grace Hopper")
 		var all []rolecall.Assignment
 		for i := range 300 { // more than one statement takes
 			role := f.newRole(fmt.Sprintf("Role %d", i))
@@ -111,7 +112,10 @@ var assignmentCases = []testCase{
 			a.Holder = rolecall.HolderOf(other.ID)
 			all = append(all, a)
 		}
-		f.write(func(tx *store.Tx) { tx.InsertAssignments(all) })
+		f.write(func(tx *store.Tx) {
+			tx.InsertUser(other)
+			tx.InsertAssignments(all)
+		})
 		same(f, f.assignments(other.ID), all)
 		for i := range all {
 			all[i].Holder = rolecall.HolderOf(u.ID)
@@ -150,14 +154,14 @@ var assignmentCases = []testCase{
 			for _, u := range users {
 				over = append(over, rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
 			}
-			f.write(func(tx *store.Tx) { tx.InsertAssignments(over) })
+			f.write(func(tx *store.Tx) {
+				tx.InsertUsers(users)
+				tx.InsertAssignments(over)
+			})
 		}
 		users := make([]rolecall.User, rolecall.MaxScan+1)
 		for i := range users {
 			users[i] = aUser("Ada Lovelace")
-		}
-		for chunk := range slices.Chunk(users, 500) {
-			f.write(func(tx *store.Tx) { tx.InsertUsers(chunk) })
 		}
 		for chunk := range slices.Chunk(users[:rolecall.MaxScan], 500) {
 			hold(chunk)

@@ -311,10 +311,7 @@ var tenantsChangeCases = []testCase{
 		f.grow(1)
 		f.givePlaces()
 		gone.record(anEvent(aUser("Ada Lovelace").ID))
-		f.is(f.database.Update(f.Context(), gone.tenant, func(q store.Querier) error {
-			q.Exec("update tenants set status = 'deleted' where id = $1", gone.tenant)
-			return nil
-		}), nil)
+		same(f, change(gone, func(tx *store.Tx) (bool, error) { return tx.DeleteTenant(gone.tenantByName("gone"), start) }), true)
 		for !change(gone, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(start, 1) }) {
 			same(f, f.feedOfTenants(), rolecall.FeedOfTenants{Last: 3, Begin: rolecall.TenantsMark{Place: 3, Number: 3}})
 		}

@@ -90,6 +90,7 @@ var roleCases = []testCase{
 	}},
 	{"A change replaces name, description, permissions and grants", func(f *fixture) {
 		old := f.newRole("Support")
+		f.assign(f.newUser("Ada Lovelace"), old)
 		changed := old
 		changed.Name, changed.Description, changed.UpdatedAt, changed.Version = "Help desk", "", start+1, old.Version+1
 		changed.Permissions, changed.Grants = []rolecall.Permission{rolecall.RolesRead}, []rolecall.Permission{rolecall.UsersRead}

@@ -259,6 +259,10 @@ var sessionCases = []testCase{
 		const day = rolecall.Time(rolecall.GuardedSessionAbsolute / time.Microsecond)
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		guarded := rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}}
+		t := f.tenantByName("acme")
+		changed := t
+		changed.Settings, changed.Version = guarded, t.Version+1
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateTenant(t, changed) }), true)
 		first, _ := f.signIn(u, start)
 		second, _ := f.signIn(u, start+hour)
 		f.write(func(tx *store.Tx) {

@@ -59,7 +59,8 @@ type testCase struct {
 }
 
 // Run runs the suite. open returns an empty, migrated database that no other test uses
-// until the test ends. Cases run in parallel, each on its own database.
+// until the test ends. Cases run in parallel, each on its own database. If open returns
+// Caches, the suite also fails if a change of cached data is not invalidated.
 func Run(t *testing.T, open func(t *testing.T) store.Database) { RunSample(t, 1, open) }
 
 // RunSample runs a sample of the suite: of each subject, one case in every cases.
@@ -74,6 +75,9 @@ func RunSample(t *testing.T, every int, open func(t *testing.T) store.Database) 
 					t.Parallel()
 					database := open(t)
 					f := &fixture{T: t, database: database, store: store.New(database, nil)}
+					if caches, ok := database.(*Caches); ok {
+						f.database, f.store = caches.Database, caches.store()
+					}
 					f.tenant = f.newTenant("acme")
 					c.run(f)
 				})
