@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Database {
 		s := openNew(t)
 		t.Cleanup(func() { noTableIsScanned(t, s) })
-		return storetest.NewCaches(t, s)
+		return storetest.NewCaches(t, storetest.Isolated(t, s))
 	})
 }
 

@@ -381,9 +381,6 @@ func (f *fixture) fill() contents {
 	gone := f.newUser("Deleted Tomorrow")
 	same(f, f.deleteUser(gone), true)
 	c.deleted = gone
-	deletion := aDeletion(rolecall.EventRoleDeleted, rolecall.SubjectRole, `{"name":"Gone"}`)
-	f.write(func(tx *store.Tx) { tx.InsertEvent(deletion) })
-	c.deletedRole = deletion.Subject.ID
 	t := read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(f.tenant) })
 	same(f, f.setLogo(t, t, &aLogoFile), true) // the row of the tenant stays as it is
 	c.job = f.newJob(start)
@@ -418,7 +415,6 @@ type contents struct {
 	webhook       rolecall.Webhook
 	connection    rolecall.Connection
 	identity      rolecall.Identity
-	deletedRole   rolecall.AnyID
 }
 
 func (c *contents) addToken(f *fixture, token rolecall.APIToken) {

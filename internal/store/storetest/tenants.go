@@ -532,23 +532,3 @@ var summaryCases = []testCase{
 		same(f, of(true, false), []rolecall.APIToken{ofUser})
 	}},
 }
-
-// summarizesNothing fails the case unless all parts of the tenant's summary are empty.
-func (f *fixture) summarizesNothing() {
-	f.Helper()
-	same(f, read(f, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountInvitations(0) }), rolecall.Total{Exact: true})
-	same(f, read(f, func(tx *store.Tx) (rolecall.FactorCoverage, error) { return tx.FactorCoverage() }), rolecall.FactorCoverage{Exact: true})
-	same(f, read(f, func(tx *store.Tx) ([]int, error) { return tx.EventsOfDays([]rolecall.Day{{To: rolecall.Never}}) }), []int{0})
-	for _, accounts := range []bool{false, true} {
-		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.ExpiringRole, error) {
-			return tx.ExpiringRoles(accounts, 0, rolecall.Never)
-		})), 0)
-	}
-	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.APIToken, error) {
-		return tx.ExpiringTokens(true, true, 0, rolecall.Never)
-	})), 0)
-	same(f, read(f, func(tx *store.Tx) (int, error) {
-		failed, _, err := tx.FailedSignIns(0)
-		return len(failed), err
-	}), 0)
-}
