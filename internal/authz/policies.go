@@ -12,10 +12,10 @@ const needsEverything = "all permissions of Rolecall and of all applications, in
 
 // The policies for users.
 var (
-	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` for at least one member"}
-	ReadUser   = &Policy{Effect: NoEffect, instead: seesUsersOrOwnRecord, needs: "any of the `users` permissions except `users:restore`. Users need no permission to read themselves, even with an API token"}
+	ListUsers  = &Policy{Effect: NoEffect, check: readsSomeMember, needs: "`users:read`, or `users.<member>:read` for at least one member"}
+	ReadUser   = &Policy{Effect: NoEffect, check: seesUsersOrOwnRecord, needs: "any of the `users` permissions except `users:restore`. Users need no permission to read themselves, even with an API token"}
 	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate, needs: "`users:create`. If `invite` is true, it also needs `users:invite`"}
-	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name"}
+	UpdateUser = &Policy{Effect: NoEffect, self: true, check: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name"}
 
 	DeleteUser         = &Policy{Effect: Removes, permission: rolecall.UsersDelete, outranks: true}
 	EraseUser          = &Policy{Effect: Removes, permission: rolecall.UsersErase, outranks: true}
@@ -26,11 +26,11 @@ var (
 	InviteUser         = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true}
 	WithdrawInvitation = &Policy{Effect: Ends, permission: rolecall.UsersInvite, outranks: true}
 	ListInvitations    = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite}
-	SendPasswordReset  = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true, object: hasPassword}
-	ReturnLink         = &Policy{Effect: NoEffect, permission: rolecall.UsersLinks, also: isProgram, takesOver: true, object: isNoOwner}
+	SendPasswordReset  = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true, checkUser: hasPassword}
+	ReturnLink         = &Policy{Effect: NoEffect, permission: rolecall.UsersLinks, extraCheck: isProgram, takesOver: true, checkUser: isNoOwner}
 	ChangeEmail        = &Policy{Effect: Grants, permission: rolecall.UsersEmail, self: true, ownInSession: true, notSuspended: true, takesOver: true}
 	ReadFactors        = &Policy{Effect: NoEffect, permission: rolecall.UsersFactors, self: true}
-	ResetFactors       = &Policy{Effect: Removes, permission: rolecall.UsersFactors, ownInSession: true, takesOver: true, object: keepsDemandedFactor}
+	ResetFactors       = &Policy{Effect: Removes, permission: rolecall.UsersFactors, ownInSession: true, takesOver: true, checkUser: keepsDemandedFactor}
 	ReadUserEvents     = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true, self: true}
 	ReadUserRoles      = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, self: true}
 	AssignRole         = &Policy{Effect: Grants, permission: rolecall.RolesAssign, grantsRole: true}
@@ -38,7 +38,7 @@ var (
 	ReadSessions       = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
 	EndSessions        = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 	ReadUserTokens     = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
-	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken, needs: "no permission, but users can create tokens only for themselves"}
+	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, check: isOwnToken, needs: "no permission, but users can create tokens only for themselves"}
 	ReadIdentities     = &Policy{Effect: NoEffect, permission: rolecall.IdentitiesRead, self: true}
 	DeleteIdentity     = &Policy{Effect: Removes, permission: rolecall.IdentitiesDelete, self: true, ownInSession: true, takesOver: true}
 	RevokeUserToken    = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
@@ -47,10 +47,10 @@ var (
 // The policies for jobs. For each user, a job also evaluates the policy of the change, such as
 // SuspendUser.
 var (
-	StartSuspendJob  = &Policy{Effect: Ends, permission: rolecall.UsersSuspend, also: readsSomeMember, needs: "`users:suspend`, and a permission to read at least one member of users"}
-	StartResumeJob   = &Policy{Effect: Grants, permission: rolecall.UsersSuspend, also: readsSomeMember, needs: "`users:suspend`, and a permission to read at least one member of users"}
-	StartAssignJob   = &Policy{Effect: Grants, permission: rolecall.RolesAssign, also: readsSomeMember, grantsRole: true, needs: "`roles:assign`, and a permission to read at least one member of users"}
-	StartUnassignJob = &Policy{Effect: Removes, permission: rolecall.RolesAssign, also: readsSomeMember, grantsRole: true, needs: "`roles:assign`, and a permission to read at least one member of users"}
+	StartSuspendJob  = &Policy{Effect: Ends, permission: rolecall.UsersSuspend, extraCheck: readsSomeMember, needs: "`users:suspend`, and a permission to read at least one member of users"}
+	StartResumeJob   = &Policy{Effect: Grants, permission: rolecall.UsersSuspend, extraCheck: readsSomeMember, needs: "`users:suspend`, and a permission to read at least one member of users"}
+	StartAssignJob   = &Policy{Effect: Grants, permission: rolecall.RolesAssign, extraCheck: readsSomeMember, grantsRole: true, needs: "`roles:assign`, and a permission to read at least one member of users"}
+	StartUnassignJob = &Policy{Effect: Removes, permission: rolecall.RolesAssign, extraCheck: readsSomeMember, grantsRole: true, needs: "`roles:assign`, and a permission to read at least one member of users"}
 	ReadJobs         = &Policy{Effect: NoEffect, anyone: true, needs: "no permission for jobs that the caller started, and `events:read` in the whole tenant for other jobs"}
 	CancelJob        = &Policy{Effect: NoEffect, anyone: true, needs: "no permission for jobs that the caller started. For other jobs, it needs `events:read` and the permission of the change, both in the whole tenant"}
 )
@@ -61,8 +61,8 @@ var (
 	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate, grantsRole: true}
 	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate, grantsRole: true}
 	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete, grantsRole: true}
-	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users"}
-	ListAccess    = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users. Service accounts are listed only to callers with `service-accounts:read` in the whole tenant"}
+	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, extraCheck: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users"}
+	ListAccess    = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, extraCheck: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users. Service accounts are listed only to callers with `service-accounts:read` in the whole tenant"}
 
 	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
 	CreateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsCreate, tenantWide: true}
@@ -72,24 +72,24 @@ var (
 	ResumeServiceAccount       = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true, takesOver: true}
 	AssignServiceAccountRole   = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, grantsRole: true}
 	UnassignServiceAccountRole = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, grantsRole: true}
-	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true, needs: "`service-accounts:update` in the whole tenant. API tokens are refused"}
+	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, extraCheck: isNotToken, takesOver: true, needs: "`service-accounts:update` in the whole tenant. API tokens are refused"}
 	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 
 	ReadWebhooks   = &Policy{Effect: NoEffect, permission: rolecall.WebhooksRead, tenantWide: true}
-	CreateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksCreate, tenantWide: true, also: createsAccountTokens, takesOver: true, needs: "`webhooks:create` and `service-accounts:update` in the whole tenant. API tokens are refused"}
-	UpdateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksUpdate, tenantWide: true, also: createsAccountTokens, takesOver: true, needs: "`webhooks:update` and `service-accounts:update` in the whole tenant. API tokens are refused"}
+	CreateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksCreate, tenantWide: true, extraCheck: createsAccountTokens, takesOver: true, needs: "`webhooks:create` and `service-accounts:update` in the whole tenant. API tokens are refused"}
+	UpdateWebhook  = &Policy{Effect: Grants, permission: rolecall.WebhooksUpdate, tenantWide: true, extraCheck: createsAccountTokens, takesOver: true, needs: "`webhooks:update` and `service-accounts:update` in the whole tenant. API tokens are refused"}
 	OperateWebhook = &Policy{Effect: NoEffect, permission: rolecall.WebhooksUpdate, tenantWide: true}
 	DeleteWebhook  = &Policy{Effect: Removes, permission: rolecall.WebhooksDelete, tenantWide: true}
 
 	ReadConnections  = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
-	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, also: configuresConnections, needs: needsEverything}
-	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, also: configuresConnections, needs: needsEverything}
-	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, also: configuresConnections, needs: needsEverything}
+	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
+	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
+	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
 	TestConnection   = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
 
 	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
-	ReadSummary  = &Policy{Effect: NoEffect, instead: readsSomeSummary, needs: "in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read"}
+	ReadSummary  = &Policy{Effect: NoEffect, check: readsSomeSummary, needs: "in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read"}
 	ReadTenant   = &Policy{Effect: NoEffect, permission: rolecall.TenantRead, tenantWide: true}
 	UpdateTenant = &Policy{Effect: Grants, permission: rolecall.TenantUpdate, tenantWide: true}
 )
@@ -113,14 +113,14 @@ var (
 // The policies for operators with a key.
 var (
 	ReadTenants   = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
-	CreateTenant  = &Policy{Effect: Grants, Operators: true, scope: rolecall.ScopeTenants, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	CreateTenant  = &Policy{Effect: Grants, Operators: true, scope: rolecall.ScopeTenants, check: isForEveryTenant, needs: "an operator key for all tenants"}
 	ChangeTenant  = &Policy{Effect: Grants, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
 	SuspendTenant = &Policy{Effect: Ends, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
 	DeleteTenant  = &Policy{Effect: Removes, Operators: true, scope: rolecall.ScopeTenants, anyone: true}
 )
 
 // ReadOperatorEvents is the policy for the operators' log, which names all tenants and operator keys.
-var ReadOperatorEvents = &Policy{Effect: NoEffect, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+var ReadOperatorEvents = &Policy{Effect: NoEffect, Operators: true, check: isForEveryTenant, needs: "an operator key for all tenants"}
 
 // ReadTenantsChanges is the policy for the change feed of all tenants.
 var ReadTenantsChanges = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, anyone: true}
@@ -128,11 +128,11 @@ var ReadTenantsChanges = &Policy{Effect: NoEffect, Operators: true, scope: rolec
 // The policies for the webhooks of operators. They receive the changes of all tenants, so a key that is limited
 // to some tenants is refused.
 var (
-	ReadOperatorWebhooks   = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, instead: isForEveryTenant, needs: "an operator key for all tenants"}
-	OperateOperatorWebhook = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, instead: isForEveryTenant, needs: "an operator key for all tenants"}
-	CreateOperatorWebhook  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
-	UpdateOperatorWebhook  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
-	DeleteOperatorWebhook  = &Policy{Effect: Removes, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
+	ReadOperatorWebhooks   = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, check: isForEveryTenant, needs: "an operator key for all tenants"}
+	OperateOperatorWebhook = &Policy{Effect: NoEffect, Operators: true, scope: rolecall.ScopeChanges, check: isForEveryTenant, needs: "an operator key for all tenants"}
+	CreateOperatorWebhook  = &Policy{Effect: Grants, Operators: true, check: isForEveryTenant, needs: "an operator key for all tenants"}
+	UpdateOperatorWebhook  = &Policy{Effect: Grants, Operators: true, check: isForEveryTenant, needs: "an operator key for all tenants"}
+	DeleteOperatorWebhook  = &Policy{Effect: Removes, Operators: true, check: isForEveryTenant, needs: "an operator key for all tenants"}
 )
 
 // FindUsers is the policy for the search of the tenants of an email address.

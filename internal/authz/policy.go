@@ -46,24 +46,24 @@ type Policy struct {
 
 	scope rolecall.OperatorScope // that an operator key needs, if it does not have ScopeAll; empty: it must have ScopeAll
 
-	anyone     bool                // every caller is allowed
-	permission rolecall.Permission // the permission that the caller needs
-	tenantWide bool                // the caller needs the permission in the whole tenant, because the object is not a user
-	self       bool                // users with a session need no permission if they are the subject
-	also       func(p *Principal, subject rolecall.UserID) error
-	// instead is called in place of the check of permission, for operations that do not
+	anyone     bool                                              // every caller is allowed
+	permission rolecall.Permission                               // the permission that the caller needs
+	tenantWide bool                                              // the caller needs the permission in the whole tenant, because the object is not a user
+	self       bool                                              // users with a session need no permission if they are the subject
+	extraCheck func(p *Principal, subject rolecall.UserID) error // called after the check of permission
+	// check is called in place of the check of permission, for operations that do not
 	// depend on a single permission.
-	instead func(p *Principal, subject rolecall.UserID) error
-	needs   string // the text of Requirements about the permission; empty: it is made from permission, tenantWide and self
+	check func(p *Principal, subject rolecall.UserID) error
+	needs string // the text of Requirements about the permission; empty: it is made from permission, tenantWide and self
 
 	ownInSession bool // users can perform the operation on themselves only with a session
 	notSuspended bool // the operation is rejected for suspended users
 	outranks     bool // see RequireOutranks
 	takesOver    bool // see RequireTakeOver
 	grantsRole   bool // the service method calls RequireGrantable for the role
-	// object is an additional check of the loaded user, after all other checks of
+	// checkUser is an additional check of the loaded user, after all other checks of
 	// AuthorizeUser.
-	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
+	checkUser func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
 }
 
 // StepsUp reports whether the operation needs step-up: a recent sign-in or
@@ -170,14 +170,14 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	switch {
 	case o.anyone || o.self && p.IsSelf(subject):
 		return nil
-	case o.instead != nil:
-		return o.instead(p, subject)
+	case o.check != nil:
+		return o.check(p, subject)
 	}
 	if reach := o.reach(p); reach.IsNowhere() || o.tenantWide && !reach.IsEverywhere() {
 		return denied(o.permission)
 	}
-	if o.also != nil {
-		return o.also(p, subject)
+	if o.extraCheck != nil {
+		return o.extraCheck(p, subject)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (o *Policy) reach(p *Principal) rolecall.Reach {
 }
 
 // NeedsAssignments reports whether AuthorizeUser uses the user's assignments.
-func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o.object != nil }
+func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o.checkUser != nil }
 
 // AuthorizeUser checks whether the principal may perform the operation on the loaded user.
 // The argument assignments has the user's assignments. If the operation is not allowed,
@@ -215,8 +215,8 @@ func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rol
 	if err := o.authorizeRank(p, assignments, now); err != nil {
 		return err
 	}
-	if o.object != nil {
-		return o.object(p, u, assignments, now)
+	if o.checkUser != nil {
+		return o.checkUser(p, u, assignments, now)
 	}
 	return nil
 }
