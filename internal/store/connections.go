@@ -113,13 +113,13 @@ func (t *Tx) CountIdentities(id rolecall.ConnectionID) (rolecall.Total, error) {
 // again or return an error from Update.
 func (t *Tx) DeleteConnection(c rolecall.Connection) (identities int, sessions []rolecall.SessionID, ok bool, err error) {
 	// A sign-in locks its identity before it inserts the session, so the sessions are deleted last.
-	if identities, err = t.returned(deleteIdentitiesOfConnection, t.tenant, c.ID); err != nil {
+	if identities, err = t.count(deleteIdentitiesOfConnection, t.tenant, c.ID); err != nil {
 		return 0, nil, false, err
 	}
 	if ok, err = t.updateVersioned(deleteConnection, c.ID, c.Version); err != nil || !ok {
 		return 0, nil, false, err
 	}
-	if _, err = t.q.Query(deleteSessionsOfConnection, []any{t.tenant, c.ID}, into(&sessions, itself)); err != nil {
+	if _, err = t.q.Query(deleteSessionsOfConnection, []any{t.tenant, c.ID}, into(&sessions, oneColumn)); err != nil {
 		return 0, nil, false, err
 	}
 	if len(sessions) > 0 {
@@ -164,7 +164,7 @@ func (t *Tx) DeleteIdentity(user rolecall.UserID, id rolecall.IdentityID) (sessi
 	if ok, err = t.changed(deleteIdentity, t.tenant, user, id); err != nil || !ok {
 		return nil, false, err
 	}
-	_, err = t.q.Query(deleteSessionsOfIdentity, []any{t.tenant, user, id}, into(&sessions, itself))
+	_, err = t.q.Query(deleteSessionsOfIdentity, []any{t.tenant, user, id}, into(&sessions, oneColumn))
 	if len(sessions) > 0 {
 		t.invalidate(user)
 	}

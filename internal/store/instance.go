@@ -34,7 +34,7 @@ const (
 // InstanceKeys returns the secret keys of the instance. The first one is the current key.
 func (t *Tx) InstanceKeys() ([][]byte, error) {
 	var keys [][]byte
-	_, err := t.q.Query(selectInstanceKeys, nil, into(&keys, itself))
+	_, err := t.q.Query(selectInstanceKeys, nil, into(&keys, oneColumn))
 	return keys, err
 }
 
@@ -48,7 +48,7 @@ func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 // KeyFingerprints returns the fingerprints of all keys that the instance has used.
 func (t *Tx) KeyFingerprints() ([][]byte, error) {
 	var fingerprints [][]byte
-	_, err := t.q.Query(selectKeyFingerprints, nil, into(&fingerprints, itself))
+	_, err := t.q.Query(selectKeyFingerprints, nil, into(&fingerprints, oneColumn))
 	return fingerprints, err
 }
 
@@ -154,7 +154,7 @@ func (t *Tx) ProbeWrites() { t.q.Exec(probeWrites, writeProbe) }
 // PurgeAttempts deletes up to limit buckets whose window has ended, and returns the
 // number of deleted buckets.
 func (t *Tx) PurgeAttempts(now rolecall.Time, limit int) (int, error) {
-	return t.returned(purgeAttempts, now, limit)
+	return t.count(purgeAttempts, now, limit)
 }
 
 const (
@@ -332,5 +332,5 @@ func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) 
 // PurgeRequests deletes up to limit idempotency keys of operators that have expired at
 // now. It returns the number of deleted keys.
 func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
-	return t.returned(purgeRequests, now, limit)
+	return t.count(purgeRequests, now, limit)
 }

@@ -378,7 +378,7 @@ func (t *Tx) UnloggedEvents(after rolecall.EventID, limit int) (u Unlogged, err 
 		return u, err
 	}
 	var without []rolecall.EventID
-	if _, err := t.q.Query(selectUnlogged, []any{t.tenant, after, limit}, into(&without, itself)); err != nil {
+	if _, err := t.q.Query(selectUnlogged, []any{t.tenant, after, limit}, into(&without, oneColumn)); err != nil {
 		return u, err
 	}
 	for _, id := range without {

@@ -285,7 +285,7 @@ func (t *Tx) ReplayWebhook(w *rolecall.Webhook, after, until int64, from, to, no
 
 // SkipBlocked lets the webhook continue after the items that it could not deliver, and returns their ids.
 func (t *Tx) SkipBlocked(id rolecall.WebhookID, now rolecall.Time) (skipped []rolecall.EventID, err error) {
-	_, err = t.q.Query(skipBlocked, []any{now, id}, into(&skipped, itself))
+	_, err = t.q.Query(skipBlocked, []any{now, id}, into(&skipped, oneColumn))
 	t.delivers()
 	return skipped, err
 }
@@ -299,7 +299,7 @@ func (t *Tx) SkipAll(id rolecall.WebhookID, last int64, now rolecall.Time) {
 
 // IsWebhookDue reports whether a part of a webhook of any tenant is due in the queue.
 func (t *Tx) IsWebhookDue(queue rolecall.WebhookQueue, now rolecall.Time) (bool, error) {
-	n, err := t.returned(selectDueCursor, int(queue), now)
+	n, err := t.count(selectDueCursor, int(queue), now)
 	return n > 0, err
 }
 
@@ -353,7 +353,7 @@ func (t *Tx) DropWebhook(id rolecall.WebhookID) { t.q.Exec(deleteCursors, id) }
 
 // IsFollowed reports whether an enabled webhook of operators follows the feed of all tenants.
 func (t *Tx) IsFollowed() (bool, error) {
-	n, err := t.returned(selectFollower, rolecall.OperatorsTenant)
+	n, err := t.count(selectFollower, rolecall.OperatorsTenant)
 	return n > 0, err
 }
 

@@ -208,7 +208,7 @@ func (t *Tx) ServiceAccountByID(id rolecall.ServiceAccountID) (a rolecall.Servic
 // ServiceAccountsByID returns the service accounts with these ids that exist, in no
 // particular order.
 func (t *Tx) ServiceAccountsByID(ids []rolecall.ServiceAccountID) ([]rolecall.ServiceAccount, error) {
-	return among(t, selectServiceAccounts, "r.id", ids, serviceAccountDest)
+	return byIDs(t, selectServiceAccounts, "r.id", ids, serviceAccountDest)
 }
 
 // ServiceAccounts returns a page of the service accounts that q selects. It reads a

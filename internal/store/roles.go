@@ -61,12 +61,12 @@ func (t *Tx) RoleByKey(key string) (r rolecall.Role, err error) {
 
 // RolesByID returns the roles with these ids that exist, in no particular order.
 func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
-	return among(t, selectRoles, "r.id", ids, roleDest)
+	return byIDs(t, selectRoles, "r.id", ids, roleDest)
 }
 
-// among returns the rows of the selection that meet the conditions and have one of the ids
+// byIDs returns the rows of the selection that meet the conditions and have one of the ids
 // in the column. The rows are in no particular order.
-func among[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) []any, conditions ...condition) ([]T, error) {
+func byIDs[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) []any, conditions ...condition) ([]T, error) {
 	var rows []T
 	for chunk := range slices.Chunk(ids, rowsAtOnce) {
 		b := newBuilder(t.tenant)

@@ -261,7 +261,7 @@ func (t *Tx) UsersWithoutFactor(settings rolecall.TenantSettings, now rolecall.T
 // and returns the ids of the deleted sessions. If except is zero, it deletes all of them.
 func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
-	_, err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, itself))
+	_, err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, oneColumn))
 	if len(ended) > 0 {
 		t.invalidate(user)
 	}

@@ -216,7 +216,7 @@ func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, erro
 // due.
 func (t *Tx) TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
-	_, err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))
+	_, err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, oneColumn))
 	return ids, err
 }
 

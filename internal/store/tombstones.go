@@ -118,7 +118,7 @@ func deletedDest(d *rolecall.Tombstone) []any {
 // TombstonesByUser returns the tombstones of the users with these ids, without their assignments, in no
 // particular order. It omits users who were not deleted after since.
 func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error) {
-	return among(t, selectDeleted, "r.user_id", ids, deletedDest, where("r.deleted_at > ?", since))
+	return byIDs(t, selectDeleted, "r.user_id", ids, deletedDest, where("r.deleted_at > ?", since))
 }
 
 // Tombstones returns a page of the tombstones that q selects, without their assignments, the latest

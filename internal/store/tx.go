@@ -91,18 +91,18 @@ func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) er
 	}
 }
 
-// itself returns the scan destination for rows with a single column.
-func itself[T any](value *T) []any { return []any{value} }
+// oneColumn returns the scan destination for rows with a single column.
+func oneColumn[T any](value *T) []any { return []any{value} }
 
-// returned runs a statement and returns the number of rows of its result.
-func (t *Tx) returned(query string, args ...any) (int, error) {
+// count runs a statement and returns the number of rows of its result.
+func (t *Tx) count(query string, args ...any) (int, error) {
 	return t.q.Query(query, args, func(func(dest ...any) error) error { return nil })
 }
 
 // changed runs a write that changes and returns at most one row. It reports whether a row
 // was changed.
 func (t *Tx) changed(query string, args ...any) (bool, error) {
-	n, err := t.returned(query, args...)
+	n, err := t.count(query, args...)
 	return n > 0, err
 }
 

@@ -165,7 +165,7 @@ func (t *Tx) UserByID(id rolecall.UserID) (u rolecall.User, err error) {
 
 // UsersByID returns the users with these ids that exist, in no particular order.
 func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
-	return among(t, selectUsers, "r.id", ids, userDest)
+	return byIDs(t, selectUsers, "r.id", ids, userDest)
 }
 
 // UserByEmail returns the user with this address and the hash of the user's password. The
@@ -337,7 +337,7 @@ var lastID = rolecall.RoleID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf
 // SignInDetails returns the last sign-in and the second factors of the users, in no particular
 // order. It counts at most 100 passkeys of a user.
 func (t *Tx) SignInDetails(ids []rolecall.UserID) ([]rolecall.SignInDetails, error) {
-	return among(t, selectSignInDetails, "r.id", ids, func(d *rolecall.SignInDetails) []any {
+	return byIDs(t, selectSignInDetails, "r.id", ids, func(d *rolecall.SignInDetails) []any {
 		return []any{&d.User, &d.LastLoginAt, &d.TOTP, &d.Passkeys}
 	})
 }
