@@ -136,14 +136,14 @@ func (s *Service) updated(effects store.Effects) {
 	if effects.Recorded {
 		s.Feed.Recorded(effects.Tenant)
 	}
-	if effects.Operated {
+	if effects.OperatorEvents {
 		s.Feed.Recorded(rolecall.OperatorsTenant)
 	}
 	if effects.Numbered {
 		s.AuditLog.Numbered(effects.Tenant)
 		s.Feed.Changed(effects.Tenant)
 	}
-	if effects.Delivers {
+	if effects.WebhooksDue {
 		s.Deliver()
 	}
 }
@@ -274,9 +274,9 @@ func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code str
 // timeout, such a write would wait forever for a store that does not respond.
 const lastLimit = 5 * time.Second
 
-// Outliving returns a context for a write that must happen even if ctx has ended. The new
+// Detached returns a context for a write that must happen even if ctx has ended. The new
 // context ends after lastLimit.
-func Outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+func Detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
 }
 

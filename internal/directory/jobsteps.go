@@ -106,7 +106,7 @@ func (s *Service) runTurn(ctx context.Context, claimed rolecall.QueuedJob) {
 
 // releaseJob ends the claim of a job, so that it can be claimed at once.
 func (s *Service) releaseJob(ctx context.Context, claimed rolecall.QueuedJob) {
-	ctx, cancel := access.Outliving(ctx)
+	ctx, cancel := access.Detached(ctx)
 	defer cancel()
 	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		tx.ReleaseJob(claimed.ID, s.now())

@@ -255,7 +255,7 @@ func (s *Server) deleteUser(ctx context.Context, c access.Caller, in *deleteRequ
 
 var userEncoder = wire.NewEncoder[rolecall.User]()
 
-var userID0 = userEncoder.Fields("id")
+var userIDOnly = userEncoder.Fields("id")
 
 // userFields has the encoder's field for each member of a user, by member.
 var userFields = func() (fields [rolecall.UserMemberCount]wire.Fields) {
@@ -321,7 +321,7 @@ func newUserBody(c access.Caller, u *rolecall.User) userBody {
 
 // AppendJSON appends the id and the readable members.
 func (b userBody) AppendJSON(out []byte) []byte {
-	fields := userID0
+	fields := userIDOnly
 	for m := range b.readable.All() {
 		fields |= userFields[m]
 	}

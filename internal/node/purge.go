@@ -83,7 +83,7 @@ func (n *Node) numberRest(ctx context.Context) {
 // the write. After an interrupted write, it would be unknown whether the refusals were
 // written, and they would be written again.
 func (n *Node) recordRefusals(ctx context.Context) error {
-	ctx, cancel := access.Outliving(ctx)
+	ctx, cancel := access.Detached(ctx)
 	defer cancel()
 	return n.Access.Refusals.Flush(ctx)
 }

@@ -368,7 +368,7 @@ func (s *Service) ownBuckets(u *rolecall.User) []rolecall.Bucket {
 func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, password string) (ok, outdated bool, err error) {
 	ok, outdated, err = s.passwords.Verify(ctx, hash, password)
 	if errors.Is(err, rolecall.ErrBusy) {
-		ctx, cancel := access.Outliving(ctx)
+		ctx, cancel := access.Detached(ctx)
 		defer cancel()
 		err = errors.Join(err, s.limiter.Uncount(ctx, counted))
 	}

@@ -107,7 +107,7 @@ func (s *Service) limited(ctx context.Context, a *access.Anonymous, fn func() er
 	}
 	err = fn()
 	if err == nil || rolecall.KindOf(err) == rolecall.Unavailable {
-		ctx, cancel := access.Outliving(ctx)
+		ctx, cancel := access.Detached(ctx)
 		defer cancel()
 		if err := s.limiter.Uncount(ctx, counted); err != nil { // only the limit is lower than it should be
 			s.log.WarnContext(ctx, "cannot uncount a sign-in attempt", "error", err)

@@ -26,10 +26,10 @@ func (c *changing) Announce(rolecall.AnyID) {}
 
 func (c *changing) AnnounceChanges(rolecall.TenantID) {}
 
-// Enter does nothing: no statement that is tested follows it.
-func (c *changing) Enter(rolecall.TenantID) {}
+// SetTenant does nothing: no statement that is tested follows it.
+func (c *changing) SetTenant(rolecall.TenantID) {}
 
-func (c *changing) ShowAddress(string) {}
+func (c *changing) AllowAddressInAllTenants(string) {}
 
 func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error) (int, error) {
 	for range c.rows {

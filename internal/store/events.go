@@ -246,14 +246,14 @@ func (t *Tx) queueEvents() {
 	if len(t.log) > 0 {
 		tenant := t.tenant
 		t.tenant = rolecall.OperatorsTenant
-		t.q.Enter(t.tenant)
+		t.q.SetTenant(t.tenant)
 		for _, e := range t.log {
 			t.InsertEvent(e)
 		}
 		t.queue()
 		t.tenant = tenant
-		t.q.Enter(tenant) // of another transaction that this one is a part of
-		t.log, t.effects.Operated = nil, true
+		t.q.SetTenant(tenant) // of another transaction that this one is a part of
+		t.log, t.effects.OperatorEvents = nil, true
 	}
 }
 

@@ -133,11 +133,11 @@ func (r *recorder) Announce(rolecall.AnyID) {}
 // AnnounceChanges records nothing, like Announce.
 func (r *recorder) AnnounceChanges(rolecall.TenantID) {}
 
-// Enter does nothing: no statement that is tested follows it.
-func (r *recorder) Enter(rolecall.TenantID) {}
+// SetTenant does nothing: no statement that is tested follows it.
+func (r *recorder) SetTenant(rolecall.TenantID) {}
 
-// ShowAddress records nothing, like Announce.
-func (r *recorder) ShowAddress(string) {}
+// AllowAddressInAllTenants records nothing, like Announce.
+func (r *recorder) AllowAddressInAllTenants(string) {}
 
 func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) (int, error) {
 	r.statements = append(r.statements, query)

@@ -72,12 +72,12 @@ type Querier interface {
 	// AnnounceChanges publishes that the feed of the tenant has new changes, when the transaction
 	// commits. Watch in other processes then passes the tenant to Changed.
 	AnnounceChanges(tenant rolecall.TenantID)
-	// Enter makes the following statements of an Update see and write the rows of the tenant instead
+	// SetTenant makes the following statements of an Update see and write the rows of the tenant instead
 	// of those of the tenant of the Update.
-	Enter(tenant rolecall.TenantID)
-	// ShowAddress makes the rows of users with the address visible, of all tenants, to the
+	SetTenant(tenant rolecall.TenantID)
+	// AllowAddressInAllTenants makes the rows of users with the address visible, of all tenants, to the
 	// following statements of a View.
-	ShowAddress(emailKey string)
+	AllowAddressInAllTenants(emailKey string)
 }
 
 // Watcher receives the changes that other processes make in a database.
@@ -97,13 +97,13 @@ type Watcher interface {
 // Effects are the consequences of an Update outside of the database. The process must act
 // on them.
 type Effects struct {
-	Invalidated []rolecall.AnyID // cached copies of these are stale
-	Mailed      bool             // the outbox has new mail
-	Tenant      rolecall.TenantID
-	Recorded    bool // the tenant has new events, which need numbers
-	Operated    bool // the operators' log has new events, which need numbers
-	Delivers    bool // webhooks can be due
-	Numbered    bool // the feed of the tenant has new changes
+	Invalidated    []rolecall.AnyID // cached copies of these are stale
+	Mailed         bool             // the outbox has new mail
+	Tenant         rolecall.TenantID
+	Recorded       bool // the tenant has new events, which need numbers
+	OperatorEvents bool // the operators' log has new events, which need numbers
+	WebhooksDue    bool // webhooks can be due
+	Numbered       bool // the feed of the tenant has new changes
 }
 
 // Store runs functions in transactions of one tenant. Transactions of the zero tenant see

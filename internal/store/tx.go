@@ -57,7 +57,7 @@ func (t *Tx) mailed() {
 // delivers records that webhooks can have new items, or new places in the feed.
 func (t *Tx) delivers() {
 	if t.effects != nil {
-		t.effects.Delivers = true
+		t.effects.WebhooksDue = true
 	}
 }
 

@@ -154,7 +154,7 @@ func openDirect(url string) (*sql.DB, error) {
 // keysOfNames is the migration that SQL cannot express.
 var keysOfNames = goose.NewGoMigration(rekey.Version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 	return rekey.Keys(ctx, tx, rekey.Dialect{
-		Enter: func(tenant rolecall.TenantID) []string {
+		SetTenant: func(tenant rolecall.TenantID) []string {
 			return []string{"set local citus.propagate_set_commands = 'local'", fmt.Sprintf("set local rolecall.tenant = '%s'", tenant)}
 		},
 		ID: func(id rolecall.AnyID) any { return id.String() },

@@ -30,11 +30,11 @@ func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something
 // AnnounceChanges fails the test, like Announce.
 func (p *planner) AnnounceChanges(rolecall.TenantID) { p.Error("a list announces changes") }
 
-// Enter does nothing: no statement that is tested follows it.
-func (p *planner) Enter(rolecall.TenantID) {}
+// SetTenant does nothing: no statement that is tested follows it.
+func (p *planner) SetTenant(rolecall.TenantID) {}
 
-// ShowAddress sets the setting as a view does.
-func (p *planner) ShowAddress(emailKey string) {
+// AllowAddressInAllTenants sets the setting as a view does.
+func (p *planner) AllowAddressInAllTenants(emailKey string) {
 	if _, err := p.tx.Exec(p.Context(), "select set_config('rolecall.address', $1, true)", emailKey); err != nil {
 		p.Error(err)
 	}

@@ -27,10 +27,10 @@ func (p *writingPlanner) Exec(query string, args ...any) {
 // AnnounceChanges does nothing.
 func (p *writingPlanner) AnnounceChanges(rolecall.TenantID) {}
 
-// Enter does nothing: no statement that is tested follows it.
-func (p *writingPlanner) Enter(rolecall.TenantID) {}
+// SetTenant does nothing: no statement that is tested follows it.
+func (p *writingPlanner) SetTenant(rolecall.TenantID) {}
 
-func (p *writingPlanner) ShowAddress(string) {}
+func (p *writingPlanner) AllowAddressInAllTenants(string) {}
 
 // needed are the beginnings of the statements whose rows later statements depend on.
 var needed = []string{"select e.occurred_at", "insert into feeds", "insert into changes", "delete from event_queue where tenant_id = $1\n", "select coalesce(max(c.number)"}

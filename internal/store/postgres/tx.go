@@ -78,11 +78,11 @@ func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 // AnnounceChanges fails, like Exec.
 func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
 
-// Enter fails, like Exec.
-func (v *view) Enter(rolecall.TenantID) { v.err = errWriteInView }
+// SetTenant fails, like Exec.
+func (v *view) SetTenant(rolecall.TenantID) { v.err = errWriteInView }
 
-// ShowAddress sets rolecall.address in the transactions of the following statements.
-func (v *view) ShowAddress(emailKey string) { v.shown = emailKey }
+// AllowAddressInAllTenants sets rolecall.address in the transactions of the following statements.
+func (v *view) AllowAddressInAllTenants(emailKey string) { v.shown = emailKey }
 
 // update is a store.Querier that queues writes. It sends them together with the next
 // statement that has a result, or with the commit.
@@ -119,13 +119,15 @@ func (u *update) AnnounceChanges(tenant rolecall.TenantID) {
 	u.Exec("select pg_notify($1, $2)", changesChannel, tenant.String())
 }
 
-// Enter queues the change of the tenant.
-func (u *update) Enter(tenant rolecall.TenantID) {
+// SetTenant queues the change of the tenant.
+func (u *update) SetTenant(tenant rolecall.TenantID) {
 	u.queued = append(u.queued, statement{tenant: tenant})
 }
 
-// ShowAddress fails, because only a View can read rows of several tenants.
-func (u *update) ShowAddress(string) { u.err = errors.New("postgres: ShowAddress in Update") }
+// AllowAddressInAllTenants fails, because only a View can read rows of several tenants.
+func (u *update) AllowAddressInAllTenants(string) {
+	u.err = errors.New("postgres: AllowAddressInAllTenants in Update")
+}
 
 // Query sends the queued writes and the statement in one round trip. The first Query also
 // begins the transaction.

@@ -19,8 +19,8 @@ var Migration = store.Migration{Number: Version, Name: "0020_keys_of_names", Old
 
 // Dialect has the differences between the databases.
 type Dialect struct {
-	Enter func(tenant rolecall.TenantID) []string // returns the statements that make the rows of the tenant visible
-	ID    func(id rolecall.AnyID) any             // returns the id as an argument of a statement
+	SetTenant func(tenant rolecall.TenantID) []string // returns the statements that make the rows of the tenant visible
+	ID        func(id rolecall.AnyID) any             // returns the id as an argument of a statement
 }
 
 // rowsAtOnce is the number of users that are read at once.
@@ -50,7 +50,7 @@ func Keys(ctx context.Context, tx *sql.Tx, dialect Dialect) error {
 		return err
 	}
 	for _, tenant := range tenants {
-		for _, statement := range dialect.Enter(tenant.id) {
+		for _, statement := range dialect.SetTenant(tenant.id) {
 			if err := r.exec(statement); err != nil {
 				return err
 			}

@@ -140,7 +140,7 @@ func applyMigrations(ctx context.Context, db *sql.DB, report func([]store.Migrat
 // keysOfNames is the migration that SQL cannot express.
 var keysOfNames = goose.NewGoMigration(rekey.Version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 	return rekey.Keys(ctx, tx, rekey.Dialect{
-		Enter: func(rolecall.TenantID) []string { return nil },
-		ID:    func(id rolecall.AnyID) any { return id[:] },
+		SetTenant: func(rolecall.TenantID) []string { return nil },
+		ID:        func(id rolecall.AnyID) any { return id[:] },
 	})
 }}, nil)

@@ -262,11 +262,11 @@ func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
 func (v *view) AnnounceChanges(rolecall.TenantID) { v.err = errWriteInView }
 
-// Enter does nothing, because SQLite has no row security.
-func (v *view) Enter(rolecall.TenantID) {}
+// SetTenant does nothing, because SQLite has no row security.
+func (v *view) SetTenant(rolecall.TenantID) {}
 
-// ShowAddress does nothing, because SQLite has no row security.
-func (v *view) ShowAddress(string) {}
+// AllowAddressInAllTenants does nothing, because SQLite has no row security.
+func (v *view) AllowAddressInAllTenants(string) {}
 
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	c, err := v.db.reader(v.ctx)

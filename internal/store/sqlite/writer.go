@@ -288,11 +288,11 @@ func (u *update) Announce(rolecall.AnyID) {}
 // AnnounceChanges does nothing, like Announce.
 func (u *update) AnnounceChanges(rolecall.TenantID) {}
 
-// Enter does nothing, because SQLite has no row security.
-func (u *update) Enter(rolecall.TenantID) {}
+// SetTenant does nothing, because SQLite has no row security.
+func (u *update) SetTenant(rolecall.TenantID) {}
 
-// ShowAddress does nothing, because SQLite has no row security.
-func (u *update) ShowAddress(string) {}
+// AllowAddressInAllTenants does nothing, because SQLite has no row security.
+func (u *update) AllowAddressInAllTenants(string) {}
 
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {

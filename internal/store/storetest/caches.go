@@ -278,10 +278,10 @@ func (w *cacheWatcher) Announce(id rolecall.AnyID) {
 	w.Querier.Announce(id)
 }
 
-// Enter records the tenant of the following statements.
-func (w *cacheWatcher) Enter(tenant rolecall.TenantID) {
+// SetTenant records the tenant of the following statements.
+func (w *cacheWatcher) SetTenant(tenant rolecall.TenantID) {
 	w.tenant = tenant
-	w.Querier.Enter(tenant)
+	w.Querier.SetTenant(tenant)
 }
 
 // record adds an inserted row to the copies, and the times in a deletion to those until which rows have expired.
