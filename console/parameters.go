@@ -432,13 +432,14 @@ func (v *pageContext) listDigest() []byte {
 	}
 	parts := [][]byte{
 		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:], p.jobID[:],
-		[]byte(order), []byte(p.email), []byte(p.department), []byte(p.status),
-		p.holds[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
-		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()),
+		[]byte(order), []byte(p.email),
 	}
 	for m := range rolecall.FilterableTexts.All() {
 		parts = append(parts, []byte(*m.OfFilter(&p.TextFilter)))
 	}
+	parts = append(parts, []byte(p.department), []byte(p.status),
+		p.holds[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
+		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()))
 	return secret.Digest(parts...)
 }
 

@@ -99,15 +99,16 @@ func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, stat
 	if status == rolecall.UserSuspended {
 		kind = rolecall.EventUserSuspended
 	}
-	old := *user
-	user.Status = status
-	user.Stamp(s.Now())
-	if err := store.CheckVersion(tx.UpdateUser(old, *user)); err != nil {
+	changed := *user
+	changed.Status = status
+	changed.Stamp(s.Now())
+	if err := store.CheckVersion(tx.UpdateUser(*user, changed)); err != nil {
 		return nil, err
 	}
-	event, err := s.UserEvent(c, kind, &old, user)
+	event, err := s.UserEvent(c, kind, user, &changed)
 	if err == nil {
 		event.Reason = reason
 	}
+	*user = changed
 	return event, err
 }

@@ -36,7 +36,7 @@ const (
 // Policy says which callers may perform an operation. AuthorizeFor checks the policy before
 // the body of the request is read. After the user or service account of the request is
 // loaded, AuthorizeUser or AuthorizeAccount checks the policy for this object. A Policy
-// without anyone, permission and instead allows no caller, except users with a session for
+// without anyone, permission and check allows no caller, except users with a session for
 // themselves if self is true.
 type Policy struct {
 	Effect      Effect

@@ -92,7 +92,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 	bearer := secret.NewAPIToken()
 	event := s.access.Event(c, rolecall.EventTokenCreated, audit.AboutHolder(h))
 	event.Members = []string{"tokens"}
-	// After the token was erased with its holder, a repeated request gets ErrNotFound.
+	// Without OnlyID, a repeated request gets ErrNotFound after the token was erased with its holder.
 	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[audit.TokenValue]{
 		Operation: operation, ID: h.ID, Value: audit.TokenValue{Token: token}, Event: event,
 		Insert: func(tx *store.Tx) error {

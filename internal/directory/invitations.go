@@ -41,10 +41,7 @@ func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.K
 		return created, err
 	}
 	issued, token := IssuedInvitation{Invitation: s.newInvitation(c, id), Delivery: by}, secret.NewToken()
-	if by == rolecall.DeliverInResponse {
-		issued.Token = token
-	}
-	return access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedInvitation]{
+	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedInvitation]{
 		Operation: "inviteUser", ID: rolecall.AnyID(id), Value: issued,
 		Event: s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
@@ -62,6 +59,10 @@ func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.K
 			return IssuedInvitation{Invitation: rolecall.Invitation{UserID: rolecall.UserID(id)}}
 		},
 	})
+	if err == nil && !created.Replayed && by == rolecall.DeliverInResponse {
+		created.Value.Token = token
+	}
+	return created, err
 }
 
 func (s *Service) newInvitation(c access.Caller, user rolecall.UserID) rolecall.Invitation {

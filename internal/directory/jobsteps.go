@@ -15,7 +15,8 @@ import (
 
 const (
 	// jobStepUsers is the maximum number of users that one step of a job visits. A step locks the
-	// owners of the tenant, so other changes wait for it.
+	// owners of the tenant, so other changes wait for it. If a user was changed since it was read, the whole
+	// step is repeated.
 	jobStepUsers = 25
 
 	// jobLease is how long a claimed job is reserved for one process. It is longer than a turn and one
@@ -229,7 +230,7 @@ func (s *Service) visitUser(tx *store.Tx, c access.Caller, job *rolecall.Job, ro
 }
 
 // changeByJob makes the change of the job to one user. It returns the event, or nil if nothing changed.
-// It writes nothing if it returns a rolecall.Error.
+// It writes nothing if it returns a rolecall.Error that refuses the change.
 func (s *Service) changeByJob(tx *store.Tx, c access.Caller, job *rolecall.Job, role rolecall.Role, id rolecall.UserID) (event *rolecall.Event, err error) {
 	holder := rolecall.HolderOf(id)
 	switch job.Action {

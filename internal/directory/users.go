@@ -398,7 +398,7 @@ func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.
 }
 
 // suspendUser suspends the user in the transaction. It returns the event of the change, or
-// nil if the user is suspended already. It writes nothing if it returns a rolecall.Error.
+// nil if the user is suspended already. It writes nothing if it refuses the change.
 func (s *Service) suspendUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
 	user, err := s.protectedUser(tx, c, authz.SuspendUser, id, nil)
 	if err != nil || user.Status == rolecall.UserSuspended {
@@ -429,7 +429,7 @@ func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.U
 }
 
 // resumeUser resumes the user in the transaction. It returns the event, or nil if the user is not
-// suspended. It writes nothing if it returns a rolecall.Error.
+// suspended. It writes nothing if it refuses the change.
 func (s *Service) resumeUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
 	user, _, err := s.access.AuthorizedUser(tx, c, authz.ResumeUser, id)
 	if err != nil || user.Status != rolecall.UserSuspended {

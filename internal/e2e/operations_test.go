@@ -199,15 +199,18 @@ func (w *providerWorld) state(t *testing.T) string {
 	}
 	slices.Sort(all)
 	all = append(all, w.owner.do(t, "GET /tenant", "").expect(t, 200).header.Get("Etag"))
-	events := slices.DeleteFunc(w.eventLines(t), func(line string) bool { return strings.HasSuffix(strings.Fields(line)[0], "exported") })
-	return strings.Join(append(all, events[:min(len(events), 60)]...), "\n")
+	for _, lines := range w.eventLines(t) {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasSuffix(strings.Fields(line)[0], "exported") })
+		all = append(all, lines[:min(len(lines), 20)]...) // fewer than were read, because those that are left out push others from the page
+	}
+	return strings.Join(all, "\n")
 }
 
 // eventsOf returns the events that the request of the response wrote, the oldest first. If the request was about another
 // tenant, they are only those in the log of operators.
 func (w *providerWorld) eventsOf(t *testing.T, a *answer) (lines []string) {
 	t.Helper()
-	for _, line := range w.eventLines(t) {
+	for _, line := range slices.Concat(w.eventLines(t)...) {
 		if event, ours := strings.CutSuffix(line, " "+a.header.Get("X-Request-Id")); ours {
 			lines = append(lines, event)
 		}
@@ -216,11 +219,11 @@ func (w *providerWorld) eventsOf(t *testing.T, a *answer) (lines []string) {
 	return lines
 }
 
-// eventLines returns the last events of the tenant and of operators, the newest of each first, without those that the
+// eventLines returns the last events of the tenant and those of operators, the newest first, without those that the
 // program writes in the background. Each line has the type, the subject, the members and the ID of the request.
-func (w *providerWorld) eventLines(t *testing.T) (lines []string) {
+func (w *providerWorld) eventLines(t *testing.T) [][]string {
 	t.Helper()
-	add := func(reader *caller, path string) {
+	read := func(reader *caller, path string) (lines []string) {
 		a := reader.do(t, "GET "+path+"?limit=50", "").expect(t, 200)
 		for i := range a.list("/items") {
 			at := fmt.Sprintf("/items/%d", i)
@@ -229,8 +232,7 @@ func (w *providerWorld) eventLines(t *testing.T) (lines []string) {
 			}
 			lines = append(lines, fmt.Sprintf("%s %s %s %v %s", a.text(at+"/type"), a.text(at+"/subject/type"), a.text(at+"/subject/id"), a.value(at+"/members"), a.text(at+"/requestId")))
 		}
+		return lines
 	}
-	add(w.owner, "/events")
-	add(w.program.operator.of(w.world), "/operator/events")
-	return lines
+	return [][]string{read(w.owner, "/events"), read(w.program.operator.of(w.world), "/operator/events")}
 }

@@ -199,7 +199,7 @@ func (s *Server) createOperatorWebhook(ctx context.Context, c access.Caller, in 
 	c = webhooks.ForOperators(c)
 	created, err := s.webhooks.CreateWebhook(ctx, c, in.Key, in.Body.draft())
 	response := newOperatorWebhookResponse(&created.Value)
-	response.Location, response.Replayed = webhooks.Path(c)+"/"+created.Value.ID.String(), created.Replayed
+	response.Location, response.Replayed = "/operator/webhooks/"+created.Value.ID.String(), created.Replayed
 	return response, err
 }
 

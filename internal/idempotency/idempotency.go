@@ -53,7 +53,7 @@ type Created[T any] struct {
 type Creation[T any] struct {
 	Operation string
 	ID        rolecall.AnyID
-	Value     T // its JSON is stored and is the result of repeated requests
+	Value     T // its JSON is stored and is the result of repeated requests, so it must not contain a secret
 	Event     *rolecall.Event
 	Insert    func(*store.Tx) error
 	OnlyID    func(rolecall.AnyID) T // returns the result of repeated requests if the object was erased; nil: it is ErrNotFound
@@ -85,7 +85,8 @@ func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
 // object. If the key is already stored and unexpired, Create writes nothing and returns the
 // object that the first request has created. It returns ErrKeyReused if the stored key
 // belongs to a different request, ErrKeyInProgress if another request with the key takes too
-// long, and ErrTooManyKeys if the user has too many stored keys.
+// long, and ErrTooManyKeys if the user has too many stored keys. If the object of the first
+// request was erased, Create returns the result of OnlyID. It also returns the errors of Insert.
 func Create[T any](ctx context.Context, k *Keys, o Owner, key Key, n Creation[T]) (created Created[T], err error) {
 	resource, err := json.Marshal(n.Value)
 	if err != nil {

@@ -283,7 +283,7 @@ func (f *fixture) sealed(tenant rolecall.TenantID, m rolecall.Mail) rolecall.Out
 	}
 }
 
-// mailsAtOnce is how many mails a node sends at once.
+// mailsAtOnce is how many mails a node sends at once, as in package outbox.
 const mailsAtOnce = 4
 
 // inTurn is a mailer that records the tenants of mails. The first mails, as many as a node sends at once, wait for each
@@ -291,20 +291,22 @@ const mailsAtOnce = 4
 type inTurn struct {
 	mu      sync.Mutex
 	tenants []string
-	first   sync.WaitGroup
+	begun   chan struct{} // closed when the first mails are there
 }
 
 // Send records the tenant.
-func (m *inTurn) Send(_ context.Context, tenant rolecall.Tenant, _ rolecall.Mail) error {
+func (m *inTurn) Send(ctx context.Context, tenant rolecall.Tenant, _ rolecall.Mail) error {
 	m.mu.Lock()
-	m.tenants = append(m.tenants, tenant.Name)
-	isFirst := len(m.tenants) <= mailsAtOnce
-	m.mu.Unlock()
-	if isFirst {
-		m.first.Done()
-		m.first.Wait()
+	if m.tenants = append(m.tenants, tenant.Name); len(m.tenants) == mailsAtOnce {
+		close(m.begun)
 	}
-	return nil
+	m.mu.Unlock()
+	select {
+	case <-m.begun:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func TestTheMailOfATenantDoesNotDelayThatOfOthers(t *testing.T) {
@@ -325,8 +327,7 @@ func TestTheMailOfATenantDoesNotDelayThatOfOthers(t *testing.T) {
 			mail(other.ID, owner.ID)
 			return err
 		}))
-		m := &inTurn{}
-		m.first.Add(mailsAtOnce)
+		m := &inTurn{begun: make(chan struct{})}
 		peer := node.New(f.open(), access.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Mailer: m})
 		ctx, cancel := context.WithCancel(f.Context())
 		var runs sync.WaitGroup

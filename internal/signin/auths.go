@@ -293,7 +293,7 @@ func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, erro
 
 // successor returns the successor of the session token. If the store contains no
 // successor yet, it creates one. It returns ErrUnauthenticated if the session has ended, and
-// store.ErrStale if another request has created the successor since.
+// store.ErrStale if another request has created the successor or ended the session since.
 func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 	state, err := tx.SessionByToken(token.Hash())
 	if ok, err := access.Found(err); err != nil {

@@ -151,14 +151,9 @@ func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
 	}
 }
 
-// errUserChanged is the error of a command if another request changes the user while the
-// command runs.
-var errUserChanged = rolecall.ErrPreconditionFailed.With("The user was changed at the same time. Run the command again.")
-
 // SetPassword sets the password of the user with the email address, ends the user's
 // sessions, and revokes the user's API tokens. A pending user becomes active. SetPassword
-// can fail with ErrNotFound, ErrValidation or ErrBusy. If another request changes the user
-// at the same time, it returns ErrPreconditionFailed.
+// can fail with ErrNotFound, ErrValidation or ErrBusy.
 func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
 	tenant, err := s.access.TenantNamed(ctx, tenantName)
 	if err != nil {
@@ -186,10 +181,8 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 			changed := user
 			changed.Status = rolecall.UserActive
 			changed.Stamp(s.now())
-			if ok, err := tx.UpdateUser(user, changed); err != nil {
+			if err := store.CheckVersion(tx.UpdateUser(user, changed)); err != nil {
 				return nil, err
-			} else if !ok {
-				return nil, errUserChanged
 			}
 		}
 		event := s.access.OperatorEvent(rolecall.EventPasswordChanged, audit.AboutUser(user.ID))
@@ -207,8 +200,7 @@ func (s *Service) ResetFactorsOf(ctx context.Context, tenantName, email string) 
 
 // SetEmail changes the user's email address to newEmail and ends all sessions of the user.
 // It notifies the old address, unless the two addresses differ only in spelling. SetEmail
-// can fail with ErrNotFound, ErrValidation or ErrEmailTaken. If another request changes the
-// user at the same time, it returns ErrPreconditionFailed.
+// can fail with ErrNotFound, ErrValidation or ErrEmailTaken.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err
@@ -220,10 +212,8 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 			return nil, nil
 		}
 		changed.Stamp(s.now())
-		if ok, err := tx.UpdateUser(user, changed); err != nil {
+		if err := store.CheckVersion(tx.UpdateUser(user, changed)); err != nil {
 			return nil, err
-		} else if !ok {
-			return nil, errUserChanged
 		}
 		event, err := s.access.UserEvent(access.Command, rolecall.EventUserUpdated, &user, &changed)
 		if err != nil {

@@ -84,8 +84,8 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 	made := rolecall.Passkey{ID: response.ID, Name: rolecall.TrimName(name), CreatedAt: s.now()}
 	var codes []secret.RecoveryCode
 	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
-	// After the passkey was erased with its user, and the user was restored without it, a repeated request
-	// gets ErrNotFound.
+	// Without OnlyID, a repeated request gets ErrNotFound after the passkey was erased with its user, and the
+	// user was restored without it.
 	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[passkeyValue]{
 		Operation: "addPasskey", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made}, Event: event,
 		Insert: func(tx *store.Tx) error {

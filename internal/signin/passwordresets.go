@@ -167,10 +167,7 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 	}
 	reset := rolecall.PasswordReset{UserID: id, ExpiresAt: s.now().Add(c.Tenant.Settings.PasswordResetLifetime())}
 	issued, token := IssuedReset{PasswordReset: reset, Delivery: by}, secret.NewToken()
-	if by == rolecall.DeliverInResponse {
-		issued.Token = token
-	}
-	return access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedReset]{
+	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedReset]{
 		Operation: "sendPasswordReset", ID: rolecall.AnyID(id), Value: issued,
 		Event: s.access.Event(c, rolecall.EventResetRequested, audit.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
@@ -187,6 +184,10 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 			return IssuedReset{PasswordReset: rolecall.PasswordReset{UserID: rolecall.UserID(id)}}
 		},
 	})
+	if err == nil && !created.Replayed && by == rolecall.DeliverInResponse {
+		created.Value.Token = token
+	}
+	return created, err
 }
 
 // ResetPassword sets the password of the user who received the token by mail, ends all

@@ -217,7 +217,7 @@ func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment,
 // has not expired at now. RoleInUse also returns true if the role has more than MaxScan
 // assignments, because it does not read them all.
 func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
-	n, err := t.count(selectRoleInUse, t.tenant, id, now)
+	n, err := t.countRows(selectRoleInUse, t.tenant, id, now)
 	return n > 0, err
 }
 
@@ -503,7 +503,7 @@ func (t *Tx) AssignmentsAt(id rolecall.UserID, at rolecall.Time) ([]rolecall.Ass
 
 // HadHolders reports whether a past assignment of the role is recorded.
 func (t *Tx) HadHolders(role rolecall.RoleID) (bool, error) {
-	n, err := t.count(selectPastRole, t.tenant, role)
+	n, err := t.countRows(selectPastRole, t.tenant, role)
 	return n > 0, err
 }
 

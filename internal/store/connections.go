@@ -109,11 +109,11 @@ func (t *Tx) CountIdentities(id rolecall.ConnectionID) (rolecall.Total, error) {
 
 // DeleteConnection deletes the connection, its identities, and the sessions that began with it. It
 // returns the number of deleted identities and the ids of the deleted sessions. It returns false if the
-// stored version is not c.Version, or if the connection does not exist. In this case, the caller must try
-// again or return an error from Update.
+// stored version is not c.Version, or if the connection does not exist. It can have written something then, so
+// the caller must return an error from Update, such as that of CheckVersion.
 func (t *Tx) DeleteConnection(c rolecall.Connection) (identities int, sessions []rolecall.SessionID, ok bool, err error) {
 	// A sign-in locks its identity before it inserts the session, so the sessions are deleted last.
-	if identities, err = t.count(deleteIdentitiesOfConnection, t.tenant, c.ID); err != nil {
+	if identities, err = t.countRows(deleteIdentitiesOfConnection, t.tenant, c.ID); err != nil {
 		return 0, nil, false, err
 	}
 	if ok, err = t.updateVersioned(deleteConnection, c.ID, c.Version); err != nil || !ok {

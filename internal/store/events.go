@@ -278,19 +278,19 @@ func (t *Tx) NumberEvents(now rolecall.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	numbered, err := t.count(numberEvents, last, t.tenant)
+	numbered, err := t.countRows(numberEvents, last, t.tenant)
 	if err != nil || numbered == 0 && published == last {
 		return 0, err
 	}
 	newest := last + int64(numbered)
 	if webhooks > 0 {
 		t.q.Exec(wakeCursors, now, t.tenant)
-		t.delivers()
+		t.webhooksDue()
 	}
 	if err := t.publish(published, last, newest); err != nil || numbered == 0 {
 		return 0, err
 	}
-	queued, err := t.count(dequeueEvents, t.tenant, last, newest)
+	queued, err := t.countRows(dequeueEvents, t.tenant, last, newest)
 	if err != nil {
 		return 0, err
 	}
@@ -326,7 +326,7 @@ func (t *Tx) publish(published, last, newest int64) error {
 // IsPublished reports whether all numbers of the tenant have a place in the feed of all tenants, or wait
 // for one. After an older program has given numbers, it is false until the next NumberEvents.
 func (t *Tx) IsPublished() (bool, error) {
-	n, err := t.count(selectUnpublished, t.tenant)
+	n, err := t.countRows(selectUnpublished, t.tenant)
 	return n == 0, err
 }
 
@@ -362,9 +362,9 @@ func (t *Tx) GivePlaces(now rolecall.Time) (int, error) {
 		}
 	}
 	t.insertPlaces(last, places, rolecall.NewID[any](now))
-	woken, err := t.count(wakeCursors+" returning part", now, rolecall.OperatorsTenant)
+	woken, err := t.countRows(wakeCursors+" returning part", now, rolecall.OperatorsTenant)
 	if woken > 0 {
-		t.delivers()
+		t.webhooksDue()
 	}
 	return taken, err
 }
@@ -393,7 +393,7 @@ func (t *Tx) LockPlaces() (end int64, err error) {
 
 // HasNews reports whether there are numbers without a place in the feed of all tenants.
 func (t *Tx) HasNews() (bool, error) {
-	n, err := t.count(selectNews)
+	n, err := t.countRows(selectNews)
 	return n > 0, err
 }
 
@@ -417,7 +417,7 @@ func (t *Tx) FeedPlaces(from, to int64, limit int) (places []rolecall.FeedPlace,
 // PurgePlaces deletes up to limit places from before the beginning of the feed of all tenants, and
 // returns how many. It keeps places that webhooks of operators have not read for rolecall.PlacesKept.
 func (t *Tx) PurgePlaces(now rolecall.Time, limit int) (int, error) {
-	return t.count(purgePlaces, limit, rolecall.FirstID[any](now.Add(-rolecall.PlacesKept)), rolecall.OperatorsTenant)
+	return t.countRows(purgePlaces, limit, rolecall.FirstID[any](now.Add(-rolecall.PlacesKept)), rolecall.OperatorsTenant)
 }
 
 // beginAfter stores that the events of the tenant with numbers up to last were deleted. The feed of all

@@ -154,7 +154,7 @@ func (t *Tx) ProbeWrites() { t.q.Exec(probeWrites, writeProbe) }
 // PurgeAttempts deletes up to limit buckets whose window has ended, and returns the
 // number of deleted buckets.
 func (t *Tx) PurgeAttempts(now rolecall.Time, limit int) (int, error) {
-	return t.count(purgeAttempts, now, limit)
+	return t.countRows(purgeAttempts, now, limit)
 }
 
 const (
@@ -332,5 +332,5 @@ func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) 
 // PurgeRequests deletes up to limit idempotency keys of operators that have expired at
 // now. It returns the number of deleted keys.
 func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
-	return t.count(purgeRequests, now, limit)
+	return t.countRows(purgeRequests, now, limit)
 }

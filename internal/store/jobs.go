@@ -135,7 +135,7 @@ func (t *Tx) JobResults(q rolecall.JobResultQuery) (rolecall.Page[rolecall.JobRe
 
 // IsJobDue reports whether a queued job of any tenant is due.
 func (t *Tx) IsJobDue(now rolecall.Time) (bool, error) {
-	n, err := t.count(selectDueJob, now)
+	n, err := t.countRows(selectDueJob, now)
 	return n > 0, err
 }
 

@@ -228,7 +228,7 @@ func (t *Tx) InsertWebhook(w rolecall.Webhook, last int64) {
 
 func (t *Tx) insertCursor(c rolecall.WebhookCursor, state rolecall.WebhookState, due rolecall.Time) {
 	t.q.Exec(insertCursor, c.WebhookID, t.tenant, c.Part, int(c.Queue), c.Number, c.Until, c.From, c.To, c.Item, int(state), due)
-	t.delivers()
+	t.webhooksDue()
 }
 
 // UpdateWebhook stores changed in place of old. If it sends items, they are due now. UpdateWebhook
@@ -248,7 +248,7 @@ func (t *Tx) UpdateWebhook(old, changed rolecall.Webhook, now rolecall.Time) (bo
 	default:
 		t.q.Exec(resumeCursors, int(rolecall.QueueNew), now, old.ID)
 	}
-	t.delivers()
+	t.webhooksDue()
 	return true, nil
 }
 
@@ -286,7 +286,7 @@ func (t *Tx) ReplayWebhook(w *rolecall.Webhook, after, until int64, from, to, no
 // SkipBlocked lets the webhook continue after the items that it could not deliver, and returns their ids.
 func (t *Tx) SkipBlocked(id rolecall.WebhookID, now rolecall.Time) (skipped []rolecall.EventID, err error) {
 	_, err = t.q.Query(skipBlocked, []any{now, id}, into(&skipped, oneColumn))
-	t.delivers()
+	t.webhooksDue()
 	return skipped, err
 }
 
@@ -294,12 +294,12 @@ func (t *Tx) SkipBlocked(id rolecall.WebhookID, now rolecall.Time) (skipped []ro
 func (t *Tx) SkipAll(id rolecall.WebhookID, last int64, now rolecall.Time) {
 	t.q.Exec(skipAll, last, now, id)
 	t.q.Exec(skipReplay, rolecall.Never, id)
-	t.delivers()
+	t.webhooksDue()
 }
 
 // IsWebhookDue reports whether a part of a webhook of any tenant is due in the queue.
 func (t *Tx) IsWebhookDue(queue rolecall.WebhookQueue, now rolecall.Time) (bool, error) {
-	n, err := t.count(selectDueCursor, int(queue), now)
+	n, err := t.countRows(selectDueCursor, int(queue), now)
 	return n > 0, err
 }
 
@@ -339,7 +339,7 @@ func (t *Tx) PromoteWebhook(id rolecall.WebhookID) { t.q.Exec(promoteCursors, id
 // RetryWebhook makes those parts of the webhook due that wait because of failures.
 func (t *Tx) RetryWebhook(id rolecall.WebhookID, now rolecall.Time) {
 	t.q.Exec(retryCursors, now, id)
-	t.delivers()
+	t.webhooksDue()
 }
 
 // WebhookCursors returns the parts of the webhook that follow the feed.
@@ -353,7 +353,7 @@ func (t *Tx) DropWebhook(id rolecall.WebhookID) { t.q.Exec(deleteCursors, id) }
 
 // IsFollowed reports whether an enabled webhook of operators follows the feed of all tenants.
 func (t *Tx) IsFollowed() (bool, error) {
-	n, err := t.count(selectFollower, rolecall.OperatorsTenant)
+	n, err := t.countRows(selectFollower, rolecall.OperatorsTenant)
 	return n > 0, err
 }
 

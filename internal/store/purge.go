@@ -95,7 +95,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		{purgeAPITokens, now.Add(-keptExpired)}, {purgeAssignments, eventsBefore},
 		{purgeJobResults, now.Add(-rolecall.JobLifetime)}, {purgeJobs, now.Add(-rolecall.JobLifetime)},
 	} {
-		n, err := t.count(over.statement, t.tenant, over.before, limit)
+		n, err := t.countRows(over.statement, t.tenant, over.before, limit)
 		if err != nil {
 			return total, err
 		}
@@ -148,12 +148,12 @@ func (t *Tx) purgeEvents(before, now rolecall.Time, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	deleted, err := t.count(deleteEvents, t.tenant, last)
+	deleted, err := t.countRows(deleteEvents, t.tenant, last)
 	if err != nil {
 		return 0, err
 	}
 	t.q.Exec(updateRemoved, last, leaf, t.tenant)
-	cleaned, err := t.count(deleteChanges, t.tenant, last)
+	cleaned, err := t.countRows(deleteChanges, t.tenant, last)
 	if err != nil {
 		return 0, err
 	}
@@ -216,7 +216,7 @@ func (t *Tx) PurgeTenant(now rolecall.Time, limit int) (bool, error) {
 		}
 	}
 	for _, statement := range emptyings {
-		n, err := t.count(statement, t.tenant, limit)
+		n, err := t.countRows(statement, t.tenant, limit)
 		if err != nil {
 			return false, err
 		}

@@ -156,7 +156,8 @@ var ErrStale = errors.New("store: the row has another version")
 const maxAttempts = 100
 
 // CheckVersion returns the error of a write to one version of a row, such as Tx.UpdateUser.
-// It returns ErrStale if the write found no row with this version.
+// It returns ErrStale if the write found no row with this version. The row must have been
+// read in the same Update. Otherwise, every attempt is stale.
 func CheckVersion(found bool, err error) error {
 	if err == nil && !found {
 		err = ErrStale
@@ -234,7 +235,11 @@ func (n nested) View(_ context.Context, _ rolecall.TenantID, fn func(Querier) er
 }
 
 func (n nested) Update(_ context.Context, _ rolecall.TenantID, fn func(Querier) error) error {
-	return fn(n.q)
+	err := fn(n.q)
+	if errors.Is(err, ErrStale) { // a repetition would keep the writes of this attempt
+		err = rolecall.ErrUnavailable
+	}
+	return err
 }
 
 func (nested) Watch(ctx context.Context, _ Watcher) error {

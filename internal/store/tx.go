@@ -54,8 +54,8 @@ func (t *Tx) mailed() {
 	}
 }
 
-// delivers records that webhooks can have new items, or new places in the feed.
-func (t *Tx) delivers() {
+// webhooksDue records that webhooks can have new items, or new places in the feed.
+func (t *Tx) webhooksDue() {
 	if t.effects != nil {
 		t.effects.WebhooksDue = true
 	}
@@ -94,15 +94,15 @@ func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) er
 // oneColumn returns the scan destination for rows with a single column.
 func oneColumn[T any](value *T) []any { return []any{value} }
 
-// count runs a statement and returns the number of rows of its result.
-func (t *Tx) count(query string, args ...any) (int, error) {
+// countRows runs a statement and returns the number of rows of its result.
+func (t *Tx) countRows(query string, args ...any) (int, error) {
 	return t.q.Query(query, args, func(func(dest ...any) error) error { return nil })
 }
 
 // changed runs a write that changes and returns at most one row. It reports whether a row
 // was changed.
 func (t *Tx) changed(query string, args ...any) (bool, error) {
-	n, err := t.count(query, args...)
+	n, err := t.countRows(query, args...)
 	return n > 0, err
 }
 

@@ -80,6 +80,7 @@ var (
 
 	insertUser = insertUsers + numbered(`(?`+insertedUser)
 
+	// updateUser begins with the email address, so that $1 is the new one.
 	updateUser = numbered(`update users set ` + memberColumns(updatedMembers, func(column string) string { return column + " = ?" }) + `,
 			email_key = case when email = $1 then email_key else ? end, name_key = ?, department_key = ?, words = ?, version = ?
 		where tenant_id = ? and id = ? and version = ? returning version`)
@@ -248,7 +249,8 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 
 // DeleteUser deletes the user and all rows that depend on the user, and inserts a
 // tombstone. It returns false if the stored version is not u.Version, or if the user does
-// not exist.
+// not exist. It can have written something then, so the caller must return an error from
+// Update, such as that of CheckVersion.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	assignments, err := t.Assignments(rolecall.HolderOf(u.ID))
 	if err != nil {

@@ -50,14 +50,14 @@ type Webhook struct {
 // policies has what differs between the operations on the webhooks of a tenant and on those of operators.
 type policies struct {
 	read, create, update, operate, delete *authz.Policy
-	creation, path                        string // the operation in idempotency keys, and the path
+	creation                              string // the operation in idempotency keys
 }
 
 var (
-	ofTenants   = &policies{authz.ReadWebhooks, authz.CreateWebhook, authz.UpdateWebhook, authz.OperateWebhook, authz.DeleteWebhook, "createWebhook", "/webhooks"}
+	ofTenants   = &policies{authz.ReadWebhooks, authz.CreateWebhook, authz.UpdateWebhook, authz.OperateWebhook, authz.DeleteWebhook, "createWebhook"}
 	ofOperators = &policies{
 		authz.ReadOperatorWebhooks, authz.CreateOperatorWebhook, authz.UpdateOperatorWebhook, authz.OperateOperatorWebhook, authz.DeleteOperatorWebhook,
-		"createOperatorWebhook", "/operator/webhooks",
+		"createOperatorWebhook",
 	}
 )
 
@@ -69,9 +69,6 @@ func policiesFor(c access.Caller) *policies {
 	}
 	return ofTenants
 }
-
-// Path returns the path of the webhooks of the caller's tenant.
-func Path(c access.Caller) string { return policiesFor(c).path }
 
 const secretPurpose = "webhook"
 

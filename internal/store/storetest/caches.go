@@ -161,7 +161,13 @@ func (c *Caches) Update(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	c.mu.Lock()
 	c.running++
 	c.mu.Unlock()
-	return c.Database.Update(ctx, tenant, func(q store.Querier) error { return fn(&cacheWatcher{Querier: q, caches: c, tenant: tenant}) })
+	err := c.Database.Update(ctx, tenant, func(q store.Querier) error { return fn(&cacheWatcher{Querier: q, caches: c, tenant: tenant}) })
+	if errors.Is(err, store.ErrStale) { // the store calls Update again
+		c.mu.Lock()
+		c.running--
+		c.mu.Unlock()
+	}
+	return err
 }
 
 // ended compares the copies with the data, unless another Update runs.
@@ -304,7 +310,7 @@ func (w *cacheWatcher) record(query string, args []any) {
 	}
 	for i := range nodeCaches {
 		cache := &nodeCaches[i]
-		place := slices.Index(strings.Split(insert[2], ", "), cache.column)
+		place := slices.Index(separator.Split(insert[2], -1), cache.column)
 		if insert[1] != cache.table || place < 0 || w.caches.kept[i] >= copiesMax || cache.ofTenant && w.tenant.IsZero() {
 			continue
 		}
@@ -328,6 +334,7 @@ func (w *cacheWatcher) record(query string, args []any) {
 var (
 	// firstRow matches an insert: the table, and the columns, whose values are the first arguments.
 	firstRow     = regexp.MustCompile(`^insert into ([a-z_]+) \(([^)]*)\)\s+values`)
+	separator    = regexp.MustCompile(`,\s*`)
 	writtenTable = regexp.MustCompile(`^(?:insert into|update|delete from) ([a-z_]+)`)
 	readTable    = regexp.MustCompile(`(?:from|join) ([a-z_]+)`)
 )
