@@ -174,11 +174,11 @@ func startsJob(change string, withRole bool) preparation {
 		if !patience.Poll(func() bool { return !slices.Contains(w.owner.do(t, "GET /jobs", "").texts("status"), "running") }) {
 			t.Fatal("an earlier job goes on")
 		}
-		more := ""
+		more := `,"reason":"The office closes"`
 		if withRole {
 			more = `,"roleId":` + quoted(aRole(t, w))
 		}
-		return request{line: "POST /jobs/" + change, body: `{"users":{"department":"Nowhere"},"reason":"The office closes"` + more + `}`, events: []string{"job.started tenant {tenant} [department]"}}
+		return request{line: "POST /jobs/" + change, body: `{"users":{"department":"Nowhere"}` + more + `}`, events: []string{"job.started tenant {tenant} [department]"}}
 	}
 }
 
