@@ -31,7 +31,8 @@ type Database interface {
 	View(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error
 
 	// Update calls fn in a transaction and commits the transaction. If fn or a statement
-	// fails, nothing is written. After a serialization conflict, Update can call fn again.
+	// fails, nothing is written. After a serialization conflict, Update can call fn again in a
+	// new transaction. After ErrStale, it does so as Repeat does.
 	Update(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error
 
 	// Watch reports changes by other processes to w. First, it reports that all cached
@@ -152,7 +153,7 @@ func Read[T any](ctx context.Context, s *Store, tenant rolecall.TenantID, fn fun
 // another transaction has changed the row since it was read. Update never returns it.
 var ErrStale = errors.New("store: the row has another version")
 
-// maxAttempts is how often Update calls a function at most that returns ErrStale.
+// maxAttempts is how often Repeat calls its function at most.
 const maxAttempts = 100
 
 // CheckVersion returns the error of a write to one version of a row, such as Tx.UpdateUser.
@@ -163,6 +164,17 @@ func CheckVersion(found bool, err error) error {
 		err = ErrStale
 	}
 	return err
+}
+
+// Repeat calls update again while it returns ErrStale. After maxAttempts calls, it returns ErrUnavailable.
+// Databases use it in their Update.
+func Repeat(update func() error) error {
+	for range maxAttempts {
+		if err := update(); !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return rolecall.ErrUnavailable
 }
 
 // Update calls fn and commits its writes. If fn or a statement fails, nothing is written.
@@ -176,7 +188,7 @@ func CheckVersion(found bool, err error) error {
 // statement fails, Update returns the error.
 func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
 	var effects Effects
-	err := s.retry(ctx, tenant, func(q Querier) error {
+	err := s.db.Update(ctx, tenant, func(q Querier) error {
 		effects = Effects{Tenant: tenant}
 		tx := &Tx{q: q, tenant: tenant, effects: &effects, eventsAtLeast: s.eventsAtLeast}
 		err := fn(tx)
@@ -192,16 +204,6 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 		s.onUpdate(effects)
 	}
 	return err
-}
-
-// retry runs fn in a transaction, and again while fn returns ErrStale.
-func (s *Store) retry(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error {
-	for range maxAttempts {
-		if err := s.db.Update(ctx, tenant, fn); !errors.Is(err, ErrStale) {
-			return err
-		}
-	}
-	return rolecall.ErrUnavailable
 }
 
 // Watch reports changes by other processes to w. First, it reports that all cached data

@@ -206,7 +206,7 @@ func (d *Database) View(ctx context.Context, _ rolecall.TenantID, fn func(store.
 // other updates. It returns ErrUnavailable if too many updates are waiting, if the file is
 // being closed, or if SQLite cannot write at the moment.
 func (d *Database) Update(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
-	return d.writer.do(ctx, fn)
+	return store.Repeat(func() error { return d.writer.do(ctx, fn) })
 }
 
 // Ready returns nil if the database answers and this program can serve its schema.

@@ -161,13 +161,7 @@ func (c *Caches) Update(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	c.mu.Lock()
 	c.running++
 	c.mu.Unlock()
-	err := c.Database.Update(ctx, tenant, func(q store.Querier) error { return fn(&cacheWatcher{Querier: q, caches: c, tenant: tenant}) })
-	if errors.Is(err, store.ErrStale) { // the store calls Update again
-		c.mu.Lock()
-		c.running--
-		c.mu.Unlock()
-	}
-	return err
+	return c.Database.Update(ctx, tenant, func(q store.Querier) error { return fn(&cacheWatcher{Querier: q, caches: c, tenant: tenant}) })
 }
 
 // ended compares the copies with the data, unless another Update runs.

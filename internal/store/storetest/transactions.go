@@ -45,6 +45,25 @@ var transactionCases = []testCase{
 			f.Error("the refused update left its user")
 		}
 	}},
+	{"After a stale write, the closure runs again, and its first writes are undone", func(f *fixture) {
+		first, second := aUser("Ada Lovelace"), aUser("Grace Hopper")
+		tries := 0
+		f.update(func(tx *store.Tx) error {
+			if tries++; tries == 1 {
+				tx.InsertUser(first)
+				return store.CheckVersion(tx.UpdateUser(second, second))
+			}
+			tx.InsertUser(second)
+			return nil
+		})
+		same(f, tries, 2)
+		same(f, f.hasUser(first.ID), false)
+		same(f, f.hasUser(second.ID), true)
+	}},
+	{"A write that is always stale is given up", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		f.is(f.tryUpdate(func(tx *store.Tx) error { return store.CheckVersion(tx.UpdateUser(u, u)) }), rolecall.ErrUnavailable)
+	}},
 	{"An error after a read also undoes what was written before it", func(f *fixture) {
 		u := aUser("Ada Lovelace")
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
