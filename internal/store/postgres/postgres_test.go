@@ -16,7 +16,7 @@ import (
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Database {
 		opened, _ := pgtest.Opened(t)
-		return opened
+		return storetest.RowSecured(t, opened)
 	})
 }
 

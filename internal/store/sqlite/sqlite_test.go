@@ -27,6 +27,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestTheChecksOfTheSuiteFindFaults(t *testing.T) { storetest.RunChecks(t, openNew(t)) }
+
 // openNew returns a new, empty database that is closed when the test ends.
 func openNew(t testing.TB) *Database {
 	t.Helper()
