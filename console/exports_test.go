@@ -62,6 +62,7 @@ func TestExportsAreLinkedWithTheFilters(t *testing.T) {
 	cookie := f.signIn("acme", ownerEmail)
 	for path, link := range map[string]string{
 		"/users?q=ada&status=active&cursor=":        `href="/console/acme/users/export?q=ada&amp;status=active"`,
+		"/users?externalId=7&email=ada@example.com": `href="/console/acme/users/export?email=ada%40example.com&amp;externalId=7"`,
 		"/users?status=bogus":                       "",
 		"/events?type=user.created":                 `href="/console/acme/events/export?type=user.created"`,
 		"/users/" + f.owner.ID.String() + "/events": "",

@@ -23,7 +23,7 @@ func (c *console) usersPages() []page {
 
 // userParameters are the query parameters that links to the list of users keep, in their
 // order in the address. A cursor is valid only for the values with which it was created.
-var userParameters = append([]string{"q", "status", "department", "role", "sort"}, rolecall.FilterableTexts.Names()...)
+var userParameters = append([]string{"q", "status", "department", "role", "sort", "email"}, rolecall.FilterableTexts.Names()...)
 
 // userListParameters are userParameters and the additional columns. Only the list of all
 // users has additional columns.
