@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -17,12 +18,15 @@ var (
 	aSession = rolecall.NewID[rolecall.Session](effectsTime)
 )
 
-// changing is a Querier whose statements each return the given number of rows.
-type changing struct{ rows int }
+// changing is a Querier whose statements each return the given number of rows. It records the announced ids.
+type changing struct {
+	rows      int
+	announced []rolecall.AnyID
+}
 
 func (c *changing) Exec(string, ...any) {}
 
-func (c *changing) Announce(rolecall.AnyID) {}
+func (c *changing) Announce(id rolecall.AnyID) { c.announced = append(c.announced, id) }
 
 func (c *changing) AnnounceChanges(rolecall.TenantID) {}
 
@@ -38,6 +42,33 @@ func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error)
 		}
 	}
 	return c.rows, nil
+}
+
+// TestChangesAnnounceNoMoreThanNeeded checks methods that run often. Another id would make the caches of all nodes read
+// again what has not changed.
+func TestChangesAnnounceNoMoreThanNeeded(t *testing.T) {
+	for method, c := range map[string]struct {
+		run  func(*Tx) error
+		want []rolecall.AnyID
+	}{
+		"TouchSession":     {func(tx *Tx) error { tx.TouchSession(aSession, effectsTime, rolecall.TouchInterval); return nil }, nil},
+		"TouchAPIToken":    {func(tx *Tx) error { tx.TouchAPIToken(rolecall.APITokenID(aSession), effectsTime); return nil }, nil},
+		"TouchOperatorKey": {func(tx *Tx) error { tx.TouchOperatorKey(rolecall.OperatorKeyID(aSession), effectsTime); return nil }, nil},
+		"InsertTenant":     {func(tx *Tx) error { tx.InsertTenant(rolecall.Tenant{ID: aTenant, Name: "acme"}); return nil }, nil},
+		"UpdateUser": {func(tx *Tx) error { _, err := tx.UpdateUser(rolecall.User{ID: aUser}, rolecall.User{}); return err },
+			[]rolecall.AnyID{rolecall.AnyID(aUser)}},
+		"DeleteSession": {func(tx *Tx) error { _, err := tx.DeleteSession(aSession); return err },
+			[]rolecall.AnyID{rolecall.AnyID(aSession)}},
+		"UpsertAssignment": {func(tx *Tx) error {
+			tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(aUser)})
+			return nil
+		}, []rolecall.AnyID{rolecall.AnyID(aUser)}},
+	} {
+		q := &changing{rows: 1}
+		if err := c.run(NewTx(q, aTenant)); err != nil || !slices.Equal(q.announced, c.want) {
+			t.Errorf("%s announces %v (error %v), want %v", method, q.announced, err, c.want)
+		}
+	}
 }
 
 // retried is a Database that runs the function of each Update twice and then returns an
