@@ -196,9 +196,9 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 // Update calls fn in a READ COMMITTED transaction and commits the transaction. Writes
 // without a result are queued. So a function with no other statements costs one round
 // trip. After a deadlock or a serialization conflict, Update calls fn again, up to
-// maxAttempts times in total, and after store.ErrStale as store.Repeat does. Update returns rolecall.ErrUnavailable if it does not know
-// whether the transaction was committed. If ctx has a deadline, it also does so after four
-// seconds.
+// maxAttempts times in total. After store.ErrStale, it does so as store.Repeat does. Update
+// returns rolecall.ErrUnavailable if it does not know whether the transaction was committed.
+// If ctx has a deadline, it also does so after four seconds.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx) // for all attempts together
 	defer cancel()
