@@ -196,19 +196,26 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 // Update calls fn in a READ COMMITTED transaction and commits the transaction. Writes
 // without a result are queued. So a function with no other statements costs one round
 // trip. After a deadlock or a serialization conflict, Update calls fn again, up to
-// maxAttempts times in total. After store.ErrStale, it does so as store.Repeat does. Update
-// returns rolecall.ErrUnavailable if it does not know whether the transaction was committed.
-// If ctx has a deadline, it also does so after four seconds.
+// maxAttempts times in total. After store.ErrStale, it does so as store.Repeat does, and these
+// repetitions of a tenant run one after another. Update returns rolecall.ErrUnavailable if it
+// does not know whether the transaction was committed. If ctx has a deadline, it also does so
+// after four seconds.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx) // for all attempts together
 	defer cancel()
-	return store.Repeat(func() error { return d.update(ctx, tenant, fn) })
+	stale := false
+	return store.Repeat(func() error {
+		err := d.update(ctx, tenant, stale, fn)
+		stale = errors.Is(err, store.ErrStale)
+		return err
+	})
 }
 
-// update is Update without a limit. It returns store.ErrStale of fn.
-func (d *Database) update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+// update is Update without a limit. It returns store.ErrStale of fn. The argument stale says
+// that an earlier attempt did so.
+func (d *Database) update(ctx context.Context, tenant rolecall.TenantID, stale bool, fn func(store.Querier) error) error {
 	for attempt := 1; ; attempt++ {
-		conflict, err := d.attempt(ctx, tenant, fn)
+		conflict, err := d.attempt(ctx, tenant, stale, fn)
 		if !conflict || attempt == maxAttempts {
 			return err
 		}
@@ -220,8 +227,11 @@ func (d *Database) update(ctx context.Context, tenant rolecall.TenantID, fn func
 
 // attempt runs fn in a transaction once. It reports whether the transaction failed because
 // of a conflict with another one.
-func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) (conflict bool, err error) {
+func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, stale bool, fn func(store.Querier) error) (conflict bool, err error) {
 	u := &update{ctx: ctx, pool: d.pool, tenant: tenant}
+	if stale {
+		u.queued = []statement{{query: lockStale, args: []any{tenant.String()}}}
+	}
 	defer u.release()
 	if err = fn(u); err == nil {
 		err = u.commit()

@@ -222,6 +222,29 @@ var transactionCases = []testCase{
 			})
 		}), errRefused)
 	}},
+	{"Many concurrent changes of one row need at most two attempts each on average", func(f *fixture) {
+		u, tries := f.newUser("Ada Lovelace"), atomic.Int64{}
+		const changes = 50
+		for _, err := range parallel(changes, func(int) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
+				tries.Add(1)
+				old, err := tx.UserByID(u.ID)
+				if err != nil {
+					return err
+				}
+				changed := old
+				changed.Version++
+				return store.CheckVersion(tx.UpdateUser(old, changed))
+			})
+		}) {
+			f.is(err, nil)
+		}
+		got := read(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(u.ID) })
+		same(f, got.Version, u.Version+changes)
+		if tries.Load() > 2*changes {
+			f.Errorf("%d changes needed %d attempts", changes, tries.Load())
+		}
+	}},
 	{"Concurrent read-then-write of one row loses no change", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		const writers, rounds = 8, 5
