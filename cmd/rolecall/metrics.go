@@ -10,7 +10,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/node"
@@ -136,7 +135,7 @@ func registerCaches(registry prometheus.Registerer, n *node.Node) {
 }
 
 // registerSignIns adds the metric of failed sign-ins.
-func registerSignIns(registry prometheus.Registerer, r *audit.Refusals) {
+func registerSignIns(registry prometheus.Registerer, r *access.Refusals) {
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "rolecall_sign_ins_failed_total", Help: "Failed sign-ins and re-authentications at this process, except those refused by a limit.",
 	}, func() float64 { return float64(r.FailedSignIns()) }))

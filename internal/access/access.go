@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/auditlog"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/feed"
@@ -67,7 +66,7 @@ type Service struct {
 	Outages      *outage.Log // logs the failures of the work in the background
 	Limiter      *ratelimit.Limiter
 	Invalidation *invalidation.Table
-	Refusals     *audit.Refusals
+	Refusals     *Refusals
 	Outbox       *outbox.Outbox
 	Feed         *feed.Feed
 	AuditLog     *auditlog.Log
@@ -116,7 +115,7 @@ func New(db store.Database, o Options) *Service {
 	s.Feed = feed.New(s.Store, o.Clock, o.Logger, s.Outages)
 	s.AuditLog = auditlog.New(s.Store, o.Keys, o.Clock, o.Logger, s.Outages, s.Feed.CatchUp)
 	s.Limiter = ratelimit.New(s.Store, o.Keys, s.Invalidation, o.Clock, o.Limits)
-	s.Refusals = audit.NewRefusals(s.Store, o.Clock)
+	s.Refusals = NewRefusals(s.Store, o.Clock)
 	s.idempotency = idempotency.New(s.Store, o.Clock, o.KeyLimit)
 	return s
 }

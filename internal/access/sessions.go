@@ -2,7 +2,6 @@ package access
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -24,7 +23,7 @@ func RecordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID,
 	for _, id := range ended {
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
-		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, audit.AboutUser(user), nil, nil
+		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, rolecall.AboutUser(user), nil, nil
 		event.SessionID, event.Reason = id, reason
 		tx.InsertEvent(event)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -77,7 +76,7 @@ func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rol
 	if err != nil {
 		return nil, err
 	}
-	event := s.Event(c, kind, audit.AboutUser(old.ID))
+	event := s.Event(c, kind, rolecall.AboutUser(old.ID))
 	event.Members = members.Names()
 	event.Values = &rolecall.EventValues{Before: before, After: after}
 	return event, nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/oidc"
@@ -89,7 +88,7 @@ func (s *Service) CreateConnection(ctx context.Context, c access.Caller, key ide
 	connection.Secret, connection.ProvisionedBy = s.access.SealConnectionSecret(c.Tenant.ID, connection.ID, draft.ClientSecret), provisioner(c)
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Connection]{
 		Operation: "createConnection", ID: rolecall.AnyID(connection.ID), Value: connection,
-		Event: s.access.Event(c, rolecall.EventConnectionCreated, audit.AboutConnection(connection.ID)),
+		Event: s.access.Event(c, rolecall.EventConnectionCreated, rolecall.AboutConnection(connection.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			if err := s.checkOthers(tx, &connection); err != nil {
@@ -200,9 +199,9 @@ func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id role
 		if err := store.CheckVersion(tx.UpdateConnection(old, changed)); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventConnectionUpdated, audit.AboutConnection(id))
+		event := s.access.Event(c, rolecall.EventConnectionUpdated, rolecall.AboutConnection(id))
 		event.Members = members
-		event.Values, err = audit.Values(&old, &changed)
+		event.Values, err = access.EventValues(&old, &changed)
 		return event, err
 	})
 	if err != nil {
@@ -250,8 +249,8 @@ func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id role
 			return nil, err
 		}
 		access.VoidLinks(tx, sessions...)
-		event := s.access.Event(c, rolecall.EventConnectionDeleted, audit.AboutConnection(id))
-		event.Values, err = audit.Values(&old, &deleted{identities, len(sessions)})
+		event := s.access.Event(c, rolecall.EventConnectionDeleted, rolecall.AboutConnection(id))
+		event.Values, err = access.EventValues(&old, &deleted{identities, len(sessions)})
 		return event, err
 	})
 }
@@ -273,7 +272,7 @@ func (s *Service) TestConnection(ctx context.Context, c access.Caller, id roleca
 		if _, err := tx.Connection(id); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventConnectionTested, audit.AboutConnection(id))
+		event := s.access.Event(c, rolecall.EventConnectionTested, rolecall.AboutConnection(id))
 		event.Reason = "failed"
 		if metadata.Passed() {
 			event.Reason = "passed"
@@ -338,8 +337,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, c access.Caller, user role
 		if err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventIdentityUnlinked, audit.AboutUser(user))
-		if event.Values, err = before(audit.IdentityValue{Identity: all[at]}); err != nil {
+		event := s.access.Event(c, rolecall.EventIdentityUnlinked, rolecall.AboutUser(user))
+		if event.Values, err = before(access.IdentityValue{Identity: all[at]}); err != nil {
 			return nil, err
 		}
 		access.VoidLinks(tx, ended...)

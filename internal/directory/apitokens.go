@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -90,11 +89,11 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 		operation = "createServiceAccountToken"
 	}
 	bearer := secret.NewAPIToken()
-	event := s.access.Event(c, rolecall.EventTokenCreated, audit.AboutHolder(h))
+	event := s.access.Event(c, rolecall.EventTokenCreated, rolecall.AboutHolder(h))
 	event.Members = []string{"tokens"}
 	// Without OnlyID, a repeated request gets ErrNotFound after the token was erased with its holder.
-	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[audit.TokenValue]{
-		Operation: operation, ID: h.ID, Value: audit.TokenValue{Token: token}, Event: event,
+	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[access.TokenValue]{
+		Operation: operation, ID: h.ID, Value: access.TokenValue{Token: token}, Event: event,
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.APITokens(rolecall.APITokenQuery{Holder: h, Limit: rolecall.APITokensMax})
@@ -149,8 +148,8 @@ func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.H
 			return nil, rolecall.ErrNotFound
 		}
 		access.VoidLinks(tx, id)
-		before, err := json.Marshal(audit.TokenValue{Token: token})
-		event := s.access.Event(c, rolecall.EventTokenRevoked, audit.AboutHolder(h))
+		before, err := json.Marshal(access.TokenValue{Token: token})
+		event := s.access.Event(c, rolecall.EventTokenRevoked, rolecall.AboutHolder(h))
 		event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}
 		return event, err
 	})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -146,7 +145,7 @@ func (s *Service) unassign(tx *store.Tx, c access.Caller, h rolecall.Holder, rol
 	} else if !ok {
 		return nil, rolecall.ErrNotFound
 	}
-	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, audit.AboutHolder(h), &old, nil)
+	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, rolecall.AboutHolder(h), &old, nil)
 }
 
 // assignable returns the role with the id if the policy allows the caller to change the
@@ -201,7 +200,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 		}
 	}
 	tx.UpsertAssignment(a)
-	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutHolder(h), before, &a)
+	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, rolecall.AboutHolder(h), before, &a)
 	return a, created, event, err
 }
 
@@ -234,7 +233,7 @@ func replaced(tx *store.Tx, a *rolecall.Assignment) (old rolecall.Assignment, wa
 // is nil for a new assignment, and after is nil for a removed one.
 func (s *Service) assignmentEvent(c access.Caller, kind rolecall.EventType, about rolecall.Subject, before, after *rolecall.Assignment) (*rolecall.Event, error) {
 	event := s.access.Event(c, kind, about)
-	return event, audit.SetAssignments(event, before, after)
+	return event, access.SetAssignments(event, before, after)
 }
 
 // policyFor returns the policy ofAccount if the holder is a service account, and ofUser if

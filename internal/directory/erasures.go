@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -27,7 +26,7 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 			return nil, err
 		}
 		tx.InsertErasure(id, s.now().Add(access.SettleTime))
-		event := s.access.Event(c, rolecall.EventUserErased, audit.AboutUser(id))
+		event := s.access.Event(c, rolecall.EventUserErased, rolecall.AboutUser(id))
 		event.Reason = reason
 		return event, nil
 	})

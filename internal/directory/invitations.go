@@ -5,7 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -43,7 +42,7 @@ func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.K
 	issued, token := IssuedInvitation{Invitation: s.newInvitation(c, id), Delivery: by}, secret.NewToken()
 	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedInvitation]{
 		Operation: "inviteUser", ID: rolecall.AnyID(id), Value: issued,
-		Event: s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(id)),
+		Event: s.access.Event(c, rolecall.EventUserInvited, rolecall.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
 			if err := s.access.RequestDelivery(tx, c, by); err != nil {
 				return err
@@ -110,6 +109,6 @@ func (s *Service) WithdrawInvitation(ctx context.Context, c access.Caller, id ro
 		if ok, err := tx.DeleteInvitationOf(id); !ok {
 			return nil, err
 		}
-		return s.access.Event(c, rolecall.EventInvitationWithdrawn, audit.AboutUser(id)), nil
+		return s.access.Event(c, rolecall.EventInvitationWithdrawn, rolecall.AboutUser(id)), nil
 	})
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/auditlog"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -38,7 +37,7 @@ func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.T
 			return nil, err
 		}
 		tx.SetPassword(user.ID, hash, now)
-		event := s.access.OperatorEvent(rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID))
+		event := s.access.OperatorEvent(rolecall.EventTenantCreated, rolecall.AboutTenant(tenant.ID))
 		return event, logForOperators(tx, *event, &tenant)
 	})
 	return tenant, user, err
@@ -86,7 +85,7 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 			return nil, err
 		}
 		tx.UpsertAssignment(a)
-		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
+		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, rolecall.AboutUser(user.ID))
 		event.Members = []string{"roles"}
 		return event, nil
 	})
@@ -121,14 +120,14 @@ func (s *Service) CreateOwner(ctx context.Context, tenantName string, draft role
 		}
 		tx.InsertUser(user)
 		tx.SetPassword(user.ID, hash, now)
-		event := s.access.OperatorEvent(rolecall.EventUserCreated, audit.AboutUser(user.ID))
+		event := s.access.OperatorEvent(rolecall.EventUserCreated, rolecall.AboutUser(user.ID))
 		if event.Values, err = valuesAfter(user); err != nil {
 			return nil, err
 		}
 		tx.InsertEvent(*event)
 		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now}
 		tx.UpsertAssignment(a)
-		return s.assignmentEvent(access.Command, rolecall.EventRoleAssigned, audit.AboutUser(user.ID), nil, &a)
+		return s.assignmentEvent(access.Command, rolecall.EventRoleAssigned, rolecall.AboutUser(user.ID), nil, &a)
 	})
 }
 
@@ -155,7 +154,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 			return nil, errTooManyOperatorKeys
 		}
 		tx.InsertOperatorKey(key, token.Hash())
-		event := s.access.OperatorEvent(rolecall.EventOperatorKeyCreated, audit.AboutOperatorKey(key.ID))
+		event := s.access.OperatorEvent(rolecall.EventOperatorKeyCreated, rolecall.AboutOperatorKey(key.ID))
 		event.Values, err = valuesAfter(newLoggedKey(&key))
 		return event, err
 	})
@@ -199,7 +198,7 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 			return nil, rolecall.ErrNotFound.With("No operator key has this ID. List the keys to find the right ID.")
 		}
 		revoked, err := json.Marshal(newLoggedKey(&key))
-		event := s.access.OperatorEvent(rolecall.EventOperatorKeyRevoked, audit.AboutOperatorKey(id))
+		event := s.access.OperatorEvent(rolecall.EventOperatorKeyRevoked, rolecall.AboutOperatorKey(id))
 		event.Values = &rolecall.EventValues{Before: revoked}
 		return event, err
 	})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/store"
@@ -96,7 +95,7 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 	}
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Role]{
 		Operation: "createRole", ID: rolecall.AnyID(role.ID), Value: role,
-		Event: s.access.Event(c, rolecall.EventRoleCreated, audit.AboutRole(role.ID)),
+		Event: s.access.Event(c, rolecall.EventRoleCreated, rolecall.AboutRole(role.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.Roles(rolecall.RoleQuery{Limit: 1, Count: true})
@@ -195,7 +194,7 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 			return nil, false, rolecall.ErrRoleInUse
 		}
 	}
-	cause := s.access.Event(c, rolecall.EventRoleDeleted, audit.AboutRole(id))
+	cause := s.access.Event(c, rolecall.EventRoleDeleted, rolecall.AboutRole(id))
 	if more, err = s.unassignHolders(tx, cause, old.ID, s.now()); err != nil {
 		return nil, false, err
 	}
@@ -244,8 +243,8 @@ func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role role
 		}
 		event := *cause
 		event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](now), now
-		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, audit.AboutHolder(a.Holder), "role deleted"
-		if err := audit.SetAssignments(&event, &a, nil); err != nil {
+		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, rolecall.AboutHolder(a.Holder), "role deleted"
+		if err := access.SetAssignments(&event, &a, nil); err != nil {
 			return false, err
 		}
 		tx.InsertEvent(event)
@@ -296,7 +295,7 @@ func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, chang
 	if err != nil {
 		return nil, err
 	}
-	event := s.access.Event(c, kind, audit.AboutRole(old.ID))
+	event := s.access.Event(c, kind, rolecall.AboutRole(old.ID))
 	event.Members = members
 	event.Values = &rolecall.EventValues{Before: before}
 	if changed != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/store"
@@ -44,7 +43,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 	account := draft.ServiceAccount(s.now())
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.ServiceAccount]{
 		Operation: "createServiceAccount", ID: rolecall.AnyID(account.ID), Value: account,
-		Event: s.access.Event(c, rolecall.EventServiceAccountCreated, audit.AboutServiceAccount(account.ID)),
+		Event: s.access.Event(c, rolecall.EventServiceAccountCreated, rolecall.AboutServiceAccount(account.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Limit: 1, Count: true})
@@ -204,7 +203,7 @@ func (s *Service) accountEvent(c access.Caller, kind rolecall.EventType, old, ch
 	if err != nil {
 		return nil, err
 	}
-	event := s.access.Event(c, kind, audit.AboutServiceAccount(old.ID))
+	event := s.access.Event(c, kind, rolecall.AboutServiceAccount(old.ID))
 	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
 	if changed != nil {
 		event.Values.After, err = json.Marshal(changed)

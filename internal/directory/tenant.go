@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -97,10 +96,10 @@ func (s *Service) tenantEvent(c access.Caller, old, changed *rolecall.Tenant, me
 		DisplayName string                  `json:"displayName"`
 		Settings    rolecall.TenantSettings `json:"settings"`
 	}
-	event := s.access.Event(c, rolecall.EventTenantUpdated, audit.AboutTenant(old.ID))
+	event := s.access.Event(c, rolecall.EventTenantUpdated, rolecall.AboutTenant(old.ID))
 	event.Members = members
 	var err error
-	event.Values, err = audit.Values(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
+	event.Values, err = access.EventValues(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
 	return event, err
 }
 
@@ -194,7 +193,7 @@ func (s *Service) logoEvent(c access.Caller, tenant rolecall.TenantID, before, a
 	type value struct {
 		Logo *rolecall.Logo `json:"logo"`
 	}
-	values, err := audit.Values(value{before}, value{after})
+	values, err := access.EventValues(value{before}, value{after})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +201,7 @@ func (s *Service) logoEvent(c access.Caller, tenant rolecall.TenantID, before, a
 	if after == nil {
 		kind, values.After = rolecall.EventLogoRemoved, nil
 	}
-	event := s.access.Event(c, kind, audit.AboutTenant(tenant))
+	event := s.access.Event(c, kind, rolecall.AboutTenant(tenant))
 	event.Members, event.Values = []string{"logo"}, values
 	return event, nil
 }

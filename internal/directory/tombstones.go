@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -148,7 +147,7 @@ func (s *Service) restoredEvent(c access.Caller, user *rolecall.User, back []rol
 		value.Roles = append(value.Roles, a.Role.ID)
 	}
 	after, err := json.Marshal(value)
-	event := s.access.Event(c, rolecall.EventUserRestored, audit.AboutUser(user.ID))
+	event := s.access.Event(c, rolecall.EventUserRestored, rolecall.AboutUser(user.ID))
 	event.Values = &rolecall.EventValues{After: after}
 	return event, err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/store"
@@ -41,7 +40,7 @@ func (n *Node) Run(ctx context.Context) error {
 	background.Go(func() { n.finishDeletions(ctx) })
 	background.Go(func() { n.purgeRepeatedly(ctx) })
 	defer background.Wait()
-	flush := time.NewTicker(audit.Interval)
+	flush := time.NewTicker(access.RefusalInterval)
 	defer flush.Stop()
 	for {
 		select {

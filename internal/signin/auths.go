@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -65,10 +64,10 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 	case err != nil:
 		return SignIn{}, err
 	case !ok:
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case !allowed:
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
@@ -209,7 +208,7 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 			}
 		}
 		tx.ForgiveAttempt(e.counted)
-		event := s.access.Event(c, rolecall.EventSignedIn, audit.AboutUser(e.user))
+		event := s.access.Event(c, rolecall.EventSignedIn, rolecall.AboutUser(e.user))
 		if event.Values, err = e.identity.values(); err != nil {
 			return nil, err
 		}
@@ -264,7 +263,7 @@ func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Tok
 		return err
 	}
 	tx.DeleteOwnEmailChanges(state.User.ID, state.Session.ID)
-	event := s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, audit.AboutUser(state.User.ID))
+	event := s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, rolecall.AboutUser(state.User.ID))
 	event.Reason = reason
 	tx.InsertEvent(*event)
 	return nil

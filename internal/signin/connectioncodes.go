@@ -9,7 +9,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -112,7 +111,7 @@ func (s *Service) exchangeCode(ctx context.Context, a access.Anonymous, code sec
 	token, content, err := s.loadCode(ctx, &a.Tenant, code, verifier, PurposeSignIn)
 	if err != nil {
 		if errors.Is(err, rolecall.ErrCodeInvalid) {
-			s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, token.UserID, rolecall.ErrCodeInvalid.Code, a.Source)
+			s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, token.UserID, rolecall.ErrCodeInvalid.Code, a.Source)
 		}
 		return SignIn{}, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -89,7 +88,7 @@ func (s *Service) completeAttempt(ctx context.Context, a access.Anonymous, attem
 	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		reason := "connection " + attempt.Connection.String() + ": " + refusal.reason
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, refusal.user, reason, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, refusal.user, reason, a.Source)
 	}
 	return code, err
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -48,13 +47,13 @@ func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *ro
 func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
 		access.VoidLinks(tx, token.ID)
-		before, err := json.Marshal(audit.TokenValue{Token: token})
+		before, err := json.Marshal(access.TokenValue{Token: token})
 		if err != nil {
 			return err
 		}
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
-		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, audit.AboutUser(user), []string{"tokens"}, reason
+		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, rolecall.AboutUser(user), []string{"tokens"}, reason
 		event.Values = &rolecall.EventValues{Before: before}
 		tx.InsertEvent(event)
 	}
@@ -131,7 +130,7 @@ func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, 
 			return nil, wrongOwn("/currentPassword")
 		}
 		tx.ForgiveAttempt(counted)
-		event := s.access.Event(c, rolecall.EventPasswordChanged, audit.AboutUser(c.User.ID))
+		event := s.access.Event(c, rolecall.EventPasswordChanged, rolecall.AboutUser(c.User.ID))
 		if err := revokeAccess(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -67,7 +66,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 	token := secret.NewToken()
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.EmailChange]{
 		Operation: "changeEmail", ID: rolecall.AnyID(id), Value: answer,
-		Event: s.access.Event(c, rolecall.EventEmailRequested, audit.AboutUser(id)),
+		Event: s.access.Event(c, rolecall.EventEmailRequested, rolecall.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
 			request := s.access.RequestLink
 			if own {

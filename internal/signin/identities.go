@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -133,8 +132,8 @@ func (s *Service) insertIdentity(tx *store.Tx, c access.Caller, identity rolecal
 		return identity, rolecall.ErrTooManyIdentities
 	}
 	tx.InsertIdentity(identity)
-	event := s.access.Event(c, rolecall.EventIdentityLinked, audit.AboutUser(identity.UserID))
-	if event.Values, err = after(audit.IdentityValue{Identity: identity}); err != nil {
+	event := s.access.Event(c, rolecall.EventIdentityLinked, rolecall.AboutUser(identity.UserID))
+	if event.Values, err = after(access.IdentityValue{Identity: identity}); err != nil {
 		return identity, err
 	}
 	tx.InsertEvent(*event)
@@ -169,7 +168,7 @@ func (s *Service) invitedByLink(tx *store.Tx, a *access.Anonymous, p *authentica
 }
 
 func (s *Service) recordInvitation(tx *store.Tx, a *access.Anonymous, user *rolecall.User) {
-	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, audit.AboutUser(user.ID)))
+	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, rolecall.AboutUser(user.ID)))
 }
 
 // vouches reports whether the provider vouches for the address: it has verified it, or it does not state
@@ -267,7 +266,7 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	}
 	tx.InsertUser(user)
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
-	event := s.access.Event(c, rolecall.EventUserCreated, audit.AboutUser(user.ID))
+	event := s.access.Event(c, rolecall.EventUserCreated, rolecall.AboutUser(user.ID))
 	if event.Values, err = after(user); err != nil {
 		return user, err
 	}
@@ -287,8 +286,8 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 			return user, refuse("the person who set the provisioning can no longer assign its roles")
 		}
 		tx.UpsertAssignment(assigned)
-		event := s.access.Event(c, rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
-		if err := audit.SetAssignments(event, nil, &assigned); err != nil {
+		event := s.access.Event(c, rolecall.EventRoleAssigned, rolecall.AboutUser(user.ID))
+		if err := access.SetAssignments(event, nil, &assigned); err != nil {
 			return user, err
 		}
 		tx.InsertEvent(*event)

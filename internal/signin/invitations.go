@@ -5,7 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -63,7 +62,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
-		event := s.access.Event(c, rolecall.EventInvitationUsed, audit.AboutUser(user.ID))
+		event := s.access.Event(c, rolecall.EventInvitationUsed, rolecall.AboutUser(user.ID))
 		tx.InsertEvent(*event)
 		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event, a.Browser())
 	}})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -166,7 +165,7 @@ func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte,
 			return nil, rolecall.ErrNotFound
 		}
 		event := s.factorEvent(c, rolecall.EventFactorRenamed, rolecall.FactorPasskey)
-		event.Values, err = audit.Values(before, passkeyValue{key})
+		event.Values, err = access.EventValues(before, passkeyValue{key})
 		return event, err
 	})
 	return key, err
@@ -224,12 +223,12 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 	old, used, err := s.assertedPasskey(owner, response, response.Challenge, rolecall.ErrPasskeyRefused, true)
 	switch {
 	case errors.Is(err, rolecall.ErrPasskeyRefused):
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, reasonOf(err, rolecall.ErrPasskeyRefused), a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, user.ID, reasonOf(err, rolecall.ErrPasskeyRefused), a.Source)
 		return SignIn{}, err
 	case err != nil:
 		return SignIn{}, err
 	case !allowed:
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended

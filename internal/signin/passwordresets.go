@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/ratelimit"
@@ -56,7 +55,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, 
 		return s.mailReset(tx, &tenant, &user, token, rolecall.Origin{})
 	})
 	if err == nil {
-		s.refusals.Count(a.Tenant.ID, rolecall.EventResetRequested, audit.Anonymous, subject, outcome, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventResetRequested, access.AnonymousActor, subject, outcome, a.Source)
 	}
 	return err
 }
@@ -169,7 +168,7 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 	issued, token := IssuedReset{PasswordReset: reset, Delivery: by}, secret.NewToken()
 	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedReset]{
 		Operation: "sendPasswordReset", ID: rolecall.AnyID(id), Value: issued,
-		Event: s.access.Event(c, rolecall.EventResetRequested, audit.AboutUser(id)),
+		Event: s.access.Event(c, rolecall.EventResetRequested, rolecall.AboutUser(id)),
 		Insert: func(tx *store.Tx) error {
 			if err := s.access.RequestDelivery(tx, c, by); err != nil {
 				return err
@@ -231,7 +230,7 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 			return nil, rolecall.ErrUnavailable
 		}
 		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // without the third counter, which counts all accounts of the source
-		event := s.access.Event(c, rolecall.EventPasswordReset, audit.AboutUser(user.ID))
+		event := s.access.Event(c, rolecall.EventPasswordReset, rolecall.AboutUser(user.ID))
 		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event, a.Browser())
 	})
 }

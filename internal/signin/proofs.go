@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -82,7 +81,7 @@ func (s *Service) verifyRecoveryCode(c access.Caller, q *pendingSignIn, text str
 		if err := orWrong(tx.UseRecoveryCode(c.User.ID, code.Hash())); err != nil {
 			return nil, err
 		}
-		tx.InsertEvent(*s.access.Event(c, rolecall.EventRecoveryUsed, audit.AboutUser(c.User.ID)))
+		tx.InsertEvent(*s.access.Event(c, rolecall.EventRecoveryUsed, rolecall.AboutUser(c.User.ID)))
 		return nil, s.access.Notify(tx, c.Tenant.ID, &c.User, "a recovery code was used", c.Browser())
 	}, nil
 }

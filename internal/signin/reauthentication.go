@@ -6,7 +6,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -71,7 +70,7 @@ func (s *Service) confirmSession(ctx context.Context, c access.Caller, presented
 		if in.Token, err = successor(tx, token); err != nil {
 			return nil, err
 		}
-		return s.access.Event(c, rolecall.EventSessionConfirmed, audit.AboutUser(c.User.ID)), nil
+		return s.access.Event(c, rolecall.EventSessionConfirmed, rolecall.AboutUser(c.User.ID)), nil
 	})
 	return in, err
 }

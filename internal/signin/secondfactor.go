@@ -9,7 +9,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -152,7 +151,7 @@ func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token 
 	case !ok, !stored.Live(s.now()), q.Enrol != (q.factors.Methods() == nil):
 		return q, rolecall.ErrChallengeInvalid
 	case !allowed && q.Identity.IsZero(): // the sign-in began with a password
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, q.user.ID, rolecall.ErrPasswordsOff.Code, a.Source)
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return q, rolecall.ErrTenantSuspended
@@ -199,7 +198,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 		err = rolecall.ErrChallengeInvalid
 	}
 	if errors.Is(err, rolecall.ErrWrongCode) {
-		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, reasonOf(err, rolecall.ErrWrongCode), a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, access.AnonymousActor, q.user.ID, reasonOf(err, rolecall.ErrWrongCode), a.Source)
 	}
 	in.RecoveryCodes = codes
 	return in, err

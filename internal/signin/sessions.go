@@ -14,7 +14,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/limiter"
@@ -152,8 +151,8 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 			return nil, err
 		}
 		access.VoidLinks(tx, e.principal.Session.ID)
-		event := s.access.Event(c, rolecall.EventTokenReused, audit.AboutUser(e.principal.User.ID))
-		event.Actor = audit.Anonymous
+		event := s.access.Event(c, rolecall.EventTokenReused, rolecall.AboutUser(e.principal.User.ID))
+		event.Actor = access.AnonymousActor
 		return event, s.notifyOfSession(tx, c.Tenant.ID, &c.User, rolecall.MailTokenReused, &c.Session)
 	})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/outbox"
@@ -31,7 +30,7 @@ type Service struct {
 	log          *slog.Logger
 	limiter      *ratelimit.Limiter
 	invalidation *invalidation.Table
-	refusals     *audit.Refusals
+	refusals     *access.Refusals
 	outbox       *outbox.Outbox
 	principals   *principalCache
 	largeLoads   *limiter.Shared[rolecall.TenantID]

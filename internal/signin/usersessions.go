@@ -5,7 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -91,6 +90,6 @@ func (s *Service) revoke(ctx context.Context, c access.Caller, id rolecall.UserI
 				return err
 			}
 		}
-		return end(tx, s.access.Event(c, rolecall.EventSessionEnded, audit.AboutUser(id)))
+		return end(tx, s.access.Event(c, rolecall.EventSessionEnded, rolecall.AboutUser(id)))
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/outbound"
 	"github.com/rolecall/rolecall/internal/queue"
 	"github.com/rolecall/rolecall/internal/store"
@@ -359,7 +358,7 @@ func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 		}
 		event := rolecall.Event{
 			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventWebhookDisabled, OccurredAt: now, Members: []string{"enabled"},
-			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "webhook"}, Subject: audit.AboutWebhook(old.ID), Reason: reason,
+			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "webhook"}, Subject: rolecall.AboutWebhook(old.ID), Reason: reason,
 		}
 		if event.Values, err = valuesOf(g.TenantID, &old, &changed); err != nil {
 			return err

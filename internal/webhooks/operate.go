@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -68,7 +67,7 @@ func (s *Service) ReplayWebhook(ctx context.Context, c access.Caller, id rolecal
 		if before < last {
 			tx.ReplayWebhook(&w, before, last, r.From, r.To, s.now())
 		}
-		event := s.access.Event(c, rolecall.EventWebhookReplayed, audit.AboutWebhook(id))
+		event := s.access.Event(c, rolecall.EventWebhookReplayed, rolecall.AboutWebhook(id))
 		event.Values = &rolecall.EventValues{After: values}
 		return event, nil
 	})
@@ -94,7 +93,7 @@ func (s *Service) SkipItems(ctx context.Context, c access.Caller, id rolecall.We
 		if _, err := tx.Webhook(id); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventWebhookSkipped, audit.AboutWebhook(id))
+		event := s.access.Event(c, rolecall.EventWebhookSkipped, rolecall.AboutWebhook(id))
 		if all {
 			last, err := follows.end(tx)
 			if err == nil {

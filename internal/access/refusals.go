@@ -1,4 +1,4 @@
-package audit
+package access
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Interval is the time between two writes of the counted refusals as events.
-const Interval = time.Second
+// RefusalInterval is the time between two writes of the counted refusals as events.
+const RefusalInterval = time.Second
 
 // The maximum number of events for the refusals of one interval on one node.
 const (
@@ -66,12 +66,12 @@ type widerKey struct {
 func (k refusalKey) wider() []widerKey {
 	operation := k
 	operation.subject, operation.source = rolecall.UserID{}, ""
-	if k.actor == Anonymous {
+	if k.actor == AnonymousActor {
 		return []widerKey{{operation, mostTenantEvents}}
 	}
 	caller := operation
 	caller.reason = severalOperations
-	tenant := refusalKey{tenant: k.tenant, kind: k.kind, actor: Anonymous, reason: severalCallers}
+	tenant := refusalKey{tenant: k.tenant, kind: k.kind, actor: AnonymousActor, reason: severalCallers}
 	return []widerKey{{operation, mostSubjects}, {caller, mostCallerEvents}, {tenant, mostTenantEvents}}
 }
 
@@ -131,10 +131,10 @@ func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	now := r.now()
 	event := rolecall.Event{
 		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
-		Actor: key.actor, Subject: AboutUser(key.subject), Source: refused.source, Reason: key.reason,
+		Actor: key.actor, Subject: rolecall.AboutUser(key.subject), Source: refused.source, Reason: key.reason,
 	}
 	if key.subject.IsZero() {
-		event.Subject = AboutTenant(key.tenant)
+		event.Subject = rolecall.AboutTenant(key.tenant)
 	}
 	if refused.count > 1 {
 		event.Reason = fmt.Sprintf("%s, %d times", key.reason, refused.count)

@@ -1,4 +1,4 @@
-package audit
+package access
 
 import (
 	"math/rand/v2"
@@ -18,7 +18,7 @@ func TestTheRefusalCounterIsBoundedAndComplete(t *testing.T) {
 	var c refusalCounter
 	const refusals = 200_000
 	for i := range refusals {
-		key := refusalKey{tenant: tenants[random.IntN(len(tenants))], kind: rolecall.EventRefused, actor: Anonymous, reason: "code"}
+		key := refusalKey{tenant: tenants[random.IntN(len(tenants))], kind: rolecall.EventRefused, actor: AnonymousActor, reason: "code"}
 		if random.IntN(2) == 0 {
 			key.actor = rolecall.Actor{Type: rolecall.ActorUser, ID: rolecall.NewID[rolecall.User](1)}
 		}

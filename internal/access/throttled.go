@@ -1,4 +1,4 @@
-package audit
+package access
 
 import (
 	"sync"
@@ -45,6 +45,6 @@ func (r *Refusals) IsFirstThrottled(tenant rolecall.TenantID, account, source st
 
 // CountThrottled counts a sign-in that a limit refused. Unlike Count, it makes an event for each source.
 func (r *Refusals) CountThrottled(tenant rolecall.TenantID, subject rolecall.UserID, source string) {
-	key := refusalKey{tenant, rolecall.EventSignInFailed, Anonymous, subject, rolecall.ErrTooManyAttempts.Code, source}
+	key := refusalKey{tenant, rolecall.EventSignInFailed, AnonymousActor, subject, rolecall.ErrTooManyAttempts.Code, source}
 	r.counter.add(map[refusalKey]refusal{key: {1, source}})
 }
