@@ -128,7 +128,7 @@ func (c *console) showSessions(v *pageContext) error {
 		}
 	}
 	if slices.ContainsFunc(list.page.Items, func(s rolecall.Session) bool { return !s.Connection.IsZero() }) {
-		if list.connections, err = c.connections.Offered(v.ctx, v.call.Tenant.ID); err != nil {
+		if list.connections, err = c.signin.OfferedConnections(v.ctx, v.call.Tenant.ID); err != nil {
 			return err
 		}
 	}
@@ -408,10 +408,10 @@ type identities struct {
 }
 
 func (c *console) identities(v *pageContext, user rolecall.UserID) (i identities, err error) {
-	if i.list, err = c.connections.Identities(v.ctx, v.call, user); err != nil {
+	if i.list, err = c.signin.Identities(v.ctx, v.call, user); err != nil {
 		return i, err
 	}
-	i.connections, err = c.connections.Offered(v.ctx, v.call.Tenant.ID)
+	i.connections, err = c.signin.OfferedConnections(v.ctx, v.call.Tenant.ID)
 	return i, err
 }
 
@@ -482,7 +482,7 @@ func (c *console) askIdentityDeletion(v *pageContext) error {
 }
 
 func (c *console) deleteIdentity(v *pageContext) error {
-	if err := c.connections.DeleteIdentity(v.ctx, v.call, v.userID, v.identityID); err != nil {
+	if err := c.signin.DeleteIdentity(v.ctx, v.call, v.userID, v.identityID); err != nil {
 		return err
 	}
 	if v.call.Session.Identity == v.identityID {

@@ -49,7 +49,7 @@ type connectionsView struct {
 }
 
 func (c *console) showConnections(v *pageContext) error {
-	list, err := c.connections.Connections(v.ctx, v.call)
+	list, err := c.signin.Connections(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *console) showConnectionPage(v *pageContext, view connectionView, title 
 
 // connectionView returns the connection that the path names.
 func (c *console) connectionView(v *pageContext) (view connectionView, err error) {
-	if view.connection, err = c.connections.Connection(v.ctx, v.call, v.connectionID); err == nil {
+	if view.connection, err = c.signin.Connection(v.ctx, v.call, v.connectionID); err == nil {
 		view.roleChoices, err = c.readRoleChoices(v)
 	}
 	return view, err
@@ -108,7 +108,7 @@ func (c *console) showConnectionWith(v *pageContext, test *connectionTest) error
 }
 
 func (c *console) testConnection(v *pageContext) error {
-	report, err := c.connections.TestConnection(v.ctx, v.call, v.connectionID)
+	report, err := c.signin.TestConnection(v.ctx, v.call, v.connectionID)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (c *console) createConnection(v *pageContext) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	made, err := c.connections.CreateConnection(v.ctx, v.call, v.key(), rolecall.ConnectionDraft{
+	made, err := c.signin.CreateConnection(v.ctx, v.call, v.key(), rolecall.ConnectionDraft{
 		Name: v.form.Get("name"), Issuer: strings.TrimSpace(v.form.Get("issuer")), ClientID: strings.TrimSpace(v.form.Get("clientId")),
 		ClientSecret: strings.TrimSpace(v.form.Get("clientSecret")), Domains: lines(v.form["domains"]),
 		Linking: rolecall.Some(rolecall.Linking(v.form.Get("linking"))), Provisioning: provisioning,
@@ -186,7 +186,7 @@ func (c *console) editConnection(v *pageContext) error {
 		}
 		patch.Provisioning = rolecall.Some(provisioning)
 	}
-	if _, err := c.connections.UpdateConnection(v.ctx, v.call, v.connectionID, patch, match(v, connectionTag)); err != nil {
+	if _, err := c.signin.UpdateConnection(v.ctx, v.call, v.connectionID, patch, match(v, connectionTag)); err != nil {
 		return err
 	}
 	return v.redirect(connectionAddress(v, v.connectionID) + "?done=saved")
@@ -209,7 +209,7 @@ func setLines(v *pageContext, name string, member *rolecall.Optional[[]string]) 
 func (c *console) askConnectionDeletion(v *pageContext) error {
 	view, err := c.connectionView(v)
 	if err == nil {
-		view.identities, err = c.connections.CountIdentities(v.ctx, v.call, v.connectionID)
+		view.identities, err = c.signin.CountIdentities(v.ctx, v.call, v.connectionID)
 	}
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (c *console) askConnectionDeletion(v *pageContext) error {
 // deleteConnection deletes the connection. The form has the field force if the page has shown that users
 // have identities of the connection.
 func (c *console) deleteConnection(v *pageContext) error {
-	if err := c.connections.DeleteConnection(v.ctx, v.call, v.connectionID, v.form.Get("force") == "true", nil); err != nil {
+	if err := c.signin.DeleteConnection(v.ctx, v.call, v.connectionID, v.form.Get("force") == "true", nil); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/connections") + "?done=connection-deleted")

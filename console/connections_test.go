@@ -22,7 +22,7 @@ func (f *fixture) makeConnection(issuer string, changes ...func(*rolecall.Connec
 	for _, change := range changes {
 		change(&draft)
 	}
-	created, err := f.node.Connections.CreateConnection(f.t.Context(), f.asOwner(), idempotency.Key{Text: issuer, Fingerprint: []byte(issuer)}, draft)
+	created, err := f.node.SignIn.CreateConnection(f.t.Context(), f.asOwner(), idempotency.Key{Text: issuer, Fingerprint: []byte(issuer)}, draft)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestConnectionsInTheConsole(t *testing.T) {
 		"provisioning/department": {"Sales"}, "secondFactor": {"trust"}, "amrValues": {"mfa"}, "acrValues": {""},
 	}
 	made := f.send(http.MethodPost, "/console/acme/connections/create", cookie, form)
-	list, err := f.node.Connections.Connections(t.Context(), f.asOwner())
+	list, err := f.node.SignIn.Connections(t.Context(), f.asOwner())
 	if made.StatusCode != http.StatusSeeOther || err != nil || len(list) != 1 {
 		t.Fatalf("%d %v %v %s", made.StatusCode, list, err, made.body)
 	}
@@ -123,7 +123,7 @@ func TestAConnectionIsEditedAndDeletedInTheConsole(t *testing.T) {
 	if a := f.send(http.MethodPost, path+"/edit", cookie, form); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	changed, err := f.node.Connections.Connection(t.Context(), f.asOwner(), c.ID)
+	changed, err := f.node.SignIn.Connection(t.Context(), f.asOwner(), c.ID)
 	if err != nil || changed.Name != "Acme" || len(changed.Domains) != 2 || changed.Provisioning != nil || string(changed.Secret) != string(c.Secret) || changed.Linking != c.Linking {
 		t.Errorf("%+v %v", changed, err)
 	}

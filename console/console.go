@@ -22,7 +22,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/typeface"
@@ -39,20 +38,19 @@ const assetsPath = "/-/"
 
 // console holds the services that the pages call.
 type console struct {
-	access      *access.Service
-	directory   *directory.Service
-	signin      *signin.Service
-	webhooks    *webhooks.Service
-	connections *connections.Service
-	site        *web.Site
-	assets      map[string]string // addresses of the assets, by file name
-	policies    map[string]web.Policy
+	access    *access.Service
+	directory *directory.Service
+	signin    *signin.Service
+	webhooks  *webhooks.Service
+	site      *web.Site
+	assets    map[string]string // addresses of the assets, by file name
+	policies  map[string]web.Policy
 }
 
 // New returns the handler of the console. policies maps the ids of API operations to their
 // policies. New panics if a page names an operation that is not in policies.
-func New(a *access.Service, d *directory.Service, in *signin.Service, hooks *webhooks.Service, to *connections.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
-	c := &console{access: a, directory: d, signin: in, webhooks: hooks, connections: to, site: site, assets: map[string]string{}, policies: policies}
+func New(a *access.Service, d *directory.Service, in *signin.Service, hooks *webhooks.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
+	c := &console{access: a, directory: d, signin: in, webhooks: hooks, site: site, assets: map[string]string{}, policies: policies}
 	var routes []web.Route
 	for _, a := range assets() {
 		c.assets[a.name] = site.Base + a.Path

@@ -73,7 +73,7 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 		options.PublicURL = &url.URL{Scheme: "https", Host: "id.example.com", Path: base}
 	}
 	site := web.New(options)
-	server := httptest.NewServer(web.Mount(base+Path, New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Policies()), httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Options{})))
+	server := httptest.NewServer(web.Mount(base+Path, New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{})))
 	f.url = server.URL
 	t.Cleanup(server.Close)
 	return f

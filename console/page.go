@@ -56,7 +56,7 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 		if f.challenge, err = c.signin.FactorChallenge(v.ctx, v.call); err != nil {
 			return err
 		}
-		own, err := c.connections.Identities(v.ctx, v.call, v.call.User.ID)
+		own, err := c.signin.Identities(v.ctx, v.call, v.call.User.ID)
 		if f.confirmable = len(own) > 0; err != nil {
 			return err
 		}

@@ -260,7 +260,7 @@ func (c *console) lockOuts(v *pageContext, before, after rolecall.TenantSettings
 	if authz.ReadConnections.Authorize(v.call.Principal) != nil {
 		return effects, nil
 	}
-	list, err := c.connections.Connections(v.ctx, v.call)
+	list, err := c.signin.Connections(v.ctx, v.call)
 	if len(list) == 0 {
 		effects = append(effects, msg("connections.no-way"))
 	}

@@ -363,7 +363,7 @@ func (c *console) offered(v *pageContext) []rolecall.Connection {
 	if err != nil {
 		return nil
 	}
-	list, err := c.connections.Offered(v.ctx, tenant.ID)
+	list, err := c.signin.OfferedConnections(v.ctx, tenant.ID)
 	if err != nil {
 		return nil
 	}
@@ -388,7 +388,7 @@ func (c *console) signInByConnection(v *pageContext) error {
 // has the domain, it returns an error of the field for the password.
 func (c *console) signInByDomain(v *pageContext, a access.Anonymous) error {
 	email := v.form.Get("email")
-	found, err := c.connections.Find(v.ctx, a.Tenant.ID, email)
+	found, err := c.signin.FindConnection(v.ctx, a.Tenant.ID, email)
 	if err != nil {
 		return err
 	}

@@ -123,8 +123,8 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	})
 	options.PublicURL = site.Public
 	n := node.New(db, options)
-	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
-	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, n.Connections, site, httpapi.Policies()), api)
+	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
+	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), api)
 	registerNode(registry, n)
 	servers := newServers(site, handler, listener, operators, time.Duration(settings.Drain), logger)
 	if settings.TLSCert != "" {

@@ -18,7 +18,6 @@ import (
 	"github.com/rolecall/rolecall/internal/feed"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
-	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/outage"
 	"github.com/rolecall/rolecall/internal/outbound"
@@ -82,7 +81,6 @@ type Service struct {
 	// transaction.
 	Deliver func()
 
-	calls       *limiter.Shares[rolecall.TenantID] // of identity providers
 	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
 	forbidden   secret.Words
@@ -98,7 +96,6 @@ func New(db store.Database, o Options) *Service {
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Outages: outage.New(o.Logger), Invalidation: invalidation.New(o.Clock),
 		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
 		Outbound: o.Outbound, OperatorOutbound: o.OperatorOutbound, OIDC: o.OIDC, PublicURL: o.PublicURL, NameMinimum: o.NameMinimum, Deliver: func() {},
-		calls: newProviderCalls(),
 	}
 	if s.Outbound == nil {
 		s.Outbound = outbound.New(outbound.Options{})

@@ -432,7 +432,7 @@ func TestLogAndMetrics(t *testing.T) {
 
 func TestDeadlineAndDisconnectedClient(t *testing.T) {
 	s := newTestServer(t)
-	edge := New(s.node.Access, s.node.Directory, s.node.SignIn, s.node.Webhooks, s.node.Connections, web.New(web.Options{Deadline: time.Nanosecond, Logger: slog.New(slog.DiscardHandler)}), Options{})
+	edge := New(s.node.Access, s.node.Directory, s.node.SignIn, s.node.Webhooks, web.New(web.Options{Deadline: time.Nanosecond, Logger: slog.New(slog.DiscardHandler)}), Options{})
 	r := httptest.NewRequest("GET", "/users/"+s.ownerID, nil)
 	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}
 	w := httptest.NewRecorder()

@@ -110,7 +110,7 @@ var (
 type listConnectionsRequest struct{}
 
 func (s *Server) listConnections(ctx context.Context, c access.Caller, _ *listConnectionsRequest) (operation.Response[operation.Page[connectionBody]], error) {
-	all, err := s.connections.Connections(ctx, c)
+	all, err := s.signin.Connections(ctx, c)
 	page := rolecall.Page[rolecall.Connection]{Items: all}
 	return operation.NewPage(&page, func(c *rolecall.Connection) connectionBody { return connectionBody{c} }), err
 }
@@ -121,14 +121,14 @@ type createConnectionRequest struct {
 }
 
 func (s *Server) createConnection(ctx context.Context, c access.Caller, in *createConnectionRequest) (operation.Response[connectionBody], error) {
-	created, err := s.connections.CreateConnection(ctx, c, in.Key, in.Body)
+	created, err := s.signin.CreateConnection(ctx, c, in.Key, in.Body)
 	return operation.Response[connectionBody]{
 		Body: connectionBody{&created.Value}, Location: "/connections/" + created.Value.ID.String(), Replayed: created.Replayed,
 	}, err
 }
 
 func (s *Server) getConnection(ctx context.Context, c access.Caller, in *getRequest[rolecall.Connection]) (operation.Response[connectionBody], error) {
-	connection, err := s.connections.Connection(ctx, c, in.ID)
+	connection, err := s.signin.Connection(ctx, c, in.ID)
 	return operation.Response[connectionBody]{Body: connectionBody{&connection}}, err
 }
 
@@ -139,7 +139,7 @@ type updateConnectionRequest struct {
 }
 
 func (s *Server) updateConnection(ctx context.Context, c access.Caller, in *updateConnectionRequest) (operation.Response[connectionBody], error) {
-	connection, err := s.connections.UpdateConnection(ctx, c, in.ID, in.Body, match(in.IfMatch, connectionTag))
+	connection, err := s.signin.UpdateConnection(ctx, c, in.ID, in.Body, match(in.IfMatch, connectionTag))
 	return operation.Response[connectionBody]{Body: connectionBody{&connection}}, err
 }
 
@@ -149,13 +149,13 @@ type deleteConnectionRequest struct {
 }
 
 func (s *Server) deleteConnection(ctx context.Context, c access.Caller, in *deleteConnectionRequest) (operation.Response[operation.NoContent], error) {
-	return operation.Response[operation.NoContent]{}, s.connections.DeleteConnection(ctx, c, in.ID, in.Force, match(in.IfMatch, connectionTag))
+	return operation.Response[operation.NoContent]{}, s.signin.DeleteConnection(ctx, c, in.ID, in.Force, match(in.IfMatch, connectionTag))
 }
 
 type connectionRequest struct{ idPath[rolecall.Connection] }
 
 func (s *Server) testConnection(ctx context.Context, c access.Caller, in *connectionRequest) (operation.Response[connectionReport], error) {
-	metadata, err := s.connections.TestConnection(ctx, c, in.ID)
+	metadata, err := s.signin.TestConnection(ctx, c, in.ID)
 	return operation.Response[connectionReport]{Body: newConnectionReport(&metadata)}, err
 }
 
@@ -201,7 +201,7 @@ func newOfferedConnection(c *rolecall.Connection) offeredConnection {
 }
 
 func (s *Server) offeredConnections(ctx context.Context, _ access.Caller, in *offeredRequest) (operation.Response[operation.Page[offeredConnection]], error) {
-	all, err := s.connections.Offered(ctx, in.Anonymous.Tenant.ID)
+	all, err := s.signin.OfferedConnections(ctx, in.Anonymous.Tenant.ID)
 	page := rolecall.Page[rolecall.Connection]{Items: all}
 	return operation.NewPage(&page, newOfferedConnection), err
 }
@@ -225,7 +225,7 @@ type foundConnection struct {
 var _ = operation.Component[foundConnection]("FoundConnection", "The connection of an email address.")
 
 func (s *Server) findConnection(ctx context.Context, _ access.Caller, in *findConnectionRequest) (operation.Response[foundConnection], error) {
-	found, err := s.connections.Find(ctx, in.Anonymous.Tenant.ID, in.Body.Email)
+	found, err := s.signin.FindConnection(ctx, in.Anonymous.Tenant.ID, in.Body.Email)
 	var body foundConnection
 	if found != nil {
 		offered := newOfferedConnection(found)
@@ -252,7 +252,7 @@ func newIdentityBody(i *rolecall.Identity) identityBody {
 }
 
 func (s *Server) listIdentities(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.Page[identityBody]], error) {
-	all, err := s.connections.Identities(ctx, c, in.ID)
+	all, err := s.signin.Identities(ctx, c, in.ID)
 	page := rolecall.Page[rolecall.Identity]{Items: all}
 	return operation.NewPage(&page, newIdentityBody), err
 }
@@ -263,7 +263,7 @@ type deleteIdentityRequest struct {
 }
 
 func (s *Server) deleteIdentity(ctx context.Context, c access.Caller, in *deleteIdentityRequest) (operation.Response[operation.NoContent], error) {
-	err := s.connections.DeleteIdentity(ctx, c, in.ID, in.Identity)
+	err := s.signin.DeleteIdentity(ctx, c, in.ID, in.Identity)
 	return s.sessionsEnded(c.Session.Identity == in.Identity), err
 }
 

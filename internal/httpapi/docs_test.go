@@ -28,7 +28,7 @@ func atBase(t *testing.T, base string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(nil, nil, nil, nil, nil, web.New(web.Options{PublicURL: publicURL, Logger: slog.New(slog.DiscardHandler)}), Options{})
+	return New(nil, nil, nil, nil, web.New(web.Options{PublicURL: publicURL, Logger: slog.New(slog.DiscardHandler)}), Options{})
 }
 
 // fetch sends a GET request for the page. The headers are alternating names and values.

@@ -208,7 +208,7 @@ func TestChecksOfACachedPrincipalReadNothing(t *testing.T) {
 	s := newTestServer(t)
 	counted := &countedDatabase{Database: s.db}
 	counting := node.New(counted, access.Options{Keys: s.keys})
-	edge := New(counting.Access, counting.Directory, counting.SignIn, counting.Webhooks, counting.Connections, web.New(web.Options{Logger: slog.New(slog.DiscardHandler)}), Options{})
+	edge := New(counting.Access, counting.Directory, counting.SignIn, counting.Webhooks, web.New(web.Options{Logger: slog.New(slog.DiscardHandler)}), Options{})
 	send := func() int {
 		r := httptest.NewRequest(http.MethodPost, "/auths/checks", strings.NewReader(`{"checks":[{"permission":"shop/a:b"},{"permission":"users:read","department":"Sales"}]}`))
 		r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -33,36 +32,34 @@ type Options struct {
 
 // Server is the HTTP handler of the API.
 type Server struct {
-	access      *access.Service
-	directory   *directory.Service
-	signin      *signin.Service
-	webhooks    *webhooks.Service
-	connections *connections.Service
-	site        *web.Site
-	handler     http.Handler
-	router      *web.Router
-	apart       bool // serve operators on their separate listener only
-	runner      *operation.Runner
-	readiness   *readiness
-	writes      *readiness        // whether the store accepts writes
-	remedies    map[string]string // method and path of each operation, by its ID
+	access    *access.Service
+	directory *directory.Service
+	signin    *signin.Service
+	webhooks  *webhooks.Service
+	site      *web.Site
+	handler   http.Handler
+	router    *web.Router
+	apart     bool // serve operators on their separate listener only
+	runner    *operation.Runner
+	readiness *readiness
+	writes    *readiness        // whether the store accepts writes
+	remedies  map[string]string // method and path of each operation, by its ID
 
 	securityContact string // URI; empty if not configured
 }
 
 // New returns a server for all operations and pages.
-func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhooks.Service, conns *connections.Service, site *web.Site, o Options) *Server {
+func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhooks.Service, site *web.Site, o Options) *Server {
 	server := &Server{
-		access:      a,
-		directory:   d,
-		signin:      in,
-		webhooks:    w,
-		connections: conns,
-		site:        site,
-		apart:       o.OperatorsApart,
-		readiness:   newReadiness(a.Ready),
-		writes:      newReadiness(a.Writable),
-		remedies:    map[string]string{},
+		access:    a,
+		directory: d,
+		signin:    in,
+		webhooks:  w,
+		site:      site,
+		apart:     o.OperatorsApart,
+		readiness: newReadiness(a.Ready),
+		writes:    newReadiness(a.Writable),
+		remedies:  map[string]string{},
 
 		securityContact: o.SecurityContact,
 	}

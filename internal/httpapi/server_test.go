@@ -86,7 +86,7 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 		o.Logger = logger
 	}
 	s.site = web.New(o)
-	s.edge = New(s.node.Access, s.node.Directory, s.node.SignIn, s.node.Webhooks, s.node.Connections, s.site, api)
+	s.edge = New(s.node.Access, s.node.Directory, s.node.SignIn, s.node.Webhooks, s.site, api)
 	server := httptest.NewUnstartedServer(s.edge)
 	server.Config = s.site.Server(s.edge)
 	server.Start()

@@ -77,7 +77,7 @@ func TestProviderCallsAreSharedBetweenTenants(t *testing.T) {
 		var calls []context.Context
 		var ends []func()
 		begin := func(tenant rolecall.TenantID) error {
-			call, end, err := f.Access.BeginProviderCall(t.Context(), tenant)
+			call, end, err := f.SignIn.BeginProviderCall(t.Context(), tenant)
 			if err == nil {
 				calls, ends = append(calls, call), append(ends, end)
 			}
@@ -99,14 +99,14 @@ func TestProviderCallsAreSharedBetweenTenants(t *testing.T) {
 		if canceled != 1 { // the sign-in has made room for the last call
 			t.Errorf("%d calls of the other tenants were canceled", canceled)
 		}
-		f.ok(errorOf(f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)))
+		f.ok(errorOf(f.SignIn.TestConnection(t.Context(), f.owner, p.connection.ID)))
 		for _, end := range ends {
 			end()
 		}
 		for range 256 {
 			f.ok(begin(f.tenant.ID))
 		}
-		f.is(errorOf(f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)), rolecall.ErrConnectionUnavailable)
+		f.is(errorOf(f.SignIn.TestConnection(t.Context(), f.owner, p.connection.ID)), rolecall.ErrConnectionUnavailable)
 		f.is(errorOf(f.SignIn.StartConnection(t.Context(), f.attempt(), start, noOp)), rolecall.ErrConnectionUnavailable)
 		for _, end := range ends {
 			end()
@@ -146,7 +146,7 @@ func TestTestsOfAConnectionAreRecorded(t *testing.T) {
 			}))
 			return events.Items[0]
 		}
-		m, err := f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)
+		m, err := f.SignIn.TestConnection(t.Context(), f.owner, p.connection.ID)
 		f.ok(err)
 		if e := newest(); !m.Passed() || m.Keys == 0 || e.Type != rolecall.EventConnectionTested || e.Reason != "passed" || e.Actor != f.owner.Actor() {
 			t.Errorf("%+v, and the event is %+v", m, e)
@@ -155,7 +155,7 @@ func TestTestsOfAConnectionAreRecorded(t *testing.T) {
 		p.provider.Set(func(s *oidctest.Settings) {
 			s.Metadata = func(m map[string]any) { m["issuer"] = "https://another.example" }
 		})
-		m, err = f.Connections.TestConnection(t.Context(), f.owner, p.connection.ID)
+		m, err = f.SignIn.TestConnection(t.Context(), f.owner, p.connection.ID)
 		f.ok(err)
 		if e := newest(); m.Passed() || len(m.Problems) != 1 || e.Reason != "failed" {
 			t.Errorf("%+v, and the event is %+v", m, e)
@@ -174,7 +174,7 @@ func TestDeletingAConnectionWithIdentitiesNeedsForce(t *testing.T) {
 		f.ok(err)
 		withPassword := f.signIn("ada")
 		remove := func(force bool) error {
-			return f.Connections.DeleteConnection(t.Context(), f.owner, p.connection.ID, force, nil)
+			return f.SignIn.DeleteConnection(t.Context(), f.owner, p.connection.ID, force, nil)
 		}
 		f.is(remove(false), rolecall.ErrConnectionInUse)
 		f.ok(errorOf(f.authenticate(f.Node, done.Token)))
@@ -185,7 +185,7 @@ func TestDeletingAConnectionWithIdentitiesNeedsForce(t *testing.T) {
 		f.is(remove(true), rolecall.ErrNotFound)
 		_, err = p.complete(f.attempt(), cookie, query)
 		p.refused(err, signin.CodeRefused, "the connection was deleted")
-		all, err := f.Connections.Identities(t.Context(), f.owner, ada.ID)
+		all, err := f.SignIn.Identities(t.Context(), f.owner, ada.ID)
 		f.ok(err)
 		if len(all) != 0 {
 			t.Errorf("the identities %v are left", all)
@@ -209,7 +209,7 @@ func TestProvisioningIsCheckedWhenItIsSet(t *testing.T) {
 		})
 		f.ok(f.Directory.DeleteRole(t.Context(), f.owner, role.ID, true, nil))
 		patch := func(patch rolecall.ConnectionPatch) error {
-			return errorOf(f.Connections.UpdateConnection(t.Context(), f.owner, p.connection.ID, patch, nil))
+			return errorOf(f.SignIn.UpdateConnection(t.Context(), f.owner, p.connection.ID, patch, nil))
 		}
 		f.ok(patch(rolecall.ConnectionPatch{Name: rolecall.Some("Renamed")})) // the deleted role does not matter
 		f.is(patch(rolecall.ConnectionPatch{Provisioning: rolecall.Some(&rolecall.Provisioning{RoleIDs: []rolecall.RoleID{role.ID}, Department: new("Sales")})}), rolecall.ErrValidation)
@@ -257,12 +257,12 @@ func TestOnlyCallersWithAllPermissionsCreateConnections(t *testing.T) {
 		} {
 			draft := rolecall.ConnectionDraft{Name: what, Issuer: "https://login.acme.example", ClientID: "rolecall", ClientSecret: "secret"}
 			caller := f.caller(append(c.holds, holding("connections:*"))...)
-			created, err := f.Connections.CreateConnection(f.Context(), caller, newKey(), draft)
+			created, err := f.SignIn.CreateConnection(f.Context(), caller, newKey(), draft)
 			if !errors.Is(err, c.want) {
 				f.Errorf("%s: %v, want %v", what, err, c.want)
 			}
 			if err == nil {
-				f.ok(f.Connections.DeleteConnection(f.Context(), f.owner, created.Value.ID, false, nil))
+				f.ok(f.SignIn.DeleteConnection(f.Context(), f.owner, created.Value.ID, false, nil))
 			}
 		}
 	})

@@ -6,7 +6,6 @@ package node
 
 import (
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/connections"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store"
@@ -15,15 +14,14 @@ import (
 
 // Node contains the services of one process on its database.
 type Node struct {
-	Access      *access.Service
-	Directory   *directory.Service
-	SignIn      *signin.Service
-	Webhooks    *webhooks.Service
-	Connections *connections.Service
+	Access    *access.Service
+	Directory *directory.Service
+	SignIn    *signin.Service
+	Webhooks  *webhooks.Service
 }
 
 // New returns a node on the database. Call Run to start its background work.
 func New(db store.Database, o access.Options) *Node {
 	a := access.New(db, o)
-	return &Node{Access: a, Directory: directory.New(a), SignIn: signin.New(a), Webhooks: webhooks.New(a), Connections: connections.New(a)}
+	return &Node{Access: a, Directory: directory.New(a), SignIn: signin.New(a), Webhooks: webhooks.New(a)}
 }

@@ -172,7 +172,7 @@ func TestASignInEncryptsTheClientSecretWithTheCurrentKey(t *testing.T) {
 		use(old)
 		before := stored()
 		f.ok(f.store.Update(t.Context(), f.tenant.ID, func(tx *store.Tx) error {
-			tx.RenewConnectionSecret(p.connection.ID, before.Secret, f.Access.SealConnectionSecret(f.tenant.ID, p.connection.ID, oidctest.ClientSecret))
+			tx.RenewConnectionSecret(p.connection.ID, before.Secret, f.SignIn.SealConnectionSecret(f.tenant.ID, p.connection.ID, oidctest.ClientSecret))
 			return nil
 		}))
 		use(current, old)
@@ -209,7 +209,7 @@ func TestASignOutNeedsNoClientSecret(t *testing.T) {
 		withoutKey := p.connection // as after its instance key was removed
 		withoutKey.Secret, withoutKey.Version = []byte(secret.NewKeys(secret.NewKey()).Seal("connection", []byte(oidctest.ClientSecret), nil)), p.connection.Version+1
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error { return errorOf(tx.UpdateConnection(p.connection, withoutKey)) }))
-		_, err = f.Access.ConnectionSecret(f.tenant.ID, &withoutKey)
+		_, err = f.SignIn.ConnectionSecret(f.tenant.ID, &withoutKey)
 		f.is(err, secret.ErrSealed)
 		address, err := f.SignIn.LogoutAtProvider(f.Context(), f.attempt(done.Token), returnTo, noOp)
 		if f.ok(err); !strings.HasPrefix(address, p.provider.Issuer+oidctest.PathEndSession+"?") {

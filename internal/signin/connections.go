@@ -1,274 +1,325 @@
 package signin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"time"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/limiter"
 	"github.com/rolecall/rolecall/internal/oidc"
-	"github.com/rolecall/rolecall/internal/ratelimit"
-	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-const (
-	// ticketLifetime is how long the browser can open the URL of a started sign-in.
-	ticketLifetime = 2 * time.Minute
-
-	// AttemptLifetime is how long a user has for the sign-in at the provider.
-	AttemptLifetime = 10 * time.Minute
-)
-
-// Purpose is the aim of a sign-in through a connection.
-type Purpose string
-
-// The purposes.
-const (
-	PurposeSignIn  Purpose = "sign-in"
-	PurposeConfirm Purpose = "confirm" // re-authenticates the user of the session
-	PurposeLink    Purpose = "link"    // adds the identity to the user of the session
-)
-
-// ConnectionStart is a request to sign in through a connection.
-type ConnectionStart struct {
-	Connection    rolecall.ConnectionID
-	ReturnTo      string // the caller has checked it: a registered address, or a page of the console
-	Purpose       Purpose
-	CodeChallenge string       // of PKCE; can be empty for PurposeConfirm and PurposeLink
-	LoginHint     string       // the address that the user has typed, for the page of the provider; can be empty
-	Invitation    secret.Token // of the link that the user has opened; can be empty
-}
-
-// ticket is the content of the URL of a started sign-in, which the browser opens. It is encrypted.
-type ticket struct {
-	Tenant        string                `json:"tenant"` // name
-	Connection    rolecall.ConnectionID `json:"connection"`
-	ReturnTo      string                `json:"returnTo"`
-	Purpose       Purpose               `json:"purpose"`
-	CodeChallenge string                `json:"codeChallenge,omitempty"`
-	LoginHint     string                `json:"loginHint,omitempty"`
-	Invitation    secret.Token          `json:"invitation,omitempty"`
-	User          rolecall.UserID       `json:"user,omitzero"`    // for PurposeConfirm and PurposeLink
-	Session       rolecall.SessionID    `json:"session,omitzero"` // for PurposeConfirm and PurposeLink
-	ExpiresAt     rolecall.Time         `json:"expiresAt"`
-}
-
-const ticketPurpose = "connection ticket"
-
-// attemptContent is the content of the cookie of an attempt. It is encrypted.
-type attemptContent struct {
-	ticket
-	State    []byte `json:"state"` // digest
-	Nonce    string `json:"nonce"`
-	Verifier string `json:"verifier"` // of PKCE at the provider
-}
-
-const attemptPurpose = "connection attempt"
-
-// StartConnection begins a sign-in through a connection. It returns the ticket for BeginAttempt, which
-// the browser opens. It returns ErrNotFound if the tenant has no such connection. For PurposeConfirm and
-// PurposeLink, it returns the errors of Authenticate. It returns ErrConnectionUnavailable if the provider
-// cannot be reached. StartConnection calls leave before it waits for the provider.
-func (s *Service) StartConnection(ctx context.Context, a access.Anonymous, start ConnectionStart, leave func()) (string, error) {
-	t := ticket{
-		Tenant: a.TenantName, Connection: start.Connection, ReturnTo: start.ReturnTo, Purpose: start.Purpose,
-		CodeChallenge: start.CodeChallenge, LoginHint: start.LoginHint, Invitation: start.Invitation, ExpiresAt: s.now().Add(ticketLifetime),
+// Connections returns the connections of the tenant, the oldest first. It can fail with
+// ErrPermissionDenied.
+func (s *Service) Connections(ctx context.Context, c access.Caller) (all []rolecall.Connection, err error) {
+	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
+		return nil, err
 	}
-	if start.Purpose != PurposeSignIn {
-		e, _, err := s.session(ctx, a.Tenant, a.Presented)
-		if err != nil {
-			return "", err
+	return access.Read(ctx, s.access, c, (*store.Tx).Connections)
+}
+
+// Connection returns the connection with the id. It can fail with ErrNotFound or ErrPermissionDenied.
+func (s *Service) Connection(ctx context.Context, c access.Caller, id rolecall.ConnectionID) (connection rolecall.Connection, err error) {
+	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
+		return connection, err
+	}
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
+}
+
+// OfferedConnections returns the connections of the tenant for callers who are not signed in. It returns
+// none if the tenant does not exist.
+func (s *Service) OfferedConnections(ctx context.Context, tenant rolecall.TenantID) (all []rolecall.Connection, err error) {
+	return store.Read(ctx, s.access.Store, tenant, (*store.Tx).Connections)
+}
+
+// FindConnection returns the connection that is offered to people with an address of this domain, or nil.
+// It depends only on the domain, so it reveals nothing of users. It can fail with ErrValidation.
+func (s *Service) FindConnection(ctx context.Context, tenant rolecall.TenantID, email string) (*rolecall.Connection, error) {
+	domain := rolecall.EmailDomain(email)
+	if domain == "" {
+		var faults rolecall.FieldErrors
+		faults.Add("/email", "email", "must be an email address such as ada@example.com")
+		return nil, faults.Err()
+	}
+	all, err := s.OfferedConnections(ctx, tenant)
+	for i := range all {
+		if all[i].HasDomain(domain) {
+			return &all[i], err
 		}
-		t.User, t.Session = e.principal.User.ID, e.principal.Session.ID
 	}
-	_, provider, err := s.connection(ctx, &a.Tenant, start.Connection)
-	if err != nil {
-		return "", err
-	}
-	leave()
-	// The provider's metadata stays in the cache, so BeginAttempt seldom waits for it.
-	if _, err := s.authorizationURL(ctx, a.Tenant.ID, provider, oidc.Attempt{}); err != nil {
-		return "", err
-	}
-	content, err := json.Marshal(t)
-	return s.keys.Seal(ticketPurpose, content, nil), err
+	return nil, err
 }
 
-// limited counts an attempt of the source to sign in through a connection, and calls fn. If fn succeeds,
-// or if the provider or the service is unavailable, the attempt is not counted, so that the limit does
-// not affect a company behind one address. limited returns ErrTooManyAttempts and the error of fn.
-func (s *Service) limited(ctx context.Context, a *access.Anonymous, fn func() error) error {
-	counted, err := s.limiter.Count(ctx, []rolecall.Bucket{s.limiter.Bucket("connections", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(a.Source))})
+// CreateConnection creates a connection, once for each idempotency key. It can fail with
+// ErrPermissionDenied, ErrSessionRequired, ErrBeyondOwnPermissions, ErrValidation, ErrTooManyConnections,
+// ErrConnectionNameTaken, ErrIssuerTaken, ErrDomainTaken, and the errors of idempotency keys.
+func (s *Service) CreateConnection(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.ConnectionDraft) (created idempotency.Created[rolecall.Connection], err error) {
+	if err := authz.CreateConnection.Authorize(c.Principal); err != nil {
+		return created, err
+	}
+	faults := draft.Check()
+	if len(faults) == 0 {
+		if err := s.access.OIDC.CheckIssuer(draft.Issuer); err != nil {
+			faults.Add("/issuer", "issuer", err.Error())
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return created, err
+	}
+	connection := draft.Connection(s.now())
+	connection.Secret, connection.ProvisionedBy = s.SealConnectionSecret(c.Tenant.ID, connection.ID, draft.ClientSecret), provisionedBy(c)
+	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Connection]{
+		Operation: "createConnection", ID: rolecall.AnyID(connection.ID), Value: connection,
+		Event: s.access.Event(c, rolecall.EventConnectionCreated, rolecall.AboutConnection(connection.ID)),
+		Insert: func(tx *store.Tx) error {
+			tx.LockOwners()
+			if err := s.checkOthers(tx, &connection); err != nil {
+				return err
+			}
+			if err := s.checkProvisioning(tx, c, connection.Provisioning); err != nil {
+				return err
+			}
+			tx.InsertConnection(connection)
+			return nil
+		},
+		OnlyID: func(id rolecall.AnyID) rolecall.Connection {
+			return rolecall.Connection{ID: rolecall.ConnectionID(id)}
+		},
+	})
+}
+
+// provisionedBy returns the user or service account that a connection remembers as the one who set its
+// provisioning. It is zero for an operator.
+func provisionedBy(c access.Caller) rolecall.UserID {
+	if c.Kind == authz.PrincipalOperator {
+		return rolecall.UserID{}
+	}
+	return c.User.ID
+}
+
+// checkOthers checks a new or changed connection against the other connections. The caller must have called
+// LockOwners.
+func (s *Service) checkOthers(tx *store.Tx, connection *rolecall.Connection) error {
+	all, err := tx.Connections()
 	if err != nil {
 		return err
 	}
-	err = fn()
-	if err == nil || rolecall.KindOf(err) == rolecall.Unavailable {
-		ctx, cancel := access.Detached(ctx)
-		defer cancel()
-		if err := s.limiter.Uncount(ctx, counted); err != nil { // only the limit is lower than it should be
-			s.log.WarnContext(ctx, "cannot uncount a sign-in attempt", "error", err)
+	others := slices.DeleteFunc(all, func(other rolecall.Connection) bool { return other.ID == connection.ID })
+	if len(others) >= rolecall.ConnectionsMax {
+		return rolecall.ErrTooManyConnections
+	}
+	for _, other := range others {
+		if slices.ContainsFunc(connection.Domains, func(domain string) bool { return other.HasDomain(rolecall.DomainKey(domain)) }) {
+			return rolecall.ErrDomainTaken
 		}
 	}
-	return err
+	return nil
 }
 
-// connection returns the connection and its provider. It returns ErrNotFound if the tenant has no such
-// connection. If a previous key of the instance has encrypted the client secret, connection encrypts it again,
-// so that this key can be removed later.
-func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id rolecall.ConnectionID) (rolecall.Connection, oidc.Provider, error) {
-	c, err := store.Read(ctx, s.store, tenant.ID, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
-	if err != nil {
-		return c, oidc.Provider{}, err
+// checkProvisioning checks whether the caller may give the roles to new users.
+func (s *Service) checkProvisioning(tx *store.Tx, c access.Caller, p *rolecall.Provisioning) error {
+	if p == nil {
+		return nil
 	}
-	clientSecret, err := s.access.ConnectionSecret(tenant.ID, &c)
-	if err != nil {
-		return c, oidc.Provider{}, err
+	var faults rolecall.FieldErrors
+	for i, id := range p.RoleIDs {
+		role, err := tx.RoleByID(id)
+		switch {
+		case errors.Is(err, rolecall.ErrNotFound):
+			faults.Add(fmt.Sprintf("/provisioning/roleIds/%d", i), "unknown", "must be the ID of a role of this tenant")
+			continue
+		case err != nil:
+			return err
+		case role.Key != nil && *role.Key == rolecall.OwnerKey:
+			faults.Add(fmt.Sprintf("/provisioning/roleIds/%d", i), "owner", "must not be the role Owner: assign it to single users")
+			continue
+		}
+		if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
+			return err
+		}
 	}
-	if renewed := s.access.RenewConnectionSecret(tenant.ID, &c); !bytes.Equal(renewed, c.Secret) {
-		err = s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
-			tx.RenewConnectionSecret(id, c.Secret, renewed)
-			return nil
-		})
-	}
-	return c, oidc.Provider{Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: clientSecret}, err
+	return faults.Err()
 }
 
-// authorizationURL is Client.AuthorizationURL with the errors of this package.
-func (s *Service) authorizationURL(ctx context.Context, tenant rolecall.TenantID, p oidc.Provider, a oidc.Attempt) (string, error) {
-	call, end, err := s.access.BeginProviderCall(ctx, tenant)
+// UpdateConnection applies the patch to the stored connection. After a concurrent change, it applies the
+// patch to the new version. UpdateConnection can fail with ErrPermissionDenied, ErrSessionRequired,
+// ErrBeyondOwnPermissions, ErrValidation, ErrConnectionNameTaken, ErrDomainTaken, ErrNotFound or
+// ErrPreconditionFailed.
+func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id rolecall.ConnectionID, patch rolecall.ConnectionPatch, match access.Match[rolecall.Connection]) (connection rolecall.Connection, err error) {
+	if err := authz.UpdateConnection.Authorize(c.Principal); err != nil {
+		return connection, err
+	}
+	faults := patch.Check()
+	if err := faults.Err(); err != nil {
+		return connection, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		old, err := tx.Connection(id)
+		if err == nil {
+			err = match.Check(&old)
+		}
+		if err != nil {
+			return nil, err
+		}
+		changed, members, err := patch.Apply(old, s.now())
+		if connection = changed; err != nil || members == nil {
+			return nil, err
+		}
+		if patch.ClientSecret.Set {
+			changed.Secret = s.SealConnectionSecret(c.Tenant.ID, id, patch.ClientSecret.Value)
+		}
+		if slices.Contains(members, "provisioning") {
+			changed.ProvisionedBy = provisionedBy(c)
+			if err := s.checkProvisioning(tx, c, changed.Provisioning); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.checkOthers(tx, &changed); err != nil {
+			return nil, err
+		}
+		if err := store.CheckVersion(tx.UpdateConnection(old, changed)); err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, rolecall.EventConnectionUpdated, rolecall.AboutConnection(id))
+		event.Members = members
+		event.Values, err = access.EventValues(&old, &changed)
+		return event, err
+	})
 	if err != nil {
-		return "", err
+		return rolecall.Connection{}, err
+	}
+	return connection, nil
+}
+
+// CountIdentities returns the number of identities of the connection. It can fail with ErrPermissionDenied.
+func (s *Service) CountIdentities(ctx context.Context, c access.Caller, id rolecall.ConnectionID) (total rolecall.Total, err error) {
+	if err := authz.ReadConnections.Authorize(c.Principal); err != nil {
+		return total, err
+	}
+	return access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Total, error) { return tx.CountIdentities(id) })
+}
+
+// deletedConnection has the numbers of the objects that were deleted with a connection.
+type deletedConnection struct {
+	Identities int `json:"identities"`
+	Sessions   int `json:"sessions"`
+}
+
+// DeleteConnection deletes the connection. If users have identities of it, force must be true: then these
+// are deleted too, and the sessions that began with them end. DeleteConnection can fail with
+// ErrPermissionDenied, ErrSessionRequired, ErrConnectionInUse, ErrNotFound or ErrPreconditionFailed.
+func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id rolecall.ConnectionID, force bool, match access.Match[rolecall.Connection]) error {
+	if err := authz.DeleteConnection.Authorize(c.Principal); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		old, err := tx.Connection(id)
+		if err == nil {
+			err = match.Check(&old)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if used, err := tx.ConnectionInUse(id); err != nil {
+			return nil, err
+		} else if used && !force {
+			return nil, rolecall.ErrConnectionInUse
+		}
+		identities, sessions, ok, err := tx.DeleteConnection(old)
+		if err := store.CheckVersion(ok, err); err != nil {
+			return nil, err
+		}
+		access.VoidLinks(tx, sessions...)
+		event := s.access.Event(c, rolecall.EventConnectionDeleted, rolecall.AboutConnection(id))
+		event.Values, err = access.EventValues(&old, &deletedConnection{identities, len(sessions)})
+		return event, err
+	})
+}
+
+// TestConnection fetches the metadata and the keys of the provider, and records the result as an event. It
+// can fail with ErrPermissionDenied, ErrNotFound or ErrConnectionUnavailable.
+func (s *Service) TestConnection(ctx context.Context, c access.Caller, id rolecall.ConnectionID) (metadata oidc.Metadata, err error) {
+	if err := authz.TestConnection.Authorize(c.Principal); err != nil {
+		return metadata, err
+	}
+	connection, err := access.Read(ctx, s.access, c, func(tx *store.Tx) (rolecall.Connection, error) { return tx.Connection(id) })
+	if err != nil {
+		return metadata, err
+	}
+	if metadata, err = s.inspectProvider(ctx, c.Tenant.ID, connection.Issuer); err != nil {
+		return metadata, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if _, err := tx.Connection(id); err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, rolecall.EventConnectionTested, rolecall.AboutConnection(id))
+		event.Reason = "failed"
+		if metadata.Passed() {
+			event.Reason = "passed"
+		}
+		return event, nil
+	})
+	return metadata, err
+}
+
+func (s *Service) inspectProvider(ctx context.Context, tenant rolecall.TenantID, issuer string) (oidc.Metadata, error) {
+	call, end, err := s.BeginProviderCall(ctx, tenant)
+	if err != nil {
+		return oidc.Metadata{}, err
 	}
 	defer end()
-	address, err := s.access.OIDC.AuthorizationURL(call, p, a)
-	if err != nil {
-		return "", s.unreachable(p.Issuer, err)
+	metadata, err := s.access.OIDC.Inspect(call, issuer)
+	if call.Err() != nil && ctx.Err() == nil { // the call made room for another tenant
+		err = rolecall.ErrConnectionUnavailable
 	}
-	return address, nil
+	return metadata, err
 }
 
-// unreachable logs why the provider cannot be reached, and returns ErrConnectionUnavailable.
-func (s *Service) unreachable(issuer string, err error) error {
-	s.log.Warn("OpenID provider unavailable", "issuer", issuer, "error", err)
-	return rolecall.ErrConnectionUnavailable
+// connectionPurpose is the purpose of the encryption of client secrets.
+const connectionPurpose = "connection"
+
+// SealConnectionSecret encrypts the client secret of the connection.
+func (s *Service) SealConnectionSecret(tenant rolecall.TenantID, id rolecall.ConnectionID, text string) []byte {
+	return []byte(s.keys.Seal(connectionPurpose, []byte(text), append(tenant[:], id[:]...)))
 }
 
-// BegunAttempt is an attempt to sign in at a provider.
-type BegunAttempt struct {
-	ID     rolecall.AnyID // names the cookie
-	Cookie string         // the content of the cookie, encrypted
-	URL    string         // the page of the provider
+// ConnectionSecret returns the client secret of the connection.
+func (s *Service) ConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connection) (string, error) {
+	plain, err := s.keys.Open(connectionPurpose, string(c.Secret), append(tenant[:], c.ID[:]...))
+	return string(plain), err
 }
 
-// Ticket returns the name of the tenant of a ticket, and where its browser returns. It returns ErrAttemptInvalid if
-// the ticket is not valid or has expired. Where the browser returns is also known if it has expired.
-func (s *Service) Ticket(sealed string) (tenant, returnTo string, err error) {
-	t, err := s.openTicket(sealed)
-	return t.Tenant, t.ReturnTo, err
+// RenewConnectionSecret returns the client secret of the connection, encrypted with the current key of the
+// instance. It returns the stored one if the current key has encrypted it.
+func (s *Service) RenewConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connection) []byte {
+	return []byte(s.keys.Renew(connectionPurpose, string(c.Secret), append(tenant[:], c.ID[:]...)))
 }
 
-func (s *Service) openTicket(sealed string) (t ticket, err error) {
-	content, err := s.keys.Open(ticketPurpose, sealed, nil)
-	if err != nil || json.Unmarshal(content, &t) != nil {
-		return ticket{}, rolecall.ErrAttemptInvalid
-	}
-	if s.now() >= t.ExpiresAt {
-		return t, rolecall.ErrAttemptInvalid
-	}
-	return t, nil
+// providerCallsAtOnce is the maximum number of calls of identity providers that run at the same time in one
+// process, so that slow providers do not use up its memory and its connections.
+const providerCallsAtOnce = 256
+
+// newProviderCalls returns the limit of the calls of identity providers, with shares between tenants.
+func newProviderCalls() *limiter.Shares[rolecall.TenantID] {
+	return limiter.NewShares[rolecall.TenantID](providerCallsAtOnce)
 }
 
-// CallbacksPath is the path of a redirect URI up to the ID of its connection. Each connection has its own, so that a
-// provider never sends the browser with a code for one connection to another one.
-const CallbacksPath = "/auths/oidc/callback/"
-
-// BeginAttempt begins an attempt at the provider of the ticket. The provider returns the browser to
-// CallbacksPath at the address of Rolecall. BeginAttempt returns ErrAttemptInvalid if the ticket is not valid or the connection was
-// deleted, and ErrConnectionUnavailable as StartConnection does.
-func (s *Service) BeginAttempt(ctx context.Context, a access.Anonymous, sealed, address string, leave func()) (begun BegunAttempt, err error) {
-	t, err := s.openTicket(sealed)
-	if err != nil {
-		return begun, err
+// BeginProviderCall begins a call of an identity provider. The caller must use the returned context for it, and
+// call end after it. If too many calls run, the tenant with most of them loses its newest. BeginProviderCall
+// returns ErrConnectionUnavailable if no tenant has more than this one would have. Calls are counted by tenant
+// and not by issuer, so that one tenant cannot block an issuer that others use too.
+func (s *Service) BeginProviderCall(ctx context.Context, tenant rolecall.TenantID) (call context.Context, end func(), err error) {
+	call, end, ok := s.calls.Begin(ctx, tenant)
+	if !ok {
+		return nil, nil, rolecall.ErrConnectionUnavailable
 	}
-	c, provider, err := s.connection(ctx, &a.Tenant, t.Connection)
-	if ok, err := access.Found(err); err != nil {
-		return begun, err
-	} else if !ok {
-		return begun, rolecall.ErrAttemptInvalid
-	}
-	now := s.now()
-	begun.ID = rolecall.NewID[any](now)
-	state := begun.ID.String() + "." + string(secret.NewToken())
-	t.ExpiresAt = now.Add(AttemptLifetime)
-	content := attemptContent{ticket: t, State: secret.Digest([]byte(state)), Nonce: string(secret.NewToken()), Verifier: string(secret.NewToken())}
-	text, err := json.Marshal(content)
-	if err != nil {
-		return begun, err
-	}
-	begun.Cookie = s.keys.Seal(attemptPurpose, text, begun.ID[:])
-	leave()
-	begun.URL, err = s.authorizationURL(ctx, a.Tenant.ID, provider, content.attempt(&c, state, address))
-	return begun, err
-}
-
-// attempt returns the attempt as package oidc needs it.
-func (a *attemptContent) attempt(c *rolecall.Connection, state, address string) oidc.Attempt {
-	attempt := oidc.Attempt{
-		RedirectURI: address + CallbacksPath + c.ID.String(), State: state, Nonce: a.Nonce, Verifier: a.Verifier, LoginHint: a.LoginHint, Reauthenticate: a.Purpose == PurposeConfirm,
-	}
-	if c.SecondFactor == rolecall.FactorTrust {
-		attempt.ACRValues = c.ACRValues
-	}
-	return attempt
-}
-
-// Attempt is an attempt whose browser has come back from the provider.
-type Attempt struct {
-	attemptContent
-	state string
-}
-
-// AttemptID returns the id of the attempt to which a state belongs, or false if the state has another
-// form.
-func AttemptID(state string) (rolecall.AnyID, bool) {
-	const id = 36
-	if len(state) <= id || state[id] != '.' {
-		return rolecall.AnyID{}, false
-	}
-	parsed, err := rolecall.ParseID[any](state[:id])
-	return parsed, err == nil
-}
-
-// OpenAttempt returns the attempt of the cookie. It returns ErrAttemptInvalid unless the cookie belongs
-// to the state and is unexpired, and the browser has come to the redirect URI of the attempt's connection. If the
-// cookie can be read, it returns the attempt also with the error, because the attempt knows where the browser
-// returns.
-func (s *Service) OpenAttempt(cookie, state string, connection rolecall.ConnectionID) (*Attempt, error) {
-	id, ok := AttemptID(state)
-	a := &Attempt{state: state}
-	content, err := s.keys.Open(attemptPurpose, cookie, id[:])
-	if !ok || err != nil || json.Unmarshal(content, &a.attemptContent) != nil {
-		return nil, rolecall.ErrAttemptInvalid
-	}
-	if s.now() >= a.ExpiresAt || !bytes.Equal(a.State, secret.Digest([]byte(state))) || a.Connection != connection {
-		return a, rolecall.ErrAttemptInvalid
-	}
-	return a, nil
-}
-
-// consumeAttempt marks the state as used. It returns ErrAttemptInvalid if it was used before.
-func (s *Service) consumeAttempt(ctx context.Context, tenant rolecall.TenantID, a *Attempt) error {
-	return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
-		fresh, err := tx.ConsumeOneTimeToken(rolecall.OneTimeToken{
-			Purpose: rolecall.TokenOIDCAttempt, CreatedAt: s.now(), ExpiresAt: a.ExpiresAt,
-		}, a.State)
-		if err == nil && !fresh {
-			err = rolecall.ErrAttemptInvalid
-		}
-		return err
-	})
+	return call, end, nil
 }

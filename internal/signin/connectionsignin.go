@@ -104,7 +104,7 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 	p.connection = connection
 	p.provider = provider
 	leave()
-	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
+	call, end, err := s.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Service) addUserInfo(ctx context.Context, a *access.Anonymous, p *authe
 		return err
 	}
 	leave()
-	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
+	call, end, err := s.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (s *Service) LogoutAtProvider(ctx context.Context, a access.Anonymous, retu
 		return "", nil
 	}
 	leave()
-	call, end, err := s.access.BeginProviderCall(ctx, a.Tenant.ID)
+	call, end, err := s.BeginProviderCall(ctx, a.Tenant.ID)
 	if err != nil { // too many calls run
 		return "", nil
 	}

@@ -12,6 +12,58 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
+// Identities returns the identities of the user, the oldest first. It can fail with ErrNotFound or
+// ErrPermissionDenied.
+func (s *Service) Identities(ctx context.Context, c access.Caller, id rolecall.UserID) (all []rolecall.Identity, err error) {
+	if err := authz.ReadIdentities.AuthorizeFor(c.Principal, id); err != nil {
+		return nil, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		if _, _, err := s.access.AuthorizedUser(tx, c, authz.ReadIdentities, id); err != nil {
+			return err
+		}
+		all, err = tx.Identities(id)
+		return err
+	})
+	return all, err
+}
+
+// DeleteIdentity removes the identity from the user, and ends the sessions that began with it. It can
+// fail with ErrNotFound, ErrPermissionDenied, ErrSessionRequired or ErrBeyondOwnPermissions.
+func (s *Service) DeleteIdentity(ctx context.Context, c access.Caller, user rolecall.UserID, id rolecall.IdentityID) error {
+	if err := authz.DeleteIdentity.AuthorizeFor(c.Principal, user); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners() // keeps the roles of the user unchanged during the transaction
+		if _, _, err := s.access.AuthorizedUser(tx, c, authz.DeleteIdentity, user); err != nil {
+			return nil, err
+		}
+		all, err := tx.Identities(user)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(all, func(i rolecall.Identity) bool { return i.ID == id })
+		if at < 0 {
+			return nil, rolecall.ErrNotFound
+		}
+		ended, ok, err := tx.DeleteIdentity(user, id)
+		if err == nil && !ok {
+			err = rolecall.ErrNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+		event := s.access.Event(c, rolecall.EventIdentityUnlinked, rolecall.AboutUser(user))
+		if event.Values, err = before(access.IdentityValue{Identity: all[at]}); err != nil {
+			return nil, err
+		}
+		access.VoidLinks(tx, ended...)
+		access.RecordEnded(tx, user, ended, event, "identity removed")
+		return event, nil
+	})
+}
+
 // identify returns the user of the identity with which the person has signed in, and the identity. If the
 // identity is not known yet, identify links it to a user or creates a user, if the connection allows that.
 // Otherwise, it returns a Refusal. The returned user is active or suspended.
@@ -326,6 +378,11 @@ func (s *Service) provisioner(tx *store.Tx, a *access.Anonymous, c *rolecall.Con
 		return nil, refuse("the person who set the provisioning is suspended or deleted")
 	}
 	return by, nil
+}
+
+func before(value any) (*rolecall.EventValues, error) {
+	text, err := json.Marshal(value)
+	return &rolecall.EventValues{Before: text}, err
 }
 
 // after returns the values of an event with only the values after the change.

@@ -1,6 +1,7 @@
 // Package signin authenticates users and programs. It contains passwords, sessions,
-// second factors, passkeys, known devices and bearer tokens. It also contains the mailed
-// links that reset a password, change an address or accept an invitation. Package signin
+// second factors, passkeys, known devices, bearer tokens, and connections to identity
+// providers (OpenID Connect). It also contains the mailed links that reset a password,
+// change an address or accept an invitation. Package signin
 // may import package access and the packages that access may import, but not package
 // directory.
 package signin
@@ -35,6 +36,7 @@ type Service struct {
 	principals   *principalCache
 	largeLoads   *limiter.Shared[rolecall.TenantID]
 	operators    *operatorCache
+	calls        *limiter.Shares[rolecall.TenantID] // of identity providers
 }
 
 // New returns a Service.
@@ -42,6 +44,6 @@ func New(a *access.Service) *Service {
 	return &Service{
 		access: a, store: a.Store, now: a.Now, passwords: a.Passwords, keys: a.Keys, passkeys: a.Passkeys, log: a.Log,
 		limiter: a.Limiter, invalidation: a.Invalidation, refusals: a.Refusals, outbox: a.Outbox,
-		principals: newPrincipalCache(), largeLoads: newLargeLoads(), operators: newOperatorCache(),
+		principals: newPrincipalCache(), largeLoads: newLargeLoads(), operators: newOperatorCache(), calls: newProviderCalls(),
 	}
 }
