@@ -279,8 +279,8 @@ func CheckName(text string, minimum, maximum int) (code, detail string) {
 		switch {
 		case 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069, r == '\uFEFF':
 			return "control-character", "must not contain U+FEFF or characters that change the direction of the text around them"
-		case r == blankBraille, 0xFFF9 <= r && r <= 0xFFFB:
-			return "control-character", "must not contain the invisible characters U+2800 and U+FFF9 to U+FFFB"
+		case unicode.Is(invisible, r):
+			return "control-character", "must not contain the invisible characters U+2800, U+FFF9 to U+FFFB, U+13430 to U+13442 and U+1D159"
 		case unicode.Is(unicode.Cn, r):
 			return "unassigned", "must not contain code points that Unicode " + unicode.Version + " does not assign"
 		}
@@ -310,14 +310,18 @@ func trimOptional(name *string) *string {
 	return &trimmed
 }
 
-// blankBraille is a symbol without dots. It looks like a space.
-const blankBraille = '\u2800'
+// invisible has the characters that are invisible, or look like a space, and have a key: the braille pattern
+// without dots, annotations, the controls and blanks of hieroglyphs, and the notehead that is not drawn.
+var invisible = &unicode.RangeTable{
+	R16: []unicode.Range16{{0x2800, 0x2800, 1}, {0xFFF9, 0xFFFB, 1}},
+	R32: []unicode.Range32{{0x13430, 0x13442, 1}, {0x1D159, 0x1D159, 1}},
+}
 
 // isVisible reports whether r is displayed as a visible character. It returns false for
 // spaces, and for letters, marks and format characters that are invisible.
 func isVisible(r rune) bool {
-	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != blankBraille &&
-		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) &&
+		!unicode.In(r, invisible, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // FieldErrors has the field errors of a request body.
