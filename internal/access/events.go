@@ -19,11 +19,6 @@ func EventValues(before, after any) (*rolecall.EventValues, error) {
 	return &rolecall.EventValues{Before: was, After: is}, err
 }
 
-// IdentityValue is the form of an identity in events.
-type IdentityValue struct {
-	Identity rolecall.Identity `json:"identity"`
-}
-
 // TokenValue is the form of an API token in events and in the stored responses of
 // idempotency keys.
 type TokenValue struct {

@@ -128,7 +128,7 @@ func (s *Service) connection(ctx context.Context, tenant *rolecall.Tenant, id ro
 	if err != nil {
 		return c, oidc.Provider{}, err
 	}
-	if renewed := s.RenewConnectionSecret(tenant.ID, &c); !bytes.Equal(renewed, c.Secret) {
+	if renewed := s.renewConnectionSecret(tenant.ID, &c); !bytes.Equal(renewed, c.Secret) {
 		err = s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
 			tx.RenewConnectionSecret(id, c.Secret, renewed)
 			return nil

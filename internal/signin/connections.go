@@ -297,9 +297,9 @@ func (s *Service) ConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connect
 	return string(plain), err
 }
 
-// RenewConnectionSecret returns the client secret of the connection, encrypted with the current key of the
+// renewConnectionSecret returns the client secret of the connection, encrypted with the current key of the
 // instance. It returns the stored one if the current key has encrypted it.
-func (s *Service) RenewConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connection) []byte {
+func (s *Service) renewConnectionSecret(tenant rolecall.TenantID, c *rolecall.Connection) []byte {
 	return []byte(s.keys.Renew(connectionPurpose, string(c.Secret), append(tenant[:], c.ID[:]...)))
 }
 

@@ -55,7 +55,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, c access.Caller, user role
 			return nil, err
 		}
 		event := s.access.Event(c, rolecall.EventIdentityUnlinked, rolecall.AboutUser(user))
-		if event.Values, err = before(access.IdentityValue{Identity: all[at]}); err != nil {
+		if event.Values, err = before(identityValue{Identity: all[at]}); err != nil {
 			return nil, err
 		}
 		access.VoidLinks(tx, ended...)
@@ -185,7 +185,7 @@ func (s *Service) insertIdentity(tx *store.Tx, c access.Caller, identity rolecal
 	}
 	tx.InsertIdentity(identity)
 	event := s.access.Event(c, rolecall.EventIdentityLinked, rolecall.AboutUser(identity.UserID))
-	if event.Values, err = after(access.IdentityValue{Identity: identity}); err != nil {
+	if event.Values, err = after(identityValue{Identity: identity}); err != nil {
 		return identity, err
 	}
 	tx.InsertEvent(*event)
@@ -389,4 +389,9 @@ func before(value any) (*rolecall.EventValues, error) {
 func after(value any) (*rolecall.EventValues, error) {
 	is, err := json.Marshal(value)
 	return &rolecall.EventValues{After: is}, err
+}
+
+// identityValue is the form of an identity in events.
+type identityValue struct {
+	Identity rolecall.Identity `json:"identity"`
 }
