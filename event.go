@@ -474,3 +474,14 @@ func about(topic EventTopic, descriptions ...EventDescription) []EventDescriptio
 	}
 	return descriptions
 }
+
+// EventQuery selects events, newest first. A member with its zero value does not filter.
+type EventQuery struct {
+	Type    EventType
+	Actor   AnyID
+	Subject AnyID
+	From    Time // start of the time range, included
+	To      Time // end of the time range, excluded
+	After   *Position
+	Limit   int
+}

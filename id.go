@@ -1,15 +1,12 @@
 package rolecall
 
 import (
-	"bytes"
 	"crypto/rand"
 	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // ID is a UUIDv7 (RFC 9562) that identifies an object of type T. Ids sort by the time at
@@ -157,81 +154,6 @@ func (id *ID[T]) Scan(src any) error {
 	return fmt.Errorf("rolecall: cannot scan %T into an id", src)
 }
 
-// Time is a time in UTC, in microseconds since 1970. Both databases store times with this
-// resolution. The text form is RFC 3339 with six decimals.
-type Time int64
-
-// Never is later than every other Time. It is the expiry of objects that do not expire.
-const Never Time = 1<<63 - 1
-
-// TimeOf returns t truncated to microseconds.
-func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
-
-// Std returns the time as a time.Time in UTC.
-func (t Time) Std() time.Time { return time.UnixMicro(int64(t)).UTC() }
-
-// Add returns t plus d. Never plus d is Never.
-func (t Time) Add(d time.Duration) Time {
-	if t == Never {
-		return Never
-	}
-	return t + Time(d.Microseconds())
-}
-
-// Sub returns the duration t-u.
-func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
-
-// String returns the time in the form of RFC 3339 with six decimals.
-func (t Time) String() string { return string(t.Append(nil)) }
-
-// Append appends the time to b, in the form of RFC 3339 with six decimals. It does not use
-// time.Format, which is slower: a page can have hundreds of times.
-func (t Time) Append(b []byte) []byte {
-	std := t.Std()
-	year, month, day := std.Date()
-	if year < 0 || year > 9999 {
-		return std.AppendFormat(b, "2006-01-02T15:04:05.000000Z")
-	}
-	hour, minute, second := std.Clock()
-	micro := std.Nanosecond() / 1000
-	text := [...]byte{4: '-', 7: '-', 10: 'T', 13: ':', 16: ':', 19: '.', 26: 'Z'}
-	putTwo(text[0:2], year/100)
-	putTwo(text[2:4], year%100)
-	putTwo(text[5:7], int(month))
-	putTwo(text[8:10], day)
-	putTwo(text[11:13], hour)
-	putTwo(text[14:16], minute)
-	putTwo(text[17:19], second)
-	putTwo(text[20:22], micro/10_000)
-	putTwo(text[22:24], micro/100%100)
-	putTwo(text[24:26], micro%100)
-	return append(b, text[:]...)
-}
-
-// putTwo writes n as two decimal digits into text.
-func putTwo(text []byte, n int) {
-	text[0], text[1] = '0'+byte(n/10), '0'+byte(n%10)
-}
-
-// MarshalText returns the time in the form of RFC 3339 (encoding.TextMarshaler).
-func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
-
-// UnmarshalText sets the time from its form of RFC 3339, with any time zone offset
-// (encoding.TextUnmarshaler). It returns an error if the year in UTC is not from 0 to 9999.
-func (t *Time) UnmarshalText(text []byte) error {
-	// RFC 3339 requires two digits for the hour and a decimal point. time.Parse also
-	// accepts one digit and a comma.
-	parsed, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil || text[len("2006-01-02T15")] != ':' || bytes.IndexByte(text, ',') >= 0 {
-		return errors.New("not a moment of RFC 3339")
-	}
-	if year := parsed.UTC().Year(); year < 0 || year > 9999 {
-		return errors.New("not a moment of RFC 3339 in UTC")
-	}
-	*t = TimeOf(parsed)
-	return nil
-}
-
 // FirstID returns a lower bound of the ids that NewID returns for the given time or a later
 // time. Queries use it to select rows by time with an index on the id.
 func FirstID[T any](at Time) ID[T] {
@@ -242,21 +164,3 @@ func FirstID[T any](at Time) ID[T] {
 
 // AppendText appends the 36-character form (encoding.TextAppender).
 func (id ID[T]) AppendText(b []byte) ([]byte, error) { return id.Append(b), nil }
-
-// IdempotencyKey is a stored idempotency key with the result of the first request that had
-// the key. A repeated request with the key gets the same result.
-type IdempotencyKey struct {
-	UserID      UserID        // the user who sent the key, which is unique per tenant, user and operation
-	Operator    OperatorKeyID // set instead of UserID if an operator sent the key in a request that manages tenants
-	Operation   string
-	Hash        []byte // SHA-256 of the key
-	Fingerprint []byte // SHA-256 of the request; requests with equal JSON values have the same fingerprint
-	ExpiresAt   Time
-	ResourceID  AnyID
-	EventID     EventID // the event of the creation; zero if Operator is set
-	Resource    []byte  // the created object as JSON, with all members and without secrets; nil after an erasure
-}
-
-// ErrKeyClaimed is the error of the store for an idempotency key that is stored already.
-// Clients never see this error. They get the stored result, or ErrKeyReused.
-var ErrKeyClaimed = &Error{Kind: Conflict, Code: "idempotency-key-claimed", Detail: "This idempotency key is stored already."}

@@ -1,17 +1,8 @@
 package rolecall
 
 import (
-	"bytes"
-	"encoding/binary"
-	"fmt"
 	"hash/fnv"
-	"image"
-	_ "image/jpeg" // so that image.DecodeConfig reads JPEG
-	_ "image/png"
-	"slices"
 	"time"
-
-	_ "golang.org/x/image/webp"
 )
 
 // Tenant is one customer, whose data no other tenant can access. Requests name the tenant
@@ -170,105 +161,3 @@ func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	}
 	return t, changed
 }
-
-// Logo describes the image that the pages before the sign-in show. LogoFile has the image.
-type Logo struct {
-	MediaType string `json:"mediaType"`
-	Width     int    `json:"width"`  // pixels
-	Height    int    `json:"height"` // pixels
-	Size      int    `json:"size"`   // bytes
-	Hash      string `json:"hash"`   // of the content
-	UpdatedAt Time   `json:"updatedAt"`
-}
-
-// LogoFile is an image that is stored as it was uploaded.
-type LogoFile struct {
-	MediaType string
-	Content   []byte
-}
-
-// The limits of a logo.
-const (
-	LogoSizeMax = 32 << 10 // bytes
-	LogoSideMin = 16       // pixels
-	LogoSideMax = 1024     // pixels
-)
-
-// LogoMediaTypes are the media types that a logo can have. SVG is not one of them, because
-// it can contain scripts.
-var LogoMediaTypes = []string{"image/png", "image/jpeg", "image/webp"}
-
-// Logo returns the description of the image, or its field errors. hash is a hash of the
-// content. Logo reads the beginning and the end of the image, but decodes no pixels.
-func (f *LogoFile) Logo(hash string, now Time) (Logo, FieldErrors) {
-	var faults FieldErrors
-	if len(f.Content) > LogoSizeMax {
-		faults.Add("", "length", fmt.Sprintf("must have at most %d bytes", LogoSizeMax))
-		return Logo{}, faults
-	}
-	config, format, err := image.DecodeConfig(bytes.NewReader(f.Content))
-	switch {
-	case err != nil || !slices.Contains(LogoMediaTypes, "image/"+format) || !isWholeImage(f.Content, format):
-		faults.Add("", "format", "must be a complete image in the format PNG, JPEG or WebP")
-	case "image/"+format != f.MediaType:
-		faults.Add("", "type", "must be an image of the declared media type")
-	case min(config.Width, config.Height) < LogoSideMin || max(config.Width, config.Height) > LogoSideMax:
-		faults.Add("", "range", fmt.Sprintf("must be an image with a width and a height from %d to %d pixels", LogoSideMin, LogoSideMax))
-	}
-	return Logo{f.MediaType, config.Width, config.Height, len(f.Content), hash, now}, faults
-}
-
-// isWholeImage reports whether the image ends as its format requires. Otherwise a part of
-// it is missing.
-func isWholeImage(content []byte, format string) bool {
-	switch format {
-	case "png":
-		return bytes.HasSuffix(content, []byte("\x00\x00\x00\x00IEND\xae\x42\x60\x82"))
-	case "jpeg":
-		return bytes.HasSuffix(content, []byte{0xff, 0xd9})
-	}
-	return uint64(binary.LittleEndian.Uint32(content[4:8]))+8 == uint64(len(content)) // WebP is a RIFF file, which begins with its length
-}
-
-// WithLogo returns the tenant with another logo, or without a logo if it is nil.
-func (t Tenant) WithLogo(logo *Logo, now Time) Tenant {
-	t.Logo, t.UpdatedAt = logo, max(now, t.UpdatedAt+1)
-	t.Version++
-	return t
-}
-
-// The limits of the summary of a tenant.
-const (
-	SummaryDays     = 30                  // days for which events are counted
-	SummaryDayMax   = 1_000               // maximum number of events of one day that are counted
-	SummaryCountMax = 1_000               // maximum number of invitations that are counted
-	SummaryItems    = 10                  // maximum number of roles, and of tokens, that are listed because they expire soon
-	SummarySoon     = 14 * 24 * time.Hour // what expires within this time expires soon
-	SummaryRecent   = 24 * time.Hour      // failed sign-ins within this time are counted
-)
-
-// FactorCoverage says how many active users have a second factor. If Exact is false, the
-// tenant may have more users than were counted.
-type FactorCoverage struct {
-	Users     int // active users
-	Protected int // active users with an authenticator app or a passkey
-	Exact     bool
-}
-
-// FailedSignIn is the data of an event that records one or more failed sign-ins.
-type FailedSignIn struct {
-	Reason string // the cause, and the number of sign-ins if they are several
-	Source string
-}
-
-// ExpiringRole is an assignment that expires within SummarySoon.
-type ExpiringRole struct {
-	Holder    Holder
-	RoleID    RoleID
-	RoleName  string
-	ExpiresAt Time
-}
-
-// Day is one day in a time zone. From is its first moment, and To is the first moment of
-// the next day.
-type Day struct{ From, To Time }

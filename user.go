@@ -534,3 +534,44 @@ type TombstoneQuery struct {
 	After  *Position
 	Limit  int
 }
+
+// UserSort is a sort order of users.
+type UserSort uint8
+
+// The sort orders of users.
+const (
+	SortByID UserSort = iota // by time of creation, because ids begin with this time
+	SortByName
+	SortByEmail
+)
+
+// UserQuery selects and sorts users. The store does not check permissions. Before the
+// query, the service reduces Within to the users whose filtered and sorted members the
+// caller may read.
+type UserQuery struct {
+	TextFilter
+	Within     Reach   // only users of these departments
+	EmailKey   string  // only the user with this address, if set
+	Department *string // only users of the department with this folded name, if set
+	Status     UserStatus
+	Role       RoleID // only users with an unexpired assignment of this role, if set
+	HeldAt     Time   // if set, Role selects the users who had the role at this time
+	Now        Time   // the time at which this assignment must be unexpired
+
+	Words      []string // each must be the beginning of a word of the user's name or address
+	NameWords  Reach    // users whose names the search may use
+	EmailWords Reach    // users whose addresses the search may use
+
+	Sort  UserSort
+	Desc  bool
+	After *Position
+	Limit int
+	Count bool
+}
+
+// UserInTenant is a user with an address that was searched in all tenants.
+type UserInTenant struct {
+	Tenant Tenant
+	UserID UserID
+	Status UserStatus
+}

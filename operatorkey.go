@@ -58,13 +58,6 @@ func OperatorScopes() []OperatorScope {
 	return []OperatorScope{ScopeTenants, ScopeChanges, ScopeLookup, ScopeAll}
 }
 
-// UserInTenant is a user with an address that was searched in all tenants.
-type UserInTenant struct {
-	Tenant Tenant
-	UserID UserID
-	Status UserStatus
-}
-
 // OperatorKeyDraft describes an operator key to create.
 type OperatorKeyDraft struct {
 	Name     string
