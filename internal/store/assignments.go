@@ -526,3 +526,12 @@ func heldSource(role rolecall.RoleID) source {
 		id:    "user_id", conditions: []condition{where("role_id = ?", role)},
 	}
 }
+
+// InsertAssignments inserts many assignments with few statements. The same Update must
+// insert their users, because InsertAssignments invalidates no cached data. Update returns
+// ErrNotFound if a user or a role does not exist.
+func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
+	insertRows(t, insertAssignments, assignments, func(b *builder, a rolecall.Assignment) {
+		b.write("($1, ?, ?, ?, ?, ?, ?)", a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+	})
+}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,40 +100,6 @@ func (b *builder) exec(q Querier) { q.Exec(b.text.String(), b.args...) }
 // with row-level security. An insert of many rows works in both databases. Most of its
 // cost is the update of the indexes.
 const rowsAtOnce = 250
-
-// InsertUsers inserts many users with few statements. Update returns the same errors as
-// for InsertUser.
-func (t *Tx) InsertUsers(users []rolecall.User) {
-	var found []foundBy
-	insertRows(t, insertUsers, users, func(b *builder, u rolecall.User) {
-		words := WordsOf(&u)
-		rows := words.Rows()
-		for _, word := range rows {
-			found = append(found, foundBy{word, u.ID, rows.Beginnings()})
-		}
-		b.write("($1"+insertedUser, insertedValues(&u, words)...)
-	})
-	// If the words are inserted in the order of the index, each page of the index is
-	// visited once.
-	slices.SortStableFunc(found, func(a, b foundBy) int { return cmp.Compare(a.word, b.word) })
-	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?, ?)", f.word, f.user, f.beginnings) })
-}
-
-// foundBy is a row of user_words.
-type foundBy struct {
-	word       string
-	user       rolecall.UserID
-	beginnings int64
-}
-
-// InsertAssignments inserts many assignments with few statements. The same Update must
-// insert their users, because InsertAssignments invalidates no cached data. Update returns
-// ErrNotFound if a user or a role does not exist.
-func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
-	insertRows(t, insertAssignments, assignments, func(b *builder, a rolecall.Assignment) {
-		b.write("($1, ?, ?, ?, ?, ?, ?)", a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
-	})
-}
 
 // insertRows inserts all rows, rowsAtOnce per statement.
 func insertRows[T any](t *Tx, insertion string, all []T, row func(*builder, T)) {

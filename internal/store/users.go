@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -461,4 +462,29 @@ func (t *Tx) deleteWords(id rolecall.UserID, rows Words) {
 	b.write("delete from user_words where tenant_id = $1")
 	b.all([]condition{oneOf("word", rows), where("user_id = ?", id)})
 	b.exec(t.q)
+}
+
+// InsertUsers inserts many users with few statements. Update returns the same errors as
+// for InsertUser.
+func (t *Tx) InsertUsers(users []rolecall.User) {
+	var found []foundBy
+	insertRows(t, insertUsers, users, func(b *builder, u rolecall.User) {
+		words := WordsOf(&u)
+		rows := words.Rows()
+		for _, word := range rows {
+			found = append(found, foundBy{word, u.ID, rows.Beginnings()})
+		}
+		b.write("($1"+insertedUser, insertedValues(&u, words)...)
+	})
+	// If the words are inserted in the order of the index, each page of the index is
+	// visited once.
+	slices.SortStableFunc(found, func(a, b foundBy) int { return cmp.Compare(a.word, b.word) })
+	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?, ?)", f.word, f.user, f.beginnings) })
+}
+
+// foundBy is a row of user_words.
+type foundBy struct {
+	word       string
+	user       rolecall.UserID
+	beginnings int64
 }
