@@ -230,7 +230,7 @@ func (d *Database) update(ctx context.Context, tenant rolecall.TenantID, stale b
 func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, stale bool, fn func(store.Querier) error) (conflict bool, err error) {
 	u := &update{ctx: ctx, pool: d.pool, tenant: tenant}
 	if stale {
-		u.queued = []statement{{query: lockStale, args: []any{tenant.String()}}}
+		u.queued = []statement{{query: lockStale, args: []any{staleLock, tenant.String()}}}
 	}
 	defer u.release()
 	if err = fn(u); err == nil {

@@ -29,10 +29,15 @@ type view struct {
 // begin begins a transaction. It names the isolation level, because the server can have another default.
 const begin = "begin isolation level read committed"
 
-// lockStale waits until no other repetition of a stale change of the tenant $1 runs. Only a first
-// attempt can then make a repetition stale again, so n changes of a row at once need at most 2 n
-// attempts. Without the lock, they need up to n² / 2.
-const lockStale = `select pg_advisory_xact_lock(7355610, hashtext($1))`
+// lockStale waits until no other repetition of a stale change of the tenant $2 runs. Only an attempt
+// without the lock can then make a repetition stale again, so n changes of a row at once need at most
+// 2 n attempts. Without the lock, they need up to n (n + 1) / 2. The lock is the first of its
+// transaction, and first attempts do not wait for it, so it is in no deadlock. Repetitions on other rows
+// of the tenant wait too.
+const lockStale = `select pg_advisory_xact_lock($1, hashtext($2))`
+
+// staleLock is the first key of lockStale.
+const staleLock int32 = 7_355_610
 
 // isExplicit reports whether each transaction needs begin and commit. On Citus, only then does Citus set
 // the tenant on a worker. Behind a pooler, the isolation level of an implicit transaction would be the
