@@ -280,7 +280,7 @@ func CheckName(text string, minimum, maximum int) (code, detail string) {
 		case 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069, r == '\uFEFF':
 			return "control-character", "must not contain U+FEFF or characters that change the direction of the text around them"
 		case unicode.Is(invisible, r):
-			return "control-character", "must not contain the invisible characters U+2800, U+FFF9 to U+FFFB, U+13430 to U+13442 and U+1D159"
+			return "control-character", "must not contain the invisible characters U+2800, U+FFF9 to U+FFFB, U+13430 to U+13442, U+16FE4 and U+1D159"
 		case unicode.Is(unicode.Cn, r):
 			return "unassigned", "must not contain code points that Unicode " + unicode.Version + " does not assign"
 		}
@@ -311,10 +311,11 @@ func trimOptional(name *string) *string {
 }
 
 // invisible has the characters that are invisible, or look like a space, and have a key: the braille pattern
-// without dots, annotations, the controls and blanks of hieroglyphs, and the notehead that is not drawn.
+// without dots, annotations, the controls and blanks of hieroglyphs, the filler of Khitan, and the notehead
+// that is not drawn.
 var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{{0x2800, 0x2800, 1}, {0xFFF9, 0xFFFB, 1}},
-	R32: []unicode.Range32{{0x13430, 0x13442, 1}, {0x1D159, 0x1D159, 1}},
+	R32: []unicode.Range32{{0x13430, 0x13442, 1}, {0x16FE4, 0x16FE4, 1}, {0x1D159, 0x1D159, 1}},
 }
 
 // isVisible reports whether r is displayed as a visible character. It returns false for

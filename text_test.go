@@ -404,6 +404,7 @@ func TestCheckName(t *testing.T) {
 		{"an annotation", "Ada\uFFF9B", "control-character"},
 		{"a control of hieroglyphs", "Ada\U00013430", "control-character"},
 		{"a blank of hieroglyphs", "Ada\U00013442", "control-character"},
+		{"the filler of Khitan", "Ada\U00016FE4", "control-character"},
 		{"a notehead that is not drawn", "Ada\U0001D159", "control-character"},
 		{"private use", "Ada\uE000", ""},
 		{"only blanks", "     ", "blank"},

@@ -1,8 +1,8 @@
 // Package access has the code that directory and signin share: the caller of a request,
 // transactions in the caller's tenant, and events. It also authorizes callers for a user,
-// ends sessions, deletes mailed links, and checks new passwords.
+// counts refused requests, ends sessions, deletes mailed links, and checks new passwords.
 //
-// The package may import authz, audit, the store, and mechanisms such as ratelimit and
+// The package may import authz, the store, and mechanisms such as ratelimit and
 // outbox. It imports neither directory nor signin.
 package access
 

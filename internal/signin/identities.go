@@ -380,6 +380,7 @@ func (s *Service) provisioner(tx *store.Tx, a *access.Anonymous, c *rolecall.Con
 	return by, nil
 }
 
+// before returns the values of an event with only the values before the change.
 func before(value any) (*rolecall.EventValues, error) {
 	text, err := json.Marshal(value)
 	return &rolecall.EventValues{Before: text}, err

@@ -1,9 +1,8 @@
 // Package signin authenticates users and programs. It contains passwords, sessions,
 // second factors, passkeys, known devices, bearer tokens, and connections to identity
 // providers (OpenID Connect). It also contains the mailed links that reset a password,
-// change an address or accept an invitation. Package signin
-// may import package access and the packages that access may import, but not package
-// directory.
+// change an address or accept an invitation. Package signin may import package access and
+// the packages that access may import, but not package directory.
 package signin
 
 import (
