@@ -265,47 +265,26 @@ type Subject struct {
 	ID   AnyID
 }
 
-// AboutUser returns the user as the subject of an event.
-func AboutUser(id UserID) Subject {
-	return Subject{Type: SubjectUser, ID: AnyID(id)}
-}
-
-// AboutRole returns the role as the subject of an event.
-func AboutRole(id RoleID) Subject {
-	return Subject{Type: SubjectRole, ID: AnyID(id)}
-}
-
-// AboutServiceAccount returns the service account as the subject of an event.
-func AboutServiceAccount(id ServiceAccountID) Subject {
-	return Subject{Type: SubjectServiceAccount, ID: AnyID(id)}
-}
-
-// AboutHolder returns the user or the service account as the subject of an event.
-func AboutHolder(h Holder) Subject {
-	if h.IsAccount {
-		return AboutServiceAccount(h.ServiceAccountID())
+// About returns the object with the id as the subject of an event.
+func About[T User | Role | ServiceAccount | Webhook | Connection | Tenant | OperatorKey](id ID[T]) Subject {
+	var kind SubjectType
+	switch any(id).(type) {
+	case UserID:
+		kind = SubjectUser
+	case RoleID:
+		kind = SubjectRole
+	case ServiceAccountID:
+		kind = SubjectServiceAccount
+	case WebhookID:
+		kind = SubjectWebhook
+	case ConnectionID:
+		kind = SubjectConnection
+	case TenantID:
+		kind = SubjectTenant
+	case OperatorKeyID:
+		kind = SubjectOperatorKey
 	}
-	return AboutUser(h.UserID())
-}
-
-// AboutWebhook returns the webhook with the id as the subject of an event.
-func AboutWebhook(id WebhookID) Subject {
-	return Subject{Type: SubjectWebhook, ID: AnyID(id)}
-}
-
-// AboutConnection returns the connection with the id as the subject of an event.
-func AboutConnection(id ConnectionID) Subject {
-	return Subject{Type: SubjectConnection, ID: AnyID(id)}
-}
-
-// AboutTenant returns the tenant as the subject of an event.
-func AboutTenant(id TenantID) Subject {
-	return Subject{Type: SubjectTenant, ID: AnyID(id)}
-}
-
-// AboutOperatorKey returns the operator key as the subject of an event.
-func AboutOperatorKey(id OperatorKeyID) Subject {
-	return Subject{Type: SubjectOperatorKey, ID: AnyID(id)}
+	return Subject{kind, AnyID(id)}
 }
 
 // SubjectType is the kind of a subject.

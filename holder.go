@@ -27,3 +27,11 @@ func (h Holder) ServiceAccountID() ServiceAccountID {
 	}
 	return ServiceAccountID{}
 }
+
+// Subject returns the holder as the subject of an event.
+func (h Holder) Subject() Subject {
+	if h.IsAccount {
+		return About(h.ServiceAccountID())
+	}
+	return About(h.UserID())
+}

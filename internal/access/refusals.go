@@ -131,10 +131,10 @@ func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	now := r.now()
 	event := rolecall.Event{
 		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
-		Actor: key.actor, Subject: rolecall.AboutUser(key.subject), Source: refused.source, Reason: key.reason,
+		Actor: key.actor, Subject: rolecall.About(key.subject), Source: refused.source, Reason: key.reason,
 	}
 	if key.subject.IsZero() {
-		event.Subject = rolecall.AboutTenant(key.tenant)
+		event.Subject = rolecall.About(key.tenant)
 	}
 	if refused.count > 1 {
 		event.Reason = fmt.Sprintf("%s, %d times", key.reason, refused.count)

@@ -23,7 +23,7 @@ func RecordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID,
 	for _, id := range ended {
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
-		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, rolecall.AboutUser(user), nil, nil
+		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, rolecall.About(user), nil, nil
 		event.SessionID, event.Reason = id, reason
 		tx.InsertEvent(event)
 	}

@@ -76,7 +76,7 @@ func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rol
 	if err != nil {
 		return nil, err
 	}
-	event := s.Event(c, kind, rolecall.AboutUser(old.ID))
+	event := s.Event(c, kind, rolecall.About(old.ID))
 	event.Members = members.Names()
 	event.Values = &rolecall.EventValues{Before: before, After: after}
 	return event, nil

@@ -89,7 +89,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 		operation = "createServiceAccountToken"
 	}
 	bearer := secret.NewAPIToken()
-	event := s.access.Event(c, rolecall.EventTokenCreated, rolecall.AboutHolder(h))
+	event := s.access.Event(c, rolecall.EventTokenCreated, h.Subject())
 	event.Members = []string{"tokens"}
 	// Without OnlyID, a repeated request gets ErrNotFound after the token was erased with its holder.
 	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[access.TokenValue]{
@@ -149,7 +149,7 @@ func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.H
 		}
 		access.VoidLinks(tx, id)
 		before, err := json.Marshal(access.TokenValue{Token: token})
-		event := s.access.Event(c, rolecall.EventTokenRevoked, rolecall.AboutHolder(h))
+		event := s.access.Event(c, rolecall.EventTokenRevoked, h.Subject())
 		event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}
 		return event, err
 	})

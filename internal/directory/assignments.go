@@ -145,7 +145,7 @@ func (s *Service) unassign(tx *store.Tx, c access.Caller, h rolecall.Holder, rol
 	} else if !ok {
 		return nil, rolecall.ErrNotFound
 	}
-	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, rolecall.AboutHolder(h), &old, nil)
+	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, h.Subject(), &old, nil)
 }
 
 // assignable returns the role with the id if the policy allows the caller to change the
@@ -200,7 +200,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 		}
 	}
 	tx.UpsertAssignment(a)
-	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, rolecall.AboutHolder(h), before, &a)
+	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, h.Subject(), before, &a)
 	return a, created, event, err
 }
 

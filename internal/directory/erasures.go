@@ -26,7 +26,7 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 			return nil, err
 		}
 		tx.InsertErasure(id, s.now().Add(access.SettleTime))
-		event := s.access.Event(c, rolecall.EventUserErased, rolecall.AboutUser(id))
+		event := s.access.Event(c, rolecall.EventUserErased, rolecall.About(id))
 		event.Reason = reason
 		return event, nil
 	})

@@ -19,7 +19,7 @@ import (
 // may read for at least one user. A cell is empty if the caller may not read this member of
 // this user. ExportUsers returns the errors of Users.
 func (s *Service) ExportUsers(ctx context.Context, c access.Caller, l UserListing) (*rolecall.Table, error) {
-	return s.exportUsers(ctx, c, l, rolecall.EventUsersExported, rolecall.AboutTenant(c.Tenant.ID), func(ctx context.Context, l UserListing) (UserPage, error) {
+	return s.exportUsers(ctx, c, l, rolecall.EventUsersExported, rolecall.About(c.Tenant.ID), func(ctx context.Context, l UserListing) (UserPage, error) {
 		return s.Users(ctx, c, l)
 	})
 }
@@ -27,7 +27,7 @@ func (s *Service) ExportUsers(ctx context.Context, c access.Caller, l UserListin
 // ExportRoleUsers is like ExportUsers, for the users that RoleUsers lists. It returns the
 // errors of RoleUsers.
 func (s *Service) ExportRoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (*rolecall.Table, error) {
-	return s.exportUsers(ctx, c, l, rolecall.EventRoleUsersExported, rolecall.AboutRole(id), func(ctx context.Context, l UserListing) (UserPage, error) {
+	return s.exportUsers(ctx, c, l, rolecall.EventRoleUsersExported, rolecall.About(id), func(ctx context.Context, l UserListing) (UserPage, error) {
 		return s.RoleUsers(ctx, c, id, l)
 	})
 }
@@ -107,7 +107,7 @@ func (s *Service) ExportEvents(ctx context.Context, c access.Caller, l EventList
 	l.After, l.Limit = nil, rolecall.MaxLimit
 	filters := l.filters()
 	record := func() error {
-		return s.recordExport(ctx, c, rolecall.EventEventsExported, rolecall.AboutTenant(c.Tenant.ID), filters)
+		return s.recordExport(ctx, c, rolecall.EventEventsExported, rolecall.About(c.Tenant.ID), filters)
 	}
 	next := func(ctx context.Context) ([][]string, bool, error) {
 		page, err := s.Events(ctx, c, l)

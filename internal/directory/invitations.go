@@ -42,7 +42,7 @@ func (s *Service) invite(ctx context.Context, c access.Caller, key idempotency.K
 	issued, token := IssuedInvitation{Invitation: s.newInvitation(c, id), Delivery: by}, secret.NewToken()
 	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedInvitation]{
 		Operation: "inviteUser", ID: rolecall.AnyID(id), Value: issued,
-		Event: s.access.Event(c, rolecall.EventUserInvited, rolecall.AboutUser(id)),
+		Event: s.access.Event(c, rolecall.EventUserInvited, rolecall.About(id)),
 		Insert: func(tx *store.Tx) error {
 			if err := s.access.RequestDelivery(tx, c, by); err != nil {
 				return err
@@ -109,6 +109,6 @@ func (s *Service) WithdrawInvitation(ctx context.Context, c access.Caller, id ro
 		if ok, err := tx.DeleteInvitationOf(id); !ok {
 			return nil, err
 		}
-		return s.access.Event(c, rolecall.EventInvitationWithdrawn, rolecall.AboutUser(id)), nil
+		return s.access.Event(c, rolecall.EventInvitationWithdrawn, rolecall.About(id)), nil
 	})
 }

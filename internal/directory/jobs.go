@@ -49,7 +49,7 @@ func (s *Service) StartJob(ctx context.Context, c access.Caller, key idempotency
 	if err := s.checkJob(ctx, c, &job); err != nil {
 		return created, err
 	}
-	event := s.access.Event(c, rolecall.EventJobStarted, rolecall.AboutTenant(c.Tenant.ID))
+	event := s.access.Event(c, rolecall.EventJobStarted, rolecall.About(c.Tenant.ID))
 	event.Members, event.Reason = job.Filter.Names(), job.Reason
 	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Job]{
 		Operation: "startJob", ID: rolecall.AnyID(job.ID), Value: job, Event: event,
@@ -211,7 +211,7 @@ func (s *Service) CancelJob(ctx context.Context, c access.Caller, id rolecall.Jo
 		if job.Status != rolecall.JobRunning {
 			return nil, nil
 		}
-		event := s.access.Event(c, rolecall.EventJobCanceled, rolecall.AboutTenant(c.Tenant.ID))
+		event := s.access.Event(c, rolecall.EventJobCanceled, rolecall.About(c.Tenant.ID))
 		return event, s.endJob(tx, &job, rolecall.JobCanceled, event)
 	})
 	return job, err

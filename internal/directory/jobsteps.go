@@ -259,7 +259,7 @@ func (s *Service) stopJob(tx *store.Tx, tenant rolecall.TenantID, job *rolecall.
 func (s *Service) finishJob(tx *store.Tx, tenant rolecall.TenantID, job *rolecall.Job, status rolecall.JobStatus) error {
 	now := s.now()
 	event := rolecall.Event{
-		ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventJobEnded, OccurredAt: now, Subject: rolecall.AboutTenant(tenant),
+		ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventJobEnded, OccurredAt: now, Subject: rolecall.About(tenant),
 		Actor:     rolecall.Actor{Type: job.Starter.Type, ID: job.Starter.ID, Via: "http", Token: job.Request.Token},
 		RequestID: job.Request.ID, SessionID: job.Request.Session, Source: job.Request.Source, Reason: job.Problem,
 	}

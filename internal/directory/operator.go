@@ -37,7 +37,7 @@ func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.T
 			return nil, err
 		}
 		tx.SetPassword(user.ID, hash, now)
-		event := s.access.OperatorEvent(rolecall.EventTenantCreated, rolecall.AboutTenant(tenant.ID))
+		event := s.access.OperatorEvent(rolecall.EventTenantCreated, rolecall.About(tenant.ID))
 		return event, logForOperators(tx, *event, &tenant)
 	})
 	return tenant, user, err
@@ -85,7 +85,7 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 			return nil, err
 		}
 		tx.UpsertAssignment(a)
-		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, rolecall.AboutUser(user.ID))
+		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, rolecall.About(user.ID))
 		event.Members = []string{"roles"}
 		return event, nil
 	})
@@ -120,14 +120,14 @@ func (s *Service) CreateOwner(ctx context.Context, tenantName string, draft role
 		}
 		tx.InsertUser(user)
 		tx.SetPassword(user.ID, hash, now)
-		event := s.access.OperatorEvent(rolecall.EventUserCreated, rolecall.AboutUser(user.ID))
+		event := s.access.OperatorEvent(rolecall.EventUserCreated, rolecall.About(user.ID))
 		if event.Values, err = valuesAfter(user); err != nil {
 			return nil, err
 		}
 		tx.InsertEvent(*event)
 		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now}
 		tx.UpsertAssignment(a)
-		return s.assignmentEvent(access.Command, rolecall.EventRoleAssigned, rolecall.AboutUser(user.ID), nil, &a)
+		return s.assignmentEvent(access.Command, rolecall.EventRoleAssigned, rolecall.About(user.ID), nil, &a)
 	})
 }
 
@@ -154,7 +154,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 			return nil, errTooManyOperatorKeys
 		}
 		tx.InsertOperatorKey(key, token.Hash())
-		event := s.access.OperatorEvent(rolecall.EventOperatorKeyCreated, rolecall.AboutOperatorKey(key.ID))
+		event := s.access.OperatorEvent(rolecall.EventOperatorKeyCreated, rolecall.About(key.ID))
 		event.Values, err = valuesAfter(newLoggedKey(&key))
 		return event, err
 	})
@@ -198,7 +198,7 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 			return nil, rolecall.ErrNotFound.With("No operator key has this ID. List the keys to find the right ID.")
 		}
 		revoked, err := json.Marshal(newLoggedKey(&key))
-		event := s.access.OperatorEvent(rolecall.EventOperatorKeyRevoked, rolecall.AboutOperatorKey(id))
+		event := s.access.OperatorEvent(rolecall.EventOperatorKeyRevoked, rolecall.About(id))
 		event.Values = &rolecall.EventValues{Before: revoked}
 		return event, err
 	})

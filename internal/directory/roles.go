@@ -95,7 +95,7 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 	}
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Role]{
 		Operation: "createRole", ID: rolecall.AnyID(role.ID), Value: role,
-		Event: s.access.Event(c, rolecall.EventRoleCreated, rolecall.AboutRole(role.ID)),
+		Event: s.access.Event(c, rolecall.EventRoleCreated, rolecall.About(role.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.Roles(rolecall.RoleQuery{Limit: 1, Count: true})
@@ -194,7 +194,7 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 			return nil, false, rolecall.ErrRoleInUse
 		}
 	}
-	cause := s.access.Event(c, rolecall.EventRoleDeleted, rolecall.AboutRole(id))
+	cause := s.access.Event(c, rolecall.EventRoleDeleted, rolecall.About(id))
 	if more, err = s.unassignHolders(tx, cause, old.ID, s.now()); err != nil {
 		return nil, false, err
 	}
@@ -243,7 +243,7 @@ func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role role
 		}
 		event := *cause
 		event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](now), now
-		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, rolecall.AboutHolder(a.Holder), "role deleted"
+		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, a.Holder.Subject(), "role deleted"
 		if err := access.SetAssignments(&event, &a, nil); err != nil {
 			return false, err
 		}
@@ -295,7 +295,7 @@ func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, chang
 	if err != nil {
 		return nil, err
 	}
-	event := s.access.Event(c, kind, rolecall.AboutRole(old.ID))
+	event := s.access.Event(c, kind, rolecall.About(old.ID))
 	event.Members = members
 	event.Values = &rolecall.EventValues{Before: before}
 	if changed != nil {

@@ -43,7 +43,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 	account := draft.ServiceAccount(s.now())
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.ServiceAccount]{
 		Operation: "createServiceAccount", ID: rolecall.AnyID(account.ID), Value: account,
-		Event: s.access.Event(c, rolecall.EventServiceAccountCreated, rolecall.AboutServiceAccount(account.ID)),
+		Event: s.access.Event(c, rolecall.EventServiceAccountCreated, rolecall.About(account.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Limit: 1, Count: true})
@@ -203,7 +203,7 @@ func (s *Service) accountEvent(c access.Caller, kind rolecall.EventType, old, ch
 	if err != nil {
 		return nil, err
 	}
-	event := s.access.Event(c, kind, rolecall.AboutServiceAccount(old.ID))
+	event := s.access.Event(c, kind, rolecall.About(old.ID))
 	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
 	if changed != nil {
 		event.Values.After, err = json.Marshal(changed)

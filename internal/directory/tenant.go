@@ -96,7 +96,7 @@ func (s *Service) tenantEvent(c access.Caller, old, changed *rolecall.Tenant, me
 		DisplayName string                  `json:"displayName"`
 		Settings    rolecall.TenantSettings `json:"settings"`
 	}
-	event := s.access.Event(c, rolecall.EventTenantUpdated, rolecall.AboutTenant(old.ID))
+	event := s.access.Event(c, rolecall.EventTenantUpdated, rolecall.About(old.ID))
 	event.Members = members
 	var err error
 	event.Values, err = access.EventValues(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
@@ -201,7 +201,7 @@ func (s *Service) logoEvent(c access.Caller, tenant rolecall.TenantID, before, a
 	if after == nil {
 		kind, values.After = rolecall.EventLogoRemoved, nil
 	}
-	event := s.access.Event(c, kind, rolecall.AboutTenant(tenant))
+	event := s.access.Event(c, kind, rolecall.About(tenant))
 	event.Members, event.Values = []string{"logo"}, values
 	return event, nil
 }

@@ -59,7 +59,7 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	tenant.Settings.EventsAtLeast = s.store.EventsAtLeast()
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt, draft.Delivery, tenant.Settings.NameMin}
-	event := s.access.Event(c, rolecall.EventTenantCreated, rolecall.AboutTenant(tenant.ID))
+	event := s.access.Event(c, rolecall.EventTenantCreated, rolecall.About(tenant.ID))
 	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[keptTenant]{
 		Operation: "foundTenant", ID: rolecall.AnyID(tenant.ID), Value: kept,
 		Event: event, Tenant: tenant.ID,
@@ -71,7 +71,7 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 				return err
 			}
 			tx.UpsertInvitation(invitation, token.Hash())
-			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, rolecall.AboutUser(owner.ID)))
+			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, rolecall.About(owner.ID)))
 			if draft.Delivery == rolecall.DeliverInResponse {
 				return nil
 			}
@@ -98,7 +98,7 @@ func valuesAfter(value any) (*rolecall.EventValues, error) {
 func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Tenant, owner rolecall.User) (err error) {
 	tx.InsertTenant(tenant)
 	tx.InsertUser(owner)
-	event := s.access.Event(c, rolecall.EventUserCreated, rolecall.AboutUser(owner.ID))
+	event := s.access.Event(c, rolecall.EventUserCreated, rolecall.About(owner.ID))
 	if event.Values, err = valuesAfter(owner); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 	}
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(owner.ID), Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
 	tx.UpsertAssignment(a)
-	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, rolecall.AboutUser(owner.ID), nil, &a); err == nil {
+	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, rolecall.About(owner.ID), nil, &a); err == nil {
 		tx.InsertEvent(*event)
 	}
 	return err
@@ -275,7 +275,7 @@ func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name str
 		if err := store.CheckVersion(tx.UpdateTenant(old, tenant)); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, kind, rolecall.AboutTenant(old.ID))
+		event := s.access.Event(c, kind, rolecall.About(old.ID))
 		event.Reason = reason
 		return event, logForOperators(tx, *event, &old)
 	})
@@ -302,7 +302,7 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 		if err := store.CheckVersion(tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable))); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventTenantDeleted, rolecall.AboutTenant(old.ID))
+		event := s.access.Event(c, rolecall.EventTenantDeleted, rolecall.About(old.ID))
 		return event, logForOperators(tx, *event, &old)
 	})
 }
@@ -331,7 +331,7 @@ func (s *Service) RestoreTenant(ctx context.Context, c access.Caller, name, reas
 		case err != nil || !restored: // another request restored it
 			return nil, err
 		}
-		event := s.access.Event(deleted, rolecall.EventTenantRestored, rolecall.AboutTenant(tenant.ID))
+		event := s.access.Event(deleted, rolecall.EventTenantRestored, rolecall.About(tenant.ID))
 		event.Reason = reason
 		return event, logForOperators(tx, *event, &tenant)
 	})

@@ -147,7 +147,7 @@ func (s *Service) restoredEvent(c access.Caller, user *rolecall.User, back []rol
 		value.Roles = append(value.Roles, a.Role.ID)
 	}
 	after, err := json.Marshal(value)
-	event := s.access.Event(c, rolecall.EventUserRestored, rolecall.AboutUser(user.ID))
+	event := s.access.Event(c, rolecall.EventUserRestored, rolecall.About(user.ID))
 	event.Values = &rolecall.EventValues{After: after}
 	return event, err
 }

@@ -261,7 +261,7 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 	user := draft.User(s.now())
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.User]{
 		Operation: "createUser", ID: rolecall.AnyID(user.ID), Value: user,
-		Event: s.access.Event(c, rolecall.EventUserCreated, rolecall.AboutUser(user.ID)),
+		Event: s.access.Event(c, rolecall.EventUserCreated, rolecall.About(user.ID)),
 		Insert: func(tx *store.Tx) error {
 			if draft.Invite {
 				if err := s.access.RequestLink(tx, c); err != nil {
@@ -272,7 +272,7 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 			if !draft.Invite {
 				return nil
 			}
-			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, rolecall.AboutUser(user.ID)))
+			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, rolecall.About(user.ID)))
 			invitation, token := s.newInvitation(c, user.ID), secret.NewToken()
 			tx.UpsertInvitation(invitation, token.Hash())
 			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
@@ -343,7 +343,7 @@ func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.U
 		if err := store.CheckVersion(tx.DeleteUser(old, s.now())); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventUserDeleted, rolecall.AboutUser(id))
+		event := s.access.Event(c, rolecall.EventUserDeleted, rolecall.About(id))
 		event.Values = &rolecall.EventValues{}
 		event.Values.Before, err = json.Marshal(old)
 		return event, err

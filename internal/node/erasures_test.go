@@ -38,7 +38,7 @@ func (f *fixture) talkedAbout(name string) rolecall.User {
 		for i := range 1200 {
 			tx.InsertEvent(rolecall.Event{
 				ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventUserUpdated, OccurredAt: start,
-				Actor: rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}, Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(user.ID)},
+				Actor: rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}, Subject: rolecall.About(user.ID),
 				Members: []string{"name"}, Source: "192.0.2.1", Reason: fmt.Sprintf("reason %d", i), Values: &rolecall.EventValues{After: []byte(`{"name":"Ada"}`)},
 			})
 		}
@@ -114,7 +114,7 @@ func TestRequestsInProgressAreErasedAMinuteLater(t *testing.T) {
 		f.ok(f.Directory.EraseUser(f.Context(), f.owner, user.ID, ""))
 		event := rolecall.Event{
 			ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventSignInFailed, OccurredAt: start,
-			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}, Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(user.ID)}, Reason: "late",
+			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}, Subject: rolecall.About(user.ID), Reason: "late",
 		}
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.InsertEvent(event)

@@ -96,7 +96,7 @@ func TestPagesEndAtOneMebibyte(t *testing.T) {
 				f.ok(err)
 				tx.InsertEvent(rolecall.Event{
 					ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventRoleUpdated, OccurredAt: start, Actor: f.owner.Actor(),
-					Subject: rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(role.ID)}, Values: &rolecall.EventValues{Before: before, After: before},
+					Subject: rolecall.About(role.ID), Values: &rolecall.EventValues{Before: before, After: before},
 				})
 				tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: wideReach(), ExpiresAt: rolecall.Never, GrantedAt: start})
 				tx.InsertJob(rolecall.Job{

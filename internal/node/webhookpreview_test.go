@@ -206,7 +206,7 @@ func TestTheLagBeginsWithTheOldestEvent(t *testing.T) {
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for range 1500 {
 				tx.InsertEvent(rolecall.Event{ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventRoleUpdated, OccurredAt: start, Members: []string{"description"},
-					Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}, Subject: rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(w.ID)}})
+					Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}, Subject: rolecall.About(w.ID)})
 			}
 			return nil
 		}))

@@ -178,10 +178,10 @@ func (o *Outbox) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp b
 		event := rolecall.Event{
 			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventMailUndeliverable, OccurredAt: now,
 			Actor:   rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "mail"},
-			Subject: rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(old.TenantID)},
+			Subject: rolecall.About(old.TenantID),
 		}
 		if readable {
-			event.Subject, event.Reason = rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(m.UserID)}, string(m.Kind)
+			event.Subject, event.Reason = rolecall.About(m.UserID), string(m.Kind)
 		}
 		tx.InsertEvent(event)
 		return nil

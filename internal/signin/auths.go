@@ -208,7 +208,7 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 			}
 		}
 		tx.ForgiveAttempt(e.counted)
-		event := s.access.Event(c, rolecall.EventSignedIn, rolecall.AboutUser(e.user))
+		event := s.access.Event(c, rolecall.EventSignedIn, rolecall.About(e.user))
 		if event.Values, err = e.identity.values(); err != nil {
 			return nil, err
 		}
@@ -263,7 +263,7 @@ func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Tok
 		return err
 	}
 	tx.DeleteOwnEmailChanges(state.User.ID, state.Session.ID)
-	event := s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, rolecall.AboutUser(state.User.ID))
+	event := s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, rolecall.About(state.User.ID))
 	event.Reason = reason
 	tx.InsertEvent(*event)
 	return nil

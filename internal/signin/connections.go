@@ -76,7 +76,7 @@ func (s *Service) CreateConnection(ctx context.Context, c access.Caller, key ide
 	connection.Secret, connection.ProvisionedBy = s.SealConnectionSecret(c.Tenant.ID, connection.ID, draft.ClientSecret), provisionedBy(c)
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.Connection]{
 		Operation: "createConnection", ID: rolecall.AnyID(connection.ID), Value: connection,
-		Event: s.access.Event(c, rolecall.EventConnectionCreated, rolecall.AboutConnection(connection.ID)),
+		Event: s.access.Event(c, rolecall.EventConnectionCreated, rolecall.About(connection.ID)),
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			if err := s.checkOthers(tx, &connection); err != nil {
@@ -187,7 +187,7 @@ func (s *Service) UpdateConnection(ctx context.Context, c access.Caller, id role
 		if err := store.CheckVersion(tx.UpdateConnection(old, changed)); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventConnectionUpdated, rolecall.AboutConnection(id))
+		event := s.access.Event(c, rolecall.EventConnectionUpdated, rolecall.About(id))
 		event.Members = members
 		event.Values, err = access.EventValues(&old, &changed)
 		return event, err
@@ -237,7 +237,7 @@ func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id role
 			return nil, err
 		}
 		access.VoidLinks(tx, sessions...)
-		event := s.access.Event(c, rolecall.EventConnectionDeleted, rolecall.AboutConnection(id))
+		event := s.access.Event(c, rolecall.EventConnectionDeleted, rolecall.About(id))
 		event.Values, err = access.EventValues(&old, &deletedConnection{identities, len(sessions)})
 		return event, err
 	})
@@ -260,7 +260,7 @@ func (s *Service) TestConnection(ctx context.Context, c access.Caller, id roleca
 		if _, err := tx.Connection(id); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventConnectionTested, rolecall.AboutConnection(id))
+		event := s.access.Event(c, rolecall.EventConnectionTested, rolecall.About(id))
 		event.Reason = "failed"
 		if metadata.Passed() {
 			event.Reason = "passed"

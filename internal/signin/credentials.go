@@ -53,7 +53,7 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 		}
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
-		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, rolecall.AboutUser(user), []string{"tokens"}, reason
+		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, rolecall.About(user), []string{"tokens"}, reason
 		event.Values = &rolecall.EventValues{Before: before}
 		tx.InsertEvent(event)
 	}
@@ -130,7 +130,7 @@ func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, 
 			return nil, wrongOwn("/currentPassword")
 		}
 		tx.ForgiveAttempt(counted)
-		event := s.access.Event(c, rolecall.EventPasswordChanged, rolecall.AboutUser(c.User.ID))
+		event := s.access.Event(c, rolecall.EventPasswordChanged, rolecall.About(c.User.ID))
 		if err := revokeAccess(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 	token := secret.NewToken()
 	return access.Create(ctx, s.access, c, key, idempotency.Creation[rolecall.EmailChange]{
 		Operation: "changeEmail", ID: rolecall.AnyID(id), Value: answer,
-		Event: s.access.Event(c, rolecall.EventEmailRequested, rolecall.AboutUser(id)),
+		Event: s.access.Event(c, rolecall.EventEmailRequested, rolecall.About(id)),
 		Insert: func(tx *store.Tx) error {
 			request := s.access.RequestLink
 			if own {

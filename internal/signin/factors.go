@@ -114,7 +114,7 @@ func (s *Service) ownFactors(tx *store.Tx, c access.Caller) (rolecall.Factors, e
 
 // factorEvent returns an event about one of the caller's factors.
 func (s *Service) factorEvent(c access.Caller, kind rolecall.EventType, method rolecall.FactorMethod) *rolecall.Event {
-	event := s.access.Event(c, kind, rolecall.AboutUser(c.User.ID))
+	event := s.access.Event(c, kind, rolecall.About(c.User.ID))
 	event.Members = []string{string(method)}
 	return event
 }
@@ -163,7 +163,7 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes
 			return nil, rolecall.ErrNoSecondFactor
 		}
 		codes = s.giveRecoveryCodes(tx, c)
-		event := s.access.Event(c, rolecall.EventRecoveryMade, rolecall.AboutUser(c.User.ID))
+		event := s.access.Event(c, rolecall.EventRecoveryMade, rolecall.About(c.User.ID))
 		if err := access.EndSessions(tx, c.User.ID, c.Session.ID, event, "new recovery codes made"); err != nil {
 			return nil, err
 		}
@@ -235,7 +235,7 @@ func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall
 		if err != nil {
 			return nil, err
 		}
-		return s.resetFactors(tx, c.Tenant.ID, &user, s.access.Event(c, rolecall.EventFactorsReset, rolecall.AboutUser(id)))
+		return s.resetFactors(tx, c.Tenant.ID, &user, s.access.Event(c, rolecall.EventFactorsReset, rolecall.About(id)))
 	})
 }
 

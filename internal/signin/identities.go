@@ -54,7 +54,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, c access.Caller, user role
 		if err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventIdentityUnlinked, rolecall.AboutUser(user))
+		event := s.access.Event(c, rolecall.EventIdentityUnlinked, rolecall.About(user))
 		if event.Values, err = before(identityValue{Identity: all[at]}); err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (s *Service) insertIdentity(tx *store.Tx, c access.Caller, identity rolecal
 		return identity, rolecall.ErrTooManyIdentities
 	}
 	tx.InsertIdentity(identity)
-	event := s.access.Event(c, rolecall.EventIdentityLinked, rolecall.AboutUser(identity.UserID))
+	event := s.access.Event(c, rolecall.EventIdentityLinked, rolecall.About(identity.UserID))
 	if event.Values, err = after(identityValue{Identity: identity}); err != nil {
 		return identity, err
 	}
@@ -220,7 +220,7 @@ func (s *Service) invitedByLink(tx *store.Tx, a *access.Anonymous, p *authentica
 }
 
 func (s *Service) recordInvitation(tx *store.Tx, a *access.Anonymous, user *rolecall.User) {
-	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, rolecall.AboutUser(user.ID)))
+	tx.InsertEvent(*s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: *user}), rolecall.EventInvitationUsed, rolecall.About(user.ID)))
 }
 
 // vouches reports whether the provider vouches for the address: it has verified it, or it does not state
@@ -318,7 +318,7 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 	}
 	tx.InsertUser(user)
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
-	event := s.access.Event(c, rolecall.EventUserCreated, rolecall.AboutUser(user.ID))
+	event := s.access.Event(c, rolecall.EventUserCreated, rolecall.About(user.ID))
 	if event.Values, err = after(user); err != nil {
 		return user, err
 	}
@@ -338,7 +338,7 @@ func (s *Service) provision(tx *store.Tx, a *access.Anonymous, p *authenticated)
 			return user, refuse("the person who set the provisioning can no longer assign its roles")
 		}
 		tx.UpsertAssignment(assigned)
-		event := s.access.Event(c, rolecall.EventRoleAssigned, rolecall.AboutUser(user.ID))
+		event := s.access.Event(c, rolecall.EventRoleAssigned, rolecall.About(user.ID))
 		if err := access.SetAssignments(event, nil, &assigned); err != nil {
 			return user, err
 		}

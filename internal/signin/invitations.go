@@ -62,7 +62,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
-		event := s.access.Event(c, rolecall.EventInvitationUsed, rolecall.AboutUser(user.ID))
+		event := s.access.Event(c, rolecall.EventInvitationUsed, rolecall.About(user.ID))
 		tx.InsertEvent(*event)
 		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event, a.Browser())
 	}})

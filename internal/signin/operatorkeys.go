@@ -184,7 +184,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 				return nil, err
 			}
 		}
-		event := s.access.OperatorEvent(rolecall.EventPasswordChanged, rolecall.AboutUser(user.ID))
+		event := s.access.OperatorEvent(rolecall.EventPasswordChanged, rolecall.About(user.ID))
 		return event, s.setPassword(tx, tenant.ID, &user, hash, event, access.Browser{})
 	})
 }
@@ -193,7 +193,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 // It can fail with ErrNotFound.
 func (s *Service) ResetFactorsOf(ctx context.Context, tenantName, email string) error {
 	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
-		return s.resetFactors(tx, tenant.ID, &user, s.access.OperatorEvent(rolecall.EventFactorsReset, rolecall.AboutUser(user.ID)))
+		return s.resetFactors(tx, tenant.ID, &user, s.access.OperatorEvent(rolecall.EventFactorsReset, rolecall.About(user.ID)))
 	})
 }
 

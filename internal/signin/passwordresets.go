@@ -168,7 +168,7 @@ func (s *Service) issueReset(ctx context.Context, c access.Caller, key idempoten
 	issued, token := IssuedReset{PasswordReset: reset, Delivery: by}, secret.NewToken()
 	created, err = access.Create(ctx, s.access, c, key, idempotency.Creation[IssuedReset]{
 		Operation: "sendPasswordReset", ID: rolecall.AnyID(id), Value: issued,
-		Event: s.access.Event(c, rolecall.EventResetRequested, rolecall.AboutUser(id)),
+		Event: s.access.Event(c, rolecall.EventResetRequested, rolecall.About(id)),
 		Insert: func(tx *store.Tx) error {
 			if err := s.access.RequestDelivery(tx, c, by); err != nil {
 				return err
@@ -230,7 +230,7 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 			return nil, rolecall.ErrUnavailable
 		}
 		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // without the third counter, which counts all accounts of the source
-		event := s.access.Event(c, rolecall.EventPasswordReset, rolecall.AboutUser(user.ID))
+		event := s.access.Event(c, rolecall.EventPasswordReset, rolecall.About(user.ID))
 		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event, a.Browser())
 	})
 }

@@ -81,7 +81,7 @@ func (s *Service) verifyRecoveryCode(c access.Caller, q *pendingSignIn, text str
 		if err := orWrong(tx.UseRecoveryCode(c.User.ID, code.Hash())); err != nil {
 			return nil, err
 		}
-		tx.InsertEvent(*s.access.Event(c, rolecall.EventRecoveryUsed, rolecall.AboutUser(c.User.ID)))
+		tx.InsertEvent(*s.access.Event(c, rolecall.EventRecoveryUsed, rolecall.About(c.User.ID)))
 		return nil, s.access.Notify(tx, c.Tenant.ID, &c.User, "a recovery code was used", c.Browser())
 	}, nil
 }

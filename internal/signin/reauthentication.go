@@ -70,7 +70,7 @@ func (s *Service) confirmSession(ctx context.Context, c access.Caller, presented
 		if in.Token, err = successor(tx, token); err != nil {
 			return nil, err
 		}
-		return s.access.Event(c, rolecall.EventSessionConfirmed, rolecall.AboutUser(c.User.ID)), nil
+		return s.access.Event(c, rolecall.EventSessionConfirmed, rolecall.About(c.User.ID)), nil
 	})
 	return in, err
 }

@@ -151,7 +151,7 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 			return nil, err
 		}
 		access.VoidLinks(tx, e.principal.Session.ID)
-		event := s.access.Event(c, rolecall.EventTokenReused, rolecall.AboutUser(e.principal.User.ID))
+		event := s.access.Event(c, rolecall.EventTokenReused, rolecall.About(e.principal.User.ID))
 		event.Actor = access.AnonymousActor
 		return event, s.notifyOfSession(tx, c.Tenant.ID, &c.User, rolecall.MailTokenReused, &c.Session)
 	})

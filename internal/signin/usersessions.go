@@ -90,6 +90,6 @@ func (s *Service) revoke(ctx context.Context, c access.Caller, id rolecall.UserI
 				return err
 			}
 		}
-		return end(tx, s.access.Event(c, rolecall.EventSessionEnded, rolecall.AboutUser(id)))
+		return end(tx, s.access.Event(c, rolecall.EventSessionEnded, rolecall.About(id)))
 	})
 }

@@ -185,7 +185,7 @@ func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 		t.InsertEvent(rolecall.Event{
 			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserErased, OccurredAt: now, Reason: restoreEnded,
 			Actor:   rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "expiry"},
-			Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(id)},
+			Subject: rolecall.About(id),
 		})
 	}
 	insertRows(t, insertErasures, deleted, func(b *builder, id rolecall.UserID) { b.write("($1, ?, ?)", id, now) })

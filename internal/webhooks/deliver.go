@@ -358,7 +358,7 @@ func (s *Service) disable(ctx context.Context, g *group, reason string) error {
 		}
 		event := rolecall.Event{
 			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventWebhookDisabled, OccurredAt: now, Members: []string{"enabled"},
-			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "webhook"}, Subject: rolecall.AboutWebhook(old.ID), Reason: reason,
+			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "webhook"}, Subject: rolecall.About(old.ID), Reason: reason,
 		}
 		if event.Values, err = valuesOf(g.TenantID, &old, &changed); err != nil {
 			return err

@@ -67,7 +67,7 @@ func (s *Service) ReplayWebhook(ctx context.Context, c access.Caller, id rolecal
 		if before < last {
 			tx.ReplayWebhook(&w, before, last, r.From, r.To, s.now())
 		}
-		event := s.access.Event(c, rolecall.EventWebhookReplayed, rolecall.AboutWebhook(id))
+		event := s.access.Event(c, rolecall.EventWebhookReplayed, rolecall.About(id))
 		event.Values = &rolecall.EventValues{After: values}
 		return event, nil
 	})
@@ -93,7 +93,7 @@ func (s *Service) SkipItems(ctx context.Context, c access.Caller, id rolecall.We
 		if _, err := tx.Webhook(id); err != nil {
 			return nil, err
 		}
-		event := s.access.Event(c, rolecall.EventWebhookSkipped, rolecall.AboutWebhook(id))
+		event := s.access.Event(c, rolecall.EventWebhookSkipped, rolecall.About(id))
 		if all {
 			last, err := follows.end(tx)
 			if err == nil {

@@ -144,7 +144,7 @@ func (s *Service) CreateWebhook(ctx context.Context, c access.Caller, key idempo
 	w.Secret.Sealed = s.seal(c.Tenant.ID, w.ID, text)
 	stored, err := access.Create(ctx, s.access, c, key, idempotency.Creation[storedWebhook]{
 		Operation: policiesFor(c).creation, ID: rolecall.AnyID(w.ID), Value: storedWebhook{w, c.Tenant.ID == rolecall.OperatorsTenant},
-		Event: s.access.Event(c, rolecall.EventWebhookCreated, rolecall.AboutWebhook(w.ID)),
+		Event: s.access.Event(c, rolecall.EventWebhookCreated, rolecall.About(w.ID)),
 		Insert: func(tx *store.Tx) error {
 			last, webhooks, err := follows.begin(tx)
 			if err == nil && webhooks >= rolecall.WebhooksMax {
@@ -264,7 +264,7 @@ func (s *Service) RotateSecret(ctx context.Context, c access.Caller, id rolecall
 	}
 	text := secret.NewWebhookSecret()
 	w, err := s.change(ctx, c, id, match, func(_ *store.Tx, old rolecall.Webhook) (rolecall.Webhook, *rolecall.Event, error) {
-		event := s.access.Event(c, rolecall.EventSecretRotated, rolecall.AboutWebhook(id))
+		event := s.access.Event(c, rolecall.EventSecretRotated, rolecall.About(id))
 		event.Members = []string{"secret"}
 		return old.Rotated(s.seal(c.Tenant.ID, id, text), s.now()), event, nil
 	})
@@ -325,7 +325,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, c access.Caller, id rolecal
 
 // event returns an event about the webhook. The argument changed is nil if it was deleted.
 func (s *Service) event(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Webhook) (*rolecall.Event, error) {
-	event := s.access.Event(c, kind, rolecall.AboutWebhook(old.ID))
+	event := s.access.Event(c, kind, rolecall.About(old.ID))
 	values, err := valuesOf(c.Tenant.ID, old, changed)
 	event.Values = values
 	return event, err

@@ -216,7 +216,7 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 		t.Error("the granted role does not see exactly its tenant's rows")
 	}
 	write(t, s, tenant, func(tx *store.Tx) {
-		tx.InsertEvent(rolecall.Event{ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserCreated, OccurredAt: now, Members: []string{}, Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(user.ID)}})
+		tx.InsertEvent(rolecall.Event{ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserCreated, OccurredAt: now, Members: []string{}, Subject: rolecall.About(user.ID)})
 	})
 	write(t, s, tenant, func(tx *store.Tx) {
 		if n, err := tx.NumberEvents(now); n != 1 || err != nil {

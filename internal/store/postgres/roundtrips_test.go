@@ -87,6 +87,6 @@ func created(u rolecall.User) rolecall.Event {
 	return rolecall.Event{
 		ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserCreated, OccurredAt: now,
 		Actor:   rolecall.Actor{Type: rolecall.ActorOperator},
-		Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(u.ID)},
+		Subject: rolecall.About(u.ID),
 	}
 }

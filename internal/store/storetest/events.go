@@ -91,7 +91,7 @@ func anEvent(about rolecall.UserID) rolecall.Event {
 	return rolecall.Event{
 		ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventUserUpdated, OccurredAt: start,
 		Actor:   rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"},
-		Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(about)},
+		Subject: rolecall.About(about),
 		Members: []string{}, RequestID: "request-1", Source: "192.0.2.1",
 	}
 }

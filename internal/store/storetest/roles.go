@@ -136,7 +136,7 @@ var roleCases = []testCase{
 	{"A hidden role has the event of its deletion until the event is purged", func(f *fixture) {
 		role, by := f.newRole("Support"), f.newUser("Ada Lovelace")
 		deletion := anEventAt(by.ID, start)
-		deletion.Type, deletion.Subject = rolecall.EventRoleDeleted, rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(role.ID)}
+		deletion.Type, deletion.Subject = rolecall.EventRoleDeleted, rolecall.About(role.ID)
 		f.is(f.hiddenRole(), rolecall.ErrNotFound)
 		f.write(func(tx *store.Tx) { tx.InsertEvent(deletion) })
 		same(f, f.hideRole(role, deletion.ID), true)
