@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import puppeteer from "puppeteer-core";
 import { patience } from "../../tools/patience.mjs";
-import { owner, results, scenarioLimit, world } from "./harness.js";
+import { owner, pressWhenLoaded, results, scenarioLimit, world } from "./harness.js";
 
 const dark = { "layout.css.prefers-color-scheme.content-override": 0 };
 
@@ -31,6 +31,7 @@ function scenario(name, play, preferences) {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
     page.setDefaultTimeout(patience);
+    pressWhenLoaded(page, () => page.waitForFunction(() => document.readyState === "complete"));
     const faults = [];
     page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
     page.on("console", (message) => {

@@ -139,7 +139,22 @@ const isElsewhere = (url) => world.elsewhere.some((origin) => url.startsWith(`${
 export async function newContext(options = {}) {
   const context = await world.browser.newContext({ baseURL: world.base, ...options });
   context.setDefaultTimeout(patience);
+  context.on("page", (page) => pressWhenLoaded(page, () => page.waitForLoadState("domcontentloaded")));
   return context;
+}
+
+/**
+ * pressWhenLoaded makes the keyboard of the page wait for loaded, which must wait until the scripts of the document have
+ * run. A page can show what a test waits for before that, and then has no shortcuts yet.
+ */
+export function pressWhenLoaded(page, loaded) {
+  for (const name of ["press", "type"]) {
+    const act = page.keyboard[name].bind(page.keyboard);
+    page.keyboard[name] = async (...values) => {
+      await loaded();
+      await act(...values);
+    };
+  }
 }
 
 /**
