@@ -114,13 +114,17 @@ async function startKeycloak() {
   const output = [];
   const server = spawn(join(home, "bin", "kc.sh"), ["start", "--optimized", "--http-enabled=false", "--http-host=127.0.0.1", `--https-port=${port}`,
     `--https-certificate-file=${cert}`, `--https-certificate-key-file=${key}`, `--hostname=https://localhost:${port}`], {
-    stdio: ["ignore", "pipe", "pipe"], detached: true, env: { ...process.env, KC_BOOTSTRAP_ADMIN_USERNAME: "admin", KC_BOOTSTRAP_ADMIN_PASSWORD: password },
+    stdio: ["ignore", "pipe", "pipe"], detached: true, env: {
+      ...process.env, KC_BOOTSTRAP_ADMIN_USERNAME: "admin", KC_BOOTSTRAP_ADMIN_PASSWORD: password,
+      JAVA_OPTS_APPEND: "-XX:TieredStopAtLevel=1", // 23 s of processor time to start instead of 40 s
+    },
   });
   server.stdout.on("data", (text) => output.push(text));
   server.stderr.on("data", (text) => output.push(text));
   ending.push(() => stopGroup(server.pid));
   const keycloak = `https://localhost:${port}`;
-  for (const end = Date.now() + 5 * patience; !(await responds(`${keycloak}/realms/master/.well-known/openid-configuration`)); await wait(500)) {
+  // On busy cores it has started after 6 minutes.
+  for (const end = Date.now() + 20 * patience; !(await responds(`${keycloak}/realms/master/.well-known/openid-configuration`)); await wait(500)) {
     if (server.exitCode !== null || Date.now() > end) throw new Error(`Keycloak did not start:\n${output.join("")}`);
   }
   await createRealm(keycloak);
