@@ -31,8 +31,8 @@ compile = go list -export -test -deps -f '' $(2) $(1)
 # the time.
 RACE = -race -gcflags=modernc.org/...=-race=false
 BLACK_BOX = ./internal/e2e ./internal/faults
-# The packages with goroutines of our own. Their tests run with the race detector.
-RACED = $(addprefix ./internal/,argon2 feed httpserver idempotency invalidation limiter mail/... node oidc/... queue ratelimit secret store/... web webhooks)
+# The packages whose code runs in several goroutines. Their tests run with the race detector.
+RACED = $(addprefix ./internal/,access argon2 auditlog directory feed httpserver idempotency invalidation limiter mail/... node oidc/... outbox queue ratelimit secret signin store/... web webhooks)
 # All other packages. The conventions are a part of make check.
 PLAIN = $$(go list ./... | grep -v -x -F -e "$$(go list $(BLACK_BOX) $(RACED) ./internal/conventions)")
 
@@ -83,7 +83,7 @@ raced-program:
 	go build $(TEST_TAGS) $(RACE) -o $(RACED_PROGRAM) ./cmd/rolecall
 
 race: export CGO_ENABLED = 1
-race: test-tools ## run all tests of the packages that start goroutines, with the race detector
+race: test-tools ## run all tests of the packages whose code runs in several goroutines, with the race detector
 	$(call compile,$(RACED),$(RACE))
 	$(WITH_POSTGRES) $(call gotest,$(RACED),$(RACE))
 

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/nodetest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
+	"pgregory.net/rapid"
 )
 
 // rehearsal is a database that rolls back every update, so that every action can be
@@ -41,7 +41,7 @@ type randomUser struct {
 }
 
 // randomUsers returns a generator of a user with any stored status and up to four assignments.
-func randomUsers(f *fixture) *rapid.Generator[randomUser] {
+func randomUsers(f *nodetest.Fixture) *rapid.Generator[randomUser] {
 	var texts []string
 	for _, p := range rolecall.OwnPermissions() {
 		texts = append(texts, p.String())
@@ -51,19 +51,19 @@ func randomUsers(f *fixture) *rapid.Generator[randomUser] {
 	}
 	permissions := rapid.SliceOfN(rapid.SampledFrom(texts), 0, 4)
 	reaches := rapid.SampledFrom([][]string{nil, nil, {"Sales"}, {"Research"}, {"sales", "research"}})
-	ends := rapid.SampledFrom([]rolecall.Time{0, 0, 0, tomorrow, start})
+	ends := rapid.SampledFrom([]rolecall.Time{0, 0, 0, nodetest.Tomorrow, nodetest.Start})
 	departments := rapid.SampledFrom([]string{"", "Sales", "Research", "SALES"})
 	states := rapid.SampledFrom([]rolecall.UserStatus{rolecall.UserActive, rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended})
 	return rapid.Custom(func(t *rapid.T) randomUser {
-		draft := rolecall.UserDraft{Email: newKey().Text + "@example.com", Name: "Some Body"}
+		draft := rolecall.UserDraft{Email: nodetest.NewKey().Text + "@example.com", Name: "Some Body"}
 		if department := departments.Draw(t, "department"); department != "" {
 			draft.Department = &department
 		}
-		p := randomUser{user: draft.User(start)}
+		p := randomUser{user: draft.User(nodetest.Start)}
 		p.user.Status = states.Draw(t, "status")
 		for range rapid.IntRange(0, 4).Draw(t, "roles") {
-			h := held{permissions.Draw(t, "permissions"), permissions.Draw(t, "grants"), reaches.Draw(t, "reach"), ends.Draw(t, "end")}
-			p.assignments = append(p.assignments, h.assignment(f, p.user.ID))
+			h := nodetest.Held{Permissions: permissions.Draw(t, "permissions"), Grants: permissions.Draw(t, "grants"), Departments: reaches.Draw(t, "reach"), Until: ends.Draw(t, "end")}
+			p.assignments = append(p.assignments, h.Assignment(f, p.user.ID))
 		}
 		return p
 	})
@@ -91,30 +91,32 @@ var triedActions = []struct {
 		return s.SignIn.EndUserSessions(ctx, c, u.ID)
 	}},
 	{"suspend", rolecall.UsersSuspend, isNotSuspended, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
-		return errorOf(s.Directory.SuspendUser(ctx, c, u.ID, ""))
+		return nodetest.ErrorOf(s.Directory.SuspendUser(ctx, c, u.ID, ""))
 	}},
 	{"resume", rolecall.UsersSuspend, isSuspended, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
-		return errorOf(s.Directory.ResumeUser(ctx, c, u.ID, ""))
+		return nodetest.ErrorOf(s.Directory.ResumeUser(ctx, c, u.ID, ""))
 	}},
 	{"invite", rolecall.UsersInvite, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
-		return errorOf(s.Directory.InviteUser(ctx, c, newKey(), u.ID))
+		return nodetest.ErrorOf(s.Directory.InviteUser(ctx, c, nodetest.NewKey(), u.ID))
 	}},
 	{"withdrawInvitation", rolecall.UsersInvite, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.Directory.WithdrawInvitation(ctx, c, u.ID)
 	}},
 	{"sendPasswordReset", rolecall.UsersInvite, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
-		return errorOf(s.SignIn.SendPasswordReset(ctx, c, newKey(), u.ID))
+		return nodetest.ErrorOf(s.SignIn.SendPasswordReset(ctx, c, nodetest.NewKey(), u.ID))
 	}},
 	{"changeEmail", rolecall.UsersEmail, always, true, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
-		return errorOf(s.SignIn.RequestEmailChange(ctx, c, newKey(), u.ID, address(fmt.Sprintf("new-%d", serial.Add(1)))))
+		return nodetest.ErrorOf(s.SignIn.RequestEmailChange(ctx, c, nodetest.NewKey(), u.ID, nodetest.Address(fmt.Sprintf("new-%d", nodetest.Serial.Add(1)))))
 	}},
 	{"assignRole", rolecall.RolesAssign, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, role rolecall.RoleID) error {
-		return errorOf3(s.Directory.AssignRole(ctx, c, rolecall.HolderOf(u.ID), role, rolecall.AssignmentDraft{}))
+		return nodetest.ErrorOf3(s.Directory.AssignRole(ctx, c, rolecall.HolderOf(u.ID), role, rolecall.AssignmentDraft{}))
 	}},
 }
 
-func always(*rolecall.User) bool           { return true }
-func isSuspended(u *rolecall.User) bool    { return u.Status == rolecall.UserSuspended }
+func always(*rolecall.User) bool { return true }
+
+func isSuspended(u *rolecall.User) bool { return u.Status == rolecall.UserSuspended }
+
 func isNotSuspended(u *rolecall.User) bool { return !isSuspended(u) }
 
 // patches returns one patch for each member of the user. The patch changes only this
@@ -132,19 +134,19 @@ func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 // the allowed actions of an overview, the answers of permission checks, and the results of
 // the service methods.
 func TestAllowedActionsAgreeWithTheServiceMethods(t *testing.T) {
-	db, _ := onSQLite(t)
-	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey())}
-	f.store = store.New(f.db, nil)
-	f.clock.until(start)
-	f.Node = f.node()
-	f.tenant = f.newTenant("acme")
-	empty := f.insertRole(nothing)
-	rehearsed := node.New(rehearsal{f.db}, access.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+	db, _ := nodetest.OnSQLite(t)
+	f := &nodetest.Fixture{T: t, Clock: &nodetest.Clock{}, DB: &nodetest.Recorded{Database: db}, Keys: secret.NewKeys(secret.NewKey())}
+	f.Store = store.New(f.DB, nil)
+	f.Clock.Until(nodetest.Start)
+	f.Node = f.NewNode()
+	f.Tenant = f.NewTenant("acme")
+	empty := f.InsertRole(nodetest.Nothing)
+	rehearsed := node.New(rehearsal{f.DB}, access.Options{Clock: f.Clock.Now, Passwords: f.Hashes, Keys: f.Keys, Logger: slog.New(slog.DiscardHandler)})
 	people := rapid.SliceOfN(randomUsers(f), 6, 6)
 
 	rapid.Check(t, func(t *rapid.T) {
 		all := people.Draw(t, "people")
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
+		f.OK(f.Store.Update(f.Context(), f.Tenant.ID, func(tx *store.Tx) error {
 			for _, p := range all {
 				tx.InsertUser(p.user)
 				for _, a := range p.assignments {
@@ -155,7 +157,7 @@ func TestAllowedActionsAgreeWithTheServiceMethods(t *testing.T) {
 			return nil
 		}))
 		for _, caller := range all[:4] {
-			c := f.callBy(caller.user, caller.assignments)
+			c := f.CallerAs(caller.user, caller.assignments)
 			checksAgreeWithGrants(t, c)
 			for i := range all {
 				agree(t, f.Context(), rehearsed, c, &all[i].user, empty.ID)
