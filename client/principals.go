@@ -69,7 +69,8 @@ type follower struct {
 	covered map[string]bool // whether an operator key is for a tenant
 }
 
-// NewPrincipals returns Principals. Call Close to stop following the changes.
+// NewPrincipals returns Principals. With a FeedToken, it also starts a goroutine that reads the change feed of Rolecall.
+// Call Close to stop it.
 func NewPrincipals(config PrincipalsConfig) *Principals {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &follower{

@@ -410,7 +410,7 @@ func (c *console) roleAsked(v *pageContext) (rolecall.Role, bool) {
 	return role, err == nil
 }
 
-// deletedPolicies are the policies of the list of deleted users.
+// deletedPolicies must all allow an action of the caller before the list of deleted users is shown.
 var deletedPolicies = []*authz.Policy{authz.ListUsers, authz.ListDeletedUsers}
 
 // userLists are the tabs of the section of users.

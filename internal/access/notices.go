@@ -49,8 +49,8 @@ func (s *Service) NotifyOwners(tx *store.Tx, tenant rolecall.TenantID, notice ro
 	return s.sendNotices(tx, tenant, notices)
 }
 
-// sendNotices stores the notices, which are for different users. A notice that reaches the limit of its user is
-// replaced by one of the kind MailNoticesPaused, and the following ones are not stored.
+// sendNotices stores the notices, which are for different users. The first notice over the limit of its user
+// and kind is replaced by one of the kind MailNoticesPaused. Later ones of that hour are not stored.
 func (s *Service) sendNotices(tx *store.Tx, tenant rolecall.TenantID, notices []rolecall.Mail) error {
 	buckets := make([]rolecall.Bucket, len(notices))
 	for i := range notices {

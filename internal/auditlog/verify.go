@@ -474,7 +474,7 @@ func (v *verifier) checkUnlogged() error {
 
 // resolve finds out for each event without its leaf, and each leaf without its event, what happened.
 func (v *verifier) resolve() error {
-	// Events may have been deleted because of their age since the beginning.
+	// After the start of this verification, events may have been deleted because of their age.
 	if err := v.view(func(tx *store.Tx) error {
 		now, err := tx.Log()
 		v.report.Log.Removed = max(v.report.Log.Removed, now.Removed)

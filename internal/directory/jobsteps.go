@@ -35,8 +35,8 @@ const (
 	jobAttempts = 20
 )
 
-// RunJobs runs jobs in turns until ctx ends. Any number of processes can call it: a job is claimed by
-// one at a time. If a process ends without releasing its job, another one claims it after jobLease.
+// RunJobs runs due jobs until ctx ends. After a job has run for jobTurn, RunJobs releases it and claims the job that is
+// due next. Any number of processes can call RunJobs: a job is claimed by one at a time. If a process ends without releasing its job, another one claims it after jobLease.
 func (s *Service) RunJobs(ctx context.Context) {
 	tick := time.NewTicker(jobInterval)
 	defer tick.Stop()

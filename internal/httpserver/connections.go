@@ -149,8 +149,9 @@ func (c *connections) makeRoom() bool {
 	return true
 }
 
-// hasRoom reports whether the limit allows one more connection. It closes a connection that waits for its
-// client, if that is necessary. The caller must hold c.mu.
+// hasRoom reports whether the limit allows one more connection. If the limit is reached, it closes a connection that
+// has waited for its client for at least restTime: for a request, for the rest of one, or until a response is read.
+// The caller must hold c.mu.
 func (c *connections) hasRoom() bool {
 	if len(c.open)-len(c.reserved) < c.limit {
 		return true

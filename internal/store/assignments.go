@@ -144,7 +144,7 @@ func (t *Tx) Assignments(h rolecall.Holder) ([]rolecall.Assignment, error) {
 }
 
 // Assignment returns the holder's assignment of the role, with the role. It returns
-// ErrNotFound if the assignment does not exist. An expired assignment still exists.
+// ErrNotFound if the assignment does not exist, or if the role is being deleted. An expired assignment still exists.
 func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Assignment, err error) {
 	err = t.row(statementFor(h, selectAssignment, selectServiceAccountRole), []any{t.tenant, h.ID, role}, assignmentDest(&a)...)
 	a.Holder = h

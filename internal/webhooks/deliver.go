@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lease is how long claimed parts are reserved for one process. It is longer than a turn, the last
-	// attempt of the turn, and the statements.
+	// lease is how long a process reserves the parts of webhooks that it has claimed. It is longer than turnLast, one
+	// attempt, and the statements of the database after it, together.
 	lease = time.Minute
 
 	// turn is how long a process delivers the items of a part before other parts get a turn, and
@@ -158,10 +158,11 @@ type source interface {
 	// change.
 	begin(tx *store.Tx) (last int64, webhooks int, err error)
 
-	// lock returns the last position. Until the end of the transaction, no event gets a position.
+	// lock locks the feed until the end of the transaction, so that no event gets a position in it. It returns the
+	// position of the last event.
 	lock(tx *store.Tx) (last int64, err error)
 
-	// end returns the last position.
+	// end returns the position of the last event.
 	end(tx *store.Tx) (last int64, err error)
 
 	// before returns a position before all events that occurred at the time or later.

@@ -45,7 +45,8 @@ func (f tenantFeed) end(tx *store.Tx) (int64, error) {
 	return state.Last, err
 }
 
-// before assumes that the times of events are in the order of their numbers.
+// before returns the number of the last event before the time. It searches by halves, so the times of events must be
+// in the order of their numbers.
 func (f tenantFeed) before(tx *store.Tx, at rolecall.Time) (int64, error) {
 	state, err := tx.Feed(0)
 	low, high := state.First-1, state.Last

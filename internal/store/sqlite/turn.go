@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// turnMax is how long a process lets another process go first. SQLite asks for the write
-// lock every 100 ms at most, so the other process needs less.
+// turnMax is how long a process lets another process go first. SQLite pauses for up to
+// 100 ms between two attempts to get the write lock, so the other process needs less.
 const turnMax = 500 * time.Millisecond
 
 // turn lets processes that write the same file take turns. SQLite grants the write lock to
