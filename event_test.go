@@ -1,9 +1,11 @@
 package rolecall
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -29,5 +31,32 @@ func TestEachTypeOfEventIsDescribed(t *testing.T) {
 	}
 	if len(declared) < 40 || len(described) != len(declared) {
 		t.Errorf("%d types are declared, and %d described", len(declared), len(described))
+	}
+}
+
+// TestClientsIgnoreEventsThatKeepAccess compares the lists in the memory of the clients, which treat webhooks by their
+// subject.
+func TestClientsIgnoreEventsThatKeepAccess(t *testing.T) {
+	want := map[string]bool{}
+	for _, d := range EventDescriptions() {
+		if d.KeepsAccess && d.Topic != EventTopicWebhooks {
+			want[string(d.Type)] = true
+		}
+	}
+	for path, list := range map[string]string{
+		"client/memory.go": `var harmless = map\[string\]bool\{([^}]*)\}`, "clients/python/src/rolecall/_memory.py": `HARMLESS = frozenset\(\{([^}]*)\}`,
+		"clients/typescript/src/memory.ts": `const harmless = new Set\(\[([^\]]*)\]`,
+	} {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, match := range regexp.MustCompile(`"([a-z_.]+)"`).FindAllString(strings.Join(regexp.MustCompile(list).FindStringSubmatch(string(source)), ""), -1) {
+			got[strings.Trim(match, `"`)] = true
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s ignores %v, want the types with KeepsAccess in event.go: %v", path, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+		}
 	}
 }

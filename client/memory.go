@@ -31,12 +31,15 @@ const (
 	textsPerEntry = 100
 )
 
-// harmless are the types of changes that do not affect what a caller may do. Other types, also those of
-// later versions, do.
+// harmless are the types of changes that do not affect what a caller may do: those with KeepsAccess in event.go of
+// Rolecall. Other types, also those of later versions, do.
 var harmless = map[string]bool{
-	"session.sign_in_failed": true, "request.refused": true, "user.created": true, "user.invited": true, "role.created": true,
-	"service_account.created": true, "token.created": true, "mail.undeliverable": true, "users.exported": true, "role.users_exported": true,
-	"events.exported": true, "job.started": true, "job.canceled": true, "job.ended": true, "tenant.logo_changed": true, "tenant.logo_removed": true,
+	"user.created": true, "user.invited": true, "user.invitation_withdrawn": true, "user.email_change_requested": true,
+	"role.created": true, "session.started": true, "session.sign_in_failed": true, "user.password_reset_requested": true,
+	"user.recovery_codes_made": true, "user.recovery_code_used": true, "connection.created": true,
+	"connection.tested": true, "token.created": true, "service_account.created": true, "tenant.logo_changed": true,
+	"tenant.logo_removed": true, "request.refused": true, "mail.undeliverable": true, "users.exported": true,
+	"role.users_exported": true, "events.exported": true, "job.started": true, "job.canceled": true, "job.ended": true,
 }
 
 // memoryKey is the hash of a credential, so that the memory has no secrets.

@@ -40,7 +40,11 @@ The filter ` + "`type`" + ` of these operations takes one of these. Any other va
 func eventsPage() string {
 	var b strings.Builder
 	b.WriteString(eventsIntroduction)
+	var keepAccess []string
 	for _, d := range rolecall.EventDescriptions() {
+		if d.KeepsAccess {
+			keepAccess = append(keepAccess, "`"+string(d.Type)+"`")
+		}
 		var subjects []string
 		for _, subject := range d.Subjects {
 			subjects = append(subjects, string(subject))
@@ -51,6 +55,7 @@ func eventsPage() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", d.Type, d.Written, strings.Join(subjects, " or "), strings.Join(members, ", "), d.Before, d.After, d.Reason)
 	}
+	fmt.Fprintf(&b, "\n## Events without an effect on access\n\nEvents of these types take no permission, session or token from anyone. A program that keeps permissions in memory can ignore them, as the clients do: %s.\n", strings.Join(keepAccess, ", "))
 	return b.String()
 }
 

@@ -30,11 +30,14 @@ SLOWEST_LOAD = 10.0
 TEXTS_PER_ENTRY = 100
 """Limits the permissions and departments of all principals together: their average number for an entry of a full memory."""
 
-# Changes that do not affect what a caller may do. Other types, also those of later versions, do.
+# Changes that do not affect what a caller may do: those with KeepsAccess in event.go of Rolecall. Other types, also
+# those of later versions, do.
 HARMLESS = frozenset({
-    "session.sign_in_failed", "request.refused", "user.created", "user.invited",
-    "role.created", "service_account.created", "token.created", "mail.undeliverable", "users.exported", "role.users_exported",
-    "events.exported", "job.started", "job.canceled", "job.ended", "tenant.logo_changed", "tenant.logo_removed",
+    "user.created", "user.invited", "user.invitation_withdrawn", "user.email_change_requested", "role.created",
+    "session.started", "session.sign_in_failed", "user.password_reset_requested", "user.recovery_codes_made",
+    "user.recovery_code_used", "connection.created", "connection.tested", "token.created", "service_account.created",
+    "tenant.logo_changed", "tenant.logo_removed", "request.refused", "mail.undeliverable", "users.exported",
+    "role.users_exported", "events.exported", "job.started", "job.canceled", "job.ended",
 })  # fmt: skip
 
 
