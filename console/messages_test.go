@@ -170,9 +170,9 @@ func families() map[string][]string {
 	all["jobs.problem-"] = []string{"unauthenticated", "permission-denied", "beyond-own-permissions", "field-not-readable", "validation", "not-found", "internal", "other"}
 	all["jobs.refused-"] = []string{"permission-denied", "beyond-own-permissions", "last-owner", "other"}
 	for _, w := range settingTexts {
-		all[w.key+"."] = []string{"label", "detail"}
+		all[w.key()+"."] = []string{"label", "detail"}
 		if w.weakens {
-			all[w.key+"."] = append(all[w.key+"."], "weaker")
+			all[w.key()+"."] = append(all[w.key()+"."], "weaker")
 		}
 	}
 	return all
@@ -184,7 +184,7 @@ func TestEachMessageIsInTheCatalogAndUsed(t *testing.T) {
 		for _, word := range words {
 			key := prefix + word
 			if used[key] = true; forms[key] == nil {
-				t.Errorf("%s is not in the catalog", key)
+				t.Errorf("%s is not in messages/en.toml", key)
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func TestEachMessageIsInTheCatalogAndUsed(t *testing.T) {
 	for name, file := range files {
 		literals(file, func(text, call string, _ token.Pos) {
 			if (call == "msg" || call == "say") && strings.Contains(text, ".") && !strings.Contains(text, " ") && forms[text] == nil && !strings.HasSuffix(text, ".") {
-				t.Errorf("%s: %s is not in the catalog", name, text)
+				t.Errorf("%s: %s is not in messages/en.toml", name, text)
 			}
 			used[text] = true
 		})
@@ -206,7 +206,7 @@ func TestEachMessageIsInTheCatalogAndUsed(t *testing.T) {
 		for _, match := range regexp.MustCompile(`\bwords\.([a-zA-Z]+)`).FindAllSubmatch(source, -1) {
 			key := scriptPrefix + string(match[1])
 			if used[key] = true; forms[key] == nil && !strings.HasSuffix(name, ".min.js") {
-				t.Errorf("%s: %s is not in the catalog", name, key)
+				t.Errorf("%s: %s is not in messages/en.toml", name, key)
 			}
 		}
 	}

@@ -33,43 +33,57 @@ const (
 
 // settingWords describes a setting whose value is a number.
 type settingWords struct {
-	key          string // the prefix of its message keys: label, detail and weaker
+	name         string
 	unit         string // the message key of its unit; empty for a duration
 	weakens      bool   // a change of the value can reduce security
 	lessIsWeaker bool
 }
 
-func (w settingWords) label() string  { return msg(w.key + ".label") }
-func (w settingWords) detail() string { return msg(w.key + ".detail") }
+// key returns the prefix of the message keys label, detail and weaker.
+func (w settingWords) key() string { return "setting." + w.name }
 
-// settingTexts maps the name of each setting to its description.
-var settingTexts = map[string]settingWords{
-	"sessionIdleSeconds":      {key: "setting.sessionIdleSeconds", weakens: true},
-	"sessionAbsoluteSeconds":  {key: "setting.sessionAbsoluteSeconds", weakens: true},
-	"reauthenticationSeconds": {key: "setting.reauthenticationSeconds", weakens: true},
-	"sessionsPerUser":         {key: "setting.sessionsPerUser", unit: "user.session-count"},
-	"refreshGraceSeconds":     {key: "setting.refreshGraceSeconds", weakens: true},
-	"passwordMinimum":         {key: "setting.passwordMinimum", unit: "settings.characters", weakens: true, lessIsWeaker: true},
-	"nameMinimum":             {key: "setting.nameMinimum", unit: "settings.characters"},
-	"invitationSeconds":       {key: "setting.invitationSeconds", weakens: true},
-	"passwordResetSeconds":    {key: "setting.passwordResetSeconds", weakens: true},
-	"eventsKeptSeconds":       {key: "setting.eventsKeptSeconds", weakens: true, lessIsWeaker: true},
-	"idempotencyKeptSeconds":  {key: "setting.idempotencyKeptSeconds"},
-}
+func (w settingWords) label() string  { return msg(w.key() + ".label") }
+func (w settingWords) detail() string { return msg(w.key() + ".detail") }
 
 // settingGroup is a group of settings on the settings page.
 type settingGroup struct {
-	title string // the message key of its title
-	names []string
+	title    string // the message key of its title
+	settings []settingWords
 }
 
 // settingGroups are the groups of number settings, in the order of the settings page.
 var settingGroups = []settingGroup{
-	{"user.sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
-	{"settings.passwords", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
-	{"settings.names", []string{"nameMinimum"}},
-	{"settings.retention", []string{"eventsKeptSeconds", "idempotencyKeptSeconds"}},
+	{"user.sessions", []settingWords{
+		{name: "sessionIdleSeconds", weakens: true},
+		{name: "sessionAbsoluteSeconds", weakens: true},
+		{name: "sessionsPerUser", unit: "user.session-count"},
+		{name: "reauthenticationSeconds", weakens: true},
+		{name: "refreshGraceSeconds", weakens: true},
+	}},
+	{"settings.passwords", []settingWords{
+		{name: "passwordMinimum", unit: "settings.characters", weakens: true, lessIsWeaker: true},
+		{name: "passwordResetSeconds", weakens: true},
+		{name: "invitationSeconds", weakens: true},
+	}},
+	{"settings.names", []settingWords{
+		{name: "nameMinimum", unit: "settings.characters"},
+	}},
+	{"settings.retention", []settingWords{
+		{name: "eventsKeptSeconds", weakens: true, lessIsWeaker: true},
+		{name: "idempotencyKeptSeconds"},
+	}},
 }
+
+// settingTexts are the settings of all groups, by their names.
+var settingTexts = func() map[string]settingWords {
+	all := map[string]settingWords{}
+	for _, g := range settingGroups {
+		for _, w := range g.settings {
+			all[w.name] = w
+		}
+	}
+	return all
+}()
 
 // settingNamed returns the number setting with the name.
 func settingNamed(name string) rolecall.NumberSetting {
@@ -181,7 +195,7 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 		case value == 0:
 			list = append(list, msg("setting.reauthenticationSeconds.off"))
 		default:
-			list = append(list, msg(w.key+".weaker", "New", w.of(value), "Old", w.of(old)))
+			list = append(list, msg(w.key()+".weaker", "New", w.of(value), "Old", w.of(old)))
 		}
 	}
 	return list

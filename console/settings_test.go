@@ -15,21 +15,29 @@ import (
 func TestEverySettingIsSaidInWords(t *testing.T) {
 	grouped := 0
 	for _, g := range settingGroups {
-		grouped += len(g.names)
+		grouped += len(g.settings)
 	}
-	if grouped != len(rolecall.NumberSettings) || len(settingTexts) != len(rolecall.NumberSettings) {
-		t.Errorf("%d settings, %d in groups, %d in words", len(rolecall.NumberSettings), grouped, len(settingTexts))
+	if grouped != len(rolecall.NumberSettings) {
+		t.Errorf("there are %d settings, and %d in groups", len(rolecall.NumberSettings), grouped)
 	}
 	for _, n := range rolecall.NumberSettings {
-		w := settingTexts[n.Name]
-		if w.key == "" {
-			t.Errorf("nobody is told what %s is", n.Name)
+		w, ok := settingTexts[n.Name]
+		if !ok {
+			t.Errorf("%s is in no group of settings.go", n.Name)
 		}
 		for _, value := range []int64{n.Min, n.Max, n.Default(), n.Min + 1, (n.Min + n.Max) / 2} {
 			if read, ok := w.read(w.of(value)); !ok || read != value {
 				t.Errorf("%s: %d is said %q and read %d", n.Name, value, w.of(value), read)
 			}
 		}
+	}
+}
+
+func TestEachTextSettingHasAField(t *testing.T) {
+	f := newFixture(t)
+	form := f.get("/console/acme/settings/edit", f.signIn("acme", ownerEmail)).body
+	for _, s := range rolecall.TextSettings {
+		fieldOf(t, form, "settings/"+s.Name, "id") // fails the test if the form has no such field
 	}
 }
 

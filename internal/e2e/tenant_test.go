@@ -28,11 +28,12 @@ func testReadingTenant(t *testing.T, w *world) {
 	w.assign(t, admin.id, w.builtIn(t, "administrator"), "")
 	blind := w.holder(t, "blind", "", "", "tenant:update")
 	scoped := w.holder(t, "scoped", "", "Sales", "tenant:read", "tenant:update")
+	standard := map[string]any{"/name": w.name, "/status": "active", "/settings/secondFactor/required": "none", "/settings/mailSenderName": nil, "/settings/brandColor": nil, "/logo": nil}
+	for _, s := range numberSettings {
+		standard["/settings/"+s.name] = s.standard
+	}
 	play(t, []scenario{
-		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: map[string]any{"/name": w.name, "/status": "active", "/settings/sessionIdleSeconds": 43200.0, "/settings/sessionAbsoluteSeconds": 604800.0,
-			"/settings/refreshGraceSeconds": 10.0, "/settings/idempotencyKeptSeconds": 86400.0, "/settings/eventsKeptSeconds": 34560000.0,
-			"/settings/reauthenticationSeconds": 900.0, "/settings/invitationSeconds": 259200.0, "/settings/passwordResetSeconds": 3600.0, "/settings/passwordMinimum": 15.0, "/settings/sessionsPerUser": 100.0,
-			"/settings/secondFactor/required": "none", "/settings/mailSenderName": nil, "/settings/brandColor": nil, "/logo": nil}},
+		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: standard},
 		{name: "an administrator", as: admin, send: "GET /tenant", status: 200, members: everyTenantMember},
 		{name: "an administrator changes nothing", as: admin, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
 		{name: "who may only change", as: blind, send: "GET /tenant", status: 403, code: "permission-denied"},
@@ -43,6 +44,25 @@ func testReadingTenant(t *testing.T, w *world) {
 		{name: "it is not deleted here", as: w.owner, send: "DELETE /tenant", status: 405},
 		{name: "the change is there", as: w.owner, send: "GET /tenant", status: 200, has: map[string]any{"/displayName": "Changed blindly"}},
 	})
+}
+
+// numberSettings has the bounds and the default of each setting that is a number.
+var numberSettings = []struct {
+	name     string
+	min, max int
+	standard float64
+}{
+	{"sessionAbsoluteSeconds", 300, 7776000, 604800},
+	{"sessionIdleSeconds", 60, 604800, 43200},
+	{"refreshGraceSeconds", 0, 300, 10},
+	{"idempotencyKeptSeconds", 86400, 2592000, 86400},
+	{"eventsKeptSeconds", 7776000, 316224000, 34560000},
+	{"reauthenticationSeconds", 0, 86400, 900},
+	{"invitationSeconds", 300, 2592000, 259200},
+	{"passwordResetSeconds", 300, 86400, 3600},
+	{"passwordMinimum", 15, 64, 15},
+	{"sessionsPerUser", 1, 1000, 100},
+	{"nameMinimum", 1, 3, 3},
 }
 
 // testSummary checks the parts of the tenant's summary. Callers whose permissions are limited
@@ -108,12 +128,7 @@ func testSettings(t *testing.T, w *world) {
 		patch("whole numbers in other spellings", `{"settings":{"refreshGraceSeconds":10.0,"reauthenticationSeconds":9e2}}`),
 		patch("every fault at once", `{"displayName":"","settings":{"refreshGraceSeconds":-1},"x":1}`, "/displayName length", "/settings/refreshGraceSeconds range", "/x unknown"),
 	}
-	for _, s := range []struct {
-		name     string
-		min, max int
-		standard float64
-	}{{"sessionAbsoluteSeconds", 300, 7776000, 604800}, {"sessionIdleSeconds", 60, 604800, 43200}, {"refreshGraceSeconds", 0, 300, 10}, {"idempotencyKeptSeconds", 86400, 2592000, 86400}, {"eventsKeptSeconds", 7776000, 316224000, 34560000},
-		{"reauthenticationSeconds", 0, 86400, 900}, {"invitationSeconds", 300, 2592000, 259200}, {"passwordResetSeconds", 300, 86400, 3600}, {"passwordMinimum", 15, 64, 15}, {"sessionsPerUser", 1, 1000, 100}} {
+	for _, s := range numberSettings {
 		set := func(value string) string { return fmt.Sprintf(`{"settings":{%q:%s}}`, s.name, value) }
 		for _, value := range []int{s.min, s.max} {
 			fine := patch(fmt.Sprintf("%s %d", s.name, value), set(fmt.Sprint(value)))
