@@ -81,24 +81,10 @@ func TestPublishedCasesOfCovering(t *testing.T) {
 	}
 }
 
-func TestPublishedListOfOwnPermissions(t *testing.T) {
-	page, err := os.ReadFile("docs/permissions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "## Rolecall's own\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+func TestOwnPermissionsHaveWords(t *testing.T) {
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
-		published := "\n| `" + p.String() + "` | " + p.Opens() + " |\n"
-		if p.Field != "" {
-			words, _, _ := strings.Cut(p.Opens(), ": ")
-			published = "\n| `users.<member>:" + p.Action + "` | " + words + ": "
-			if !strings.Contains(section, "`"+p.Field+"`") {
-				t.Errorf("%s is not in the list of docs/permissions.md", p)
-			}
-		}
-		if p.Opens() == "" || !strings.Contains(section, published) {
-			t.Errorf("%s: the published list does not say %q", p, p.Opens())
+		if p.Opens() == "" {
+			t.Errorf("%s has no words in opens of permission.go", p)
 		}
 	}
 }

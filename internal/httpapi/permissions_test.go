@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall"
 )
 
 func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
@@ -15,12 +17,15 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, _ := strings.Cut(string(source), needsHead)
-	_, after, found := strings.Cut(rest, "\n## ")
-	if !found {
-		t.Fatalf("%s has no table of what each operation needs", written)
+	page := string(source)
+	for head, table := range map[string]string{ownHead: ownTable(), needsHead: needsTable()} {
+		before, rest, _ := strings.Cut(page, head)
+		_, after, found := strings.Cut(rest, "\n\n")
+		if !found {
+			t.Fatalf("%s has no table that begins with %q", written, head)
+		}
+		page = before + head + table + "\n" + after
 	}
-	page := before + needsHead + needsTable() + "\n## " + after
 	if *update {
 		if err := os.WriteFile(written, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
@@ -48,6 +53,31 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 	if strings.Count(want, "<tr>") < 40 {
 		t.Errorf("%s has lost its tables", written)
 	}
+}
+
+// ownHead is the head of the table of Rolecall's own permissions.
+const ownHead = "| permission | allows |\n|---|---|\n"
+
+// ownTable returns Rolecall's own permissions as rows of a Markdown table. Those on one member of users are one row for
+// each action.
+func ownTable() string {
+	members := map[string][]string{} // by action
+	for _, p := range rolecall.OwnPermissions() {
+		if p.Field != "" {
+			members[p.Action] = append(members[p.Action], "`"+p.Field+"`")
+		}
+	}
+	var b strings.Builder
+	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
+		if p.Field != "" {
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", p, p.Opens())
+		if names := members[p.Action]; p.Resource == "users" && names != nil {
+			fmt.Fprintf(&b, "| `users.<member>:%s` | %s one member: %s |\n", p.Action, p.Action, strings.Join(names, ", "))
+		}
+	}
+	return b.String()
 }
 
 // needsHead is the head of the table with the requirements of each operation.
