@@ -328,8 +328,9 @@ type EventDescription struct {
 	Before   string   // description of the old values; empty: such events have no old values
 	After    string   // description of the new values; empty: such events have no new values
 	Reason   string   // description of the reason; empty: such events have no reason
-	// KeepsAccess states that such an event takes no permission, session or token from anyone, and gives none to those
-	// who are known already. Programs that keep permissions in memory can ignore it.
+	// KeepsAccess states that such an event changes nothing that GET /auths/session answers for any session or token
+	// that exists. What else its transaction changes, such as a session that it ends, has a separate event about the
+	// same user, service account or tenant. Programs that keep permissions in memory can ignore it.
 	KeepsAccess bool
 }
 

@@ -34,7 +34,7 @@ func TestEachTypeOfEventHasWords(t *testing.T) {
 			continue // only in the operators' log, which the console does not show
 		}
 		if kind := rolecall.EventType(match[1]); !hasMessage(eventPrefix+string(kind)) || !hasMessage(sentencePrefix+string(kind)) || offered[kind] != 1 {
-			t.Errorf("%s needs words in [event] and [sentence] of messages/en.toml, and one kind in events.go: it is named %q, and is offered %d times", kind, eventName(kind), offered[kind])
+			t.Errorf("%s needs words in [event] and [sentence] of messages/en.toml, and one row in ../event.go whose topic is in eventTopics of events.go: it is named %q, and is offered %d times", kind, eventName(kind), offered[kind])
 		}
 	}
 }

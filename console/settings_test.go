@@ -37,7 +37,9 @@ func TestEachTextSettingHasAField(t *testing.T) {
 	f := newFixture(t)
 	form := f.get("/console/acme/settings/edit", f.signIn("acme", ownerEmail)).body
 	for _, s := range rolecall.TextSettings {
-		fieldOf(t, form, "settings/"+s.Name, "id") // fails the test if the form has no such field
+		if !strings.Contains(form, ` name="settings/`+s.Name+`"`) {
+			t.Errorf("the form of settings.templ has no field for %s", s.Name)
+		}
 	}
 }
 

@@ -32,6 +32,16 @@ func testReadingTenant(t *testing.T, w *world) {
 	for _, s := range numberSettings {
 		standard["/settings/"+s.name] = s.standard
 	}
+	numbers := 0
+	settings, _ := w.owner.do(t, "GET /tenant", "").expect(t, 200).value("/settings").(map[string]any)
+	for _, value := range settings {
+		if _, isNumber := value.(float64); isNumber {
+			numbers++
+		}
+	}
+	if numbers != len(numberSettings) {
+		t.Errorf("%d settings are numbers, and numberSettings has %d", numbers, len(numberSettings))
+	}
 	play(t, []scenario{
 		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: standard},
 		{name: "an administrator", as: admin, send: "GET /tenant", status: 200, members: everyTenantMember},
@@ -46,7 +56,8 @@ func testReadingTenant(t *testing.T, w *world) {
 	})
 }
 
-// numberSettings has the bounds and the default of each setting that is a number.
+// numberSettings has the default of each setting that is a number, and its least and greatest value in a new tenant of
+// these tests, if no other setting is changed.
 var numberSettings = []struct {
 	name     string
 	min, max int

@@ -55,7 +55,7 @@ func eventsPage() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", d.Type, d.Written, strings.Join(subjects, " or "), strings.Join(members, ", "), d.Before, d.After, d.Reason)
 	}
-	fmt.Fprintf(&b, "\n## Events without an effect on access\n\nEvents of these types take no permission, session or token from anyone. A program that keeps permissions in memory can ignore them, as the clients do: %s.\n", strings.Join(keepAccess, ", "))
+	fmt.Fprintf(&b, "\n## Events that a memory of permissions can ignore\n\nEvents of these types change nothing that `GET /auths/session` answers for a session or token that exists. If a session or token ends in the same transaction, that has its own event. So a program that keeps permissions in memory can ignore them, as the clients do: %s.\n", strings.Join(keepAccess, ", "))
 	return b.String()
 }
 

@@ -43,7 +43,7 @@ export async function startProgram(file, tenants) {
   const send = async (tenant, method, path, body, token) => {
     const headers = { "x-tenant-schema": tenant, "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
     const response = await fetch(address + path, { method, headers, body: body && JSON.stringify(body) });
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    if (!response.ok) throw Object.assign(new Error(`${method} ${path}: ${response.status} ${await response.text()}`), { status: response.status });
     return response.json();
   };
   const signIn = async (tenant) => (await send(tenant, "POST", "/auths/login", { email, password, transport: "bearer" })).token;
@@ -55,8 +55,14 @@ export async function startProgram(file, tenants) {
       const { settings } = await send(tenant, "PATCH", "/tenant", { settings: changedSettings }, token);
       for (const [name, value] of Object.entries(settings)) {
         const change = (by) => send(tenant, "PATCH", "/tenant", { settings: { [name]: value + by } }, token);
-        if (typeof value === "number") await change(1).catch(() => change(-1)); // the default of some is the maximum
-        else assert(["brandColor", "secondFactor"].includes(name) || name in changedSettings, `the setting ${name} has its default`);
+        if (typeof value !== "number") {
+          assert(["brandColor", "secondFactor"].includes(name) || name in changedSettings, `the setting ${name} has its default: add it to changedSettings`);
+          continue;
+        }
+        await change(1).catch((error) => {
+          if (error.status !== 422) throw error;
+          return change(-1); // the default is the maximum
+        });
       }
     }
   } catch (error) {
