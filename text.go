@@ -111,9 +111,10 @@ const keyMax = 255
 // hashed begins each part of a key that names cannot contain, because they have no control characters.
 const hashed = "\x01"
 
-// TextKey returns the key by which departments and names are compared. Spellings that
-// differ only in case, invisible characters, the number of blanks, or the Unicode encoding of a character have the same
-// key. Letters of different scripts that look alike have different keys. Marks such as accents count, because they make other letters in many scripts: カード and ガード differ.
+// TextKey returns the key by which departments and names are compared. Spellings that differ only in case,
+// invisible characters, the number of blanks, or the Unicode encoding of a character have the same key. Letters
+// of different scripts that look alike have different keys. Marks such as accents count, because they make other
+// letters in many scripts: カード and ガード differ.
 //
 // The key is the text as toNFKC_Casefold of Unicode (section 3.13.5), trimmed and with single blanks. In place of a
 // key of more than 255 bytes, TextKey returns its SHA-256 in base64, after a control character.

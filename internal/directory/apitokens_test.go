@@ -144,7 +144,7 @@ func TestEventsOfPrograms(t *testing.T) {
 		}
 		for _, e := range f.Events(f.CallerWith(nodetest.Holding("events:read"), nodetest.Holding("tenant:read"), nodetest.Holding("users:read")), about) {
 			if before, after := f.Shown(e); before+after != "" {
-				t.Errorf("%s shows %q %q to who may not read service accounts", e.Type, before, after)
+				t.Errorf("%s shows %q and %q to a caller who may not read service accounts", e.Type, before, after)
 			}
 		}
 	})

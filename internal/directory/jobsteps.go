@@ -36,7 +36,8 @@ const (
 )
 
 // RunJobs runs due jobs until ctx ends. After a job has run for jobTurn, RunJobs releases it and claims the job that is
-// due next. Any number of processes can call RunJobs: a job is claimed by one at a time. If a process ends without releasing its job, another one claims it after jobLease.
+// due next. Any number of processes can call RunJobs: a job is claimed by one at a time. If a process ends without
+// releasing its job, another one claims it after jobLease.
 func (s *Service) RunJobs(ctx context.Context) {
 	tick := time.NewTicker(jobInterval)
 	defer tick.Stop()

@@ -112,13 +112,13 @@ func TestOnlyGrantableRolesAreRestored(t *testing.T) {
 			{"who may hand it on", nodetest.Roles(nodetest.Holding(restore, "roles:assign"), nodetest.Granting("shop/*:*")), nodetest.Holding("shop/a:b"), true},
 			{"who holds it there", nodetest.Roles(nodetest.Holding(restore, "roles:assign", "users:read").Within("Sales")), nodetest.Holding("users:read").Within("Sales"), true},
 			{"who holds it as long", nodetest.Roles(nodetest.Holding(restore, "roles:assign", "users:read").To(nodetest.NextWeek)), nodetest.Holding("users:read").To(nodetest.Tomorrow), true},
-			{"who may not give roles", nodetest.Roles(nodetest.Holding(restore, "users:read")), nodetest.Holding("users:read"), false},
+			{"a caller who may not assign roles", nodetest.Roles(nodetest.Holding(restore, "users:read")), nodetest.Holding("users:read"), false},
 			{"who may give roles elsewhere", nodetest.Roles(nodetest.Holding(restore, "users:read"), nodetest.Holding("roles:assign").Within("Ops")), nodetest.Holding("users:read"), false},
 			{"who does not hold it", nodetest.Roles(nodetest.Holding(restore, "roles:assign")), nodetest.Holding("users:read"), false},
 			{"who holds a part of it", nodetest.Roles(nodetest.Holding(restore, "roles:assign", "users.name:read")), nodetest.Holding("users:read"), false},
 			{"who holds it in a department", nodetest.Roles(nodetest.Holding(restore, "roles:assign", "users:read").Within("Sales")), nodetest.Holding("users:read"), false},
 			{"who holds it for a while", nodetest.Roles(nodetest.Holding(restore, "roles:assign", "users:read").To(nodetest.NextWeek)), nodetest.Holding("users:read"), false},
-			{"who may not hand on what it hands on", nodetest.Roles(nodetest.Holding(restore, "roles:assign")), nodetest.Granting("shop/a:b"), false},
+			{"a caller who may not grant what the role grants", nodetest.Roles(nodetest.Holding(restore, "roles:assign")), nodetest.Granting("shop/a:b"), false},
 		} {
 			user, assignments := f.Person("Sales", c.had)
 			f.DeleteUser(user.ID)

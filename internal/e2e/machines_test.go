@@ -385,7 +385,7 @@ func testEventsOfPrograms(t *testing.T, w *world) {
 		{name: "by the token of a user", as: w.owner, send: "GET /events?type=user.created&subject=" + also, status: 200, has: map[string]any{"/items/0/actor/type": "user", "/items/0/actor/id": member.id, "/items/0/actor/via": "token", "/items/0/actor/tokenId": delegate.bearerID}},
 		{name: "of a token that was made", as: w.owner, send: "GET /events?type=token.created&subject=" + account, status: 200, lacks: []string{c.bearer}, has: map[string]any{"/items/0/subject/type": "service_account", "/items/0/after/token/id": c.bearerID, "/items/0/members/0": "tokens"}},
 		{name: "of one that was revoked", as: w.owner, send: "GET /events?type=token.revoked&subject=" + account, status: 200, has: map[string]any{"/items/0/before/token/id": c.bearerID}},
-		{name: "for who may not read service accounts", as: reader, send: "GET /events?subject=" + account, status: 200, lacks: []string{`"before"`, `"after"`}},
+		{name: "for a caller who may not read service accounts", as: reader, send: "GET /events?subject=" + account, status: 200, lacks: []string{`"before"`, `"after"`}},
 		{name: "of one's own tokens", as: member, send: "GET /users/" + member.id + "/events?type=token.created", status: 200, has: map[string]any{"/items/0/after/token/id": delegate.bearerID}},
 	})
 }

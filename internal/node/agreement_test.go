@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -15,7 +17,6 @@ import (
 	"github.com/rolecall/rolecall/internal/nodetest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
-	"pgregory.net/rapid"
 )
 
 // rehearsal is a database that rolls back every update, so that every action can be

@@ -34,12 +34,9 @@ func (f *Fixture) BuildLog() {
 	}
 }
 
-// AuditLog returns the audit log on the database without the recorder.
-func (f *Fixture) AuditLog() *auditlog.Log { return f.AuditLogOf(f.DB.Database) }
-
-// AuditLogOf returns the audit log of the database. It gives no numbers.
-func (f *Fixture) AuditLogOf(db store.Database) *auditlog.Log {
-	return auditlog.New(store.New(db, nil), f.Keys, f.Clock.Now, f.Access.Log, f.Access.Outages, f.Access.Feed.CatchUp)
+// AuditLog returns the audit log on the database, without the recorder.
+func (f *Fixture) AuditLog() *auditlog.Log {
+	return auditlog.New(store.New(f.DB.Database, nil), f.Keys, f.Clock.Now, f.Access.Log, f.Access.Outages, f.Access.Feed.CatchUp)
 }
 
 // VerifyLog verifies the audit log of the tenant against the signed checkpoints, and returns the report.

@@ -56,7 +56,7 @@ func OnEachStore(t *testing.T, run func(*Fixture)) {
 func OnEachStoreInLong(t *testing.T, run func(*Fixture)) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: runs without -short")
 	}
 	OnEachStore(t, run)
 }

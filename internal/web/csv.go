@@ -37,12 +37,12 @@ type CSV struct {
 	Raw bool
 }
 
-// ServeCSV sends a table as a CSV file (RFC 4180). The function open returns the table. ServeCSV
-// holds only a few rows in memory. While the client reads, it extends the deadline for writes. An export ends after 15 minutes. If a row cannot be read or sent, ServeCSV aborts the connection, so that the client does
-// not consider the file complete. A HEAD request gets only the headers, and does not record the
-// export. ServeCSV returns the errors of open and of Table.Record. If too many
-// exports are running, ServeCSV aborts the newest one of the tenant with most of them. If that is this tenant, it
-// returns ErrUnavailable instead.
+// ServeCSV sends a table as a CSV file (RFC 4180). The function open returns the table. ServeCSV holds only a few
+// rows in memory. While the client reads, it extends the deadline for writes. An export ends after 15 minutes. If a
+// row cannot be read or sent, ServeCSV aborts the connection, so that the client does not consider the file
+// complete. A HEAD request gets only the headers, and does not record the export. ServeCSV returns the errors of
+// open and of Table.Record. If too many exports are running, ServeCSV aborts the newest one of the tenant with most
+// of them. If that is this tenant, it returns ErrUnavailable instead.
 func (s *Site) ServeCSV(w http.ResponseWriter, r *http.Request, format CSV, open func() (*rolecall.Table, error)) error {
 	q := RequestOf(r)
 	running, end, ok := s.exports.begin(q.Context, format.Tenant)
