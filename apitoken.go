@@ -47,6 +47,7 @@ type APITokenState struct {
 	Holder      User
 	Guarded     bool // the holder has a second factor; false for service accounts
 	Assignments []Assignment
+	Groups      []GroupName // of the holder
 }
 
 // APITokenDraft describes an API token to create.

@@ -5,9 +5,10 @@ import "fmt"
 // ReachDepartmentsMax is the maximum number of departments in a reach.
 const ReachDepartmentsMax = 100
 
-// Assignment gives a role to a user or to a service account.
+// Assignment gives a role to a user, to a service account, or to the members of a group.
 type Assignment struct {
 	Holder    Holder
+	Through   GroupName // the group through which the holder, a user, has the role; zero: the holder has it directly
 	Role      Role
 	Reach     Reach  // the whole tenant or some departments
 	ExpiresAt Time   // Never: the assignment does not expire
@@ -20,7 +21,7 @@ func (a *Assignment) Live(now Time) bool { return now < a.ExpiresAt }
 
 // Size returns about how many bytes the assignment has in a response, without the permissions of its role.
 func (a *Assignment) Size() int {
-	size := 600 + len(a.Role.Name)
+	size := 600 + len(a.Role.Name) + len(a.Through.Name)
 	for _, department := range a.Reach.Departments() {
 		size += len(department) + len(`"",`)
 	}

@@ -187,6 +187,11 @@ const (
 	EventRoleDeleted      EventType = "role.deleted"
 	EventRoleAssigned     EventType = "role.assigned"
 	EventRoleUnassigned   EventType = "role.unassigned"
+	EventGroupCreated     EventType = "group.created"
+	EventGroupUpdated     EventType = "group.updated"
+	EventGroupDeleted     EventType = "group.deleted"
+	EventMemberAdded      EventType = "group.member_added"
+	EventMemberRemoved    EventType = "group.member_removed"
 	EventSignedIn         EventType = "session.started"
 	EventSignInFailed     EventType = "session.sign_in_failed"
 	EventSessionConfirmed EventType = "session.confirmed"
@@ -266,13 +271,15 @@ type Subject struct {
 }
 
 // About returns the object with the id as the subject of an event.
-func About[T User | Role | ServiceAccount | Webhook | Connection | Tenant | OperatorKey](id ID[T]) Subject {
+func About[T User | Role | Group | ServiceAccount | Webhook | Connection | Tenant | OperatorKey](id ID[T]) Subject {
 	var kind SubjectType
 	switch any(id).(type) {
 	case UserID:
 		kind = SubjectUser
 	case RoleID:
 		kind = SubjectRole
+	case GroupID:
+		kind = SubjectGroup
 	case ServiceAccountID:
 		kind = SubjectServiceAccount
 	case WebhookID:
@@ -294,6 +301,7 @@ type SubjectType string
 const (
 	SubjectUser    SubjectType = "user"
 	SubjectRole    SubjectType = "role"
+	SubjectGroup   SubjectType = "group"
 	SubjectSession SubjectType = "session"
 	SubjectTenant  SubjectType = "tenant"
 
@@ -310,6 +318,7 @@ type EventTopic string
 const (
 	EventTopicUsers       EventTopic = "users"
 	EventTopicRoles       EventTopic = "roles"
+	EventTopicGroups      EventTopic = "groups"
 	EventTopicSignIn      EventTopic = "sign-in"
 	EventTopicConnections EventTopic = "connections"
 	EventTopicPrograms    EventTopic = "programs"
@@ -347,6 +356,8 @@ var (
 	ofConnection  = []SubjectType{SubjectConnection}
 	ofOperatorKey = []SubjectType{SubjectOperatorKey}
 	ofHolder      = []SubjectType{SubjectUser, SubjectServiceAccount}
+	ofGrantee     = []SubjectType{SubjectUser, SubjectServiceAccount, SubjectGroup}
+	ofGroup       = []SubjectType{SubjectGroup}
 	ofUserIfKnown = []SubjectType{SubjectUser, SubjectTenant}
 
 	factorMembers = []string{string(FactorTOTP), string(FactorPasskey)}
@@ -366,7 +377,7 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventUserSuspended, Subjects: ofUser, Written: "a user was suspended", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventUserResumed, Subjects: ofUser, Written: "a suspended user was resumed", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventUserDeleted, Subjects: ofUser, Written: "a user was deleted", Before: "the user"},
-		EventDescription{Type: EventUserRestored, Subjects: ofUser, Written: "a deleted user was restored", After: "the user, and the ids of `roles` and `rolesNotRestored`"},
+		EventDescription{Type: EventUserRestored, Subjects: ofUser, Written: "a deleted user was restored", After: "the user, and the ids of `roles`, `rolesNotRestored`, `groups` and `groupsNotRestored`"},
 		EventDescription{Type: EventUserErased, Subjects: ofUser, Written: "a user was erased, or the time to restore a deleted user has ended", Reason: "the reason that the caller gave, or `the time to restore the user has ended`"},
 		EventDescription{Type: EventUserInvited, KeepsAccess: true, Subjects: ofUser, Written: "a user was invited", After: "`createdAt`, `expiresAt`"},
 		EventDescription{Type: EventInvitationUsed, Subjects: ofUser, Written: "a user accepted an invitation, with a new password or with an identity provider"},
@@ -377,10 +388,17 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventRoleCreated, KeepsAccess: true, Subjects: ofRole, Written: "a role was created", After: "the role"},
 		EventDescription{Type: EventRoleUpdated, Subjects: ofRole, Written: "a role was changed", Members: []string{"name", "description", "permissions", "grants"}, Before: "the role", After: "the role"},
 		EventDescription{Type: EventRoleDeleted, Subjects: ofRole, Written: "a role was deleted", Before: "the role"},
-		EventDescription{Type: EventRoleAssigned, Subjects: ofHolder, Written: "a role was assigned, or an assignment was replaced", Members: []string{"roles"},
+		EventDescription{Type: EventRoleAssigned, Subjects: ofGrantee, Written: "a role was assigned, or an assignment was replaced", Members: []string{"roles"},
 			Before: "`roleId`, `departments`, `expiresAt` of the assignment that was replaced", After: "`roleId`, `departments`, `expiresAt`"},
-		EventDescription{Type: EventRoleUnassigned, Subjects: ofHolder, Written: "a role was removed from a user or service account", Members: []string{"roles"},
-			Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` if the role was deleted"},
+		EventDescription{Type: EventRoleUnassigned, Subjects: ofGrantee, Written: "a role was removed from a user, service account or group", Members: []string{"roles"},
+			Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` or `group deleted` if the role or the group was deleted"},
+	),
+	about(EventTopicGroups,
+		EventDescription{Type: EventGroupCreated, KeepsAccess: true, Subjects: ofGroup, Written: "a group was created", After: "the group"},
+		EventDescription{Type: EventGroupUpdated, Subjects: ofGroup, Written: "a group was changed", Members: []string{"name", "description", "externalId"}, Before: "the group", After: "the group"},
+		EventDescription{Type: EventGroupDeleted, Subjects: ofGroup, Written: "a group was deleted", Before: "the group"},
+		EventDescription{Type: EventMemberAdded, Subjects: ofUser, Written: "a user was added to a group", Members: []string{"groups"}, After: "`groupId`, `groupName`"},
+		EventDescription{Type: EventMemberRemoved, Subjects: ofUser, Written: "a user was removed from a group", Members: []string{"groups"}, Before: "`groupId`, `groupName`", Reason: "`group deleted` if the group was deleted"},
 	),
 	about(EventTopicSignIn,
 		EventDescription{Type: EventSignedIn, KeepsAccess: true, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
@@ -437,8 +455,8 @@ var eventDescriptions = slices.Concat(
 		EventDescription{Type: EventTenantRestored, Subjects: ofTenant, Written: "the deleted tenant was restored", Reason: "the reason that the operator gave"},
 		EventDescription{Type: EventRefused, KeepsAccess: true, Subjects: ofUserIfKnown, Written: "a caller was refused an operation with 403 (equal refusals within a second are one event)", Reason: "the operation and the problem code, and how many times"},
 		EventDescription{Type: EventMailUndeliverable, KeepsAccess: true, Subjects: ofUserIfKnown, Written: "a mail could not be sent in time and was dropped", Reason: "the kind of mail"},
-		EventDescription{Type: EventUsersExported, KeepsAccess: true, Subjects: ofTenant, Written: "a list of users was exported", Members: append(slices.Clone(personalFilters), "department", "status", "role"), After: withoutPersonalFilters},
-		EventDescription{Type: EventRoleUsersExported, KeepsAccess: true, Subjects: ofRole, Written: "the users with a role were exported", Members: append(slices.Clone(personalFilters), "department", "status"), After: withoutPersonalFilters},
+		EventDescription{Type: EventUsersExported, KeepsAccess: true, Subjects: ofTenant, Written: "a list of users was exported", Members: append(slices.Clone(personalFilters), "department", "status", "role", "group"), After: withoutPersonalFilters},
+		EventDescription{Type: EventRoleUsersExported, KeepsAccess: true, Subjects: ofRole, Written: "the users with a role were exported", Members: append(slices.Clone(personalFilters), "department", "status", "direct"), After: withoutPersonalFilters},
 		EventDescription{Type: EventEventsExported, KeepsAccess: true, Subjects: ofTenant, Written: "events were exported", Members: []string{"type", "actor", "subject", "from", "to"}, After: "the filters of the export"},
 		EventDescription{Type: EventJobStarted, KeepsAccess: true, Subjects: ofTenant, Written: "a job that changes many users was started", Members: jobFilterNames, After: "the job, without the search text, which can be personal data", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventJobCanceled, KeepsAccess: true, Subjects: ofTenant, Written: "a job was canceled", After: "`id`, `action`, and the numbers `changed`, `unchanged` and `refused` of users"},

@@ -29,6 +29,7 @@ type (
 	OperatorKeyID    = ID[OperatorKey]
 	JobID            = ID[Job]
 	WebhookID        = ID[Webhook]
+	GroupID          = ID[Group]
 	ConnectionID     = ID[Connection]
 	IdentityID       = ID[Identity]
 

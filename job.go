@@ -63,15 +63,16 @@ type JobFilter struct {
 	Status     string   `json:"status,omitempty"`
 	Department string   `json:"department,omitempty"`
 	Role       RoleID   `json:"role,omitzero"`
+	Group      GroupID  `json:"group,omitzero"`
 }
 
 // jobFilterNames are the names of the filters in the event of a job's start.
-var jobFilterNames = []string{"q", "status", "department", "role"}
+var jobFilterNames = []string{"q", "status", "department", "role", "group"}
 
 // Names returns the names of the filters that are set.
 func (f *JobFilter) Names() []string {
 	names := []string{}
-	for i, set := range []bool{f.Searched, f.Status != "", f.Department != "", !f.Role.IsZero()} {
+	for i, set := range []bool{f.Searched, f.Status != "", f.Department != "", !f.Role.IsZero(), !f.Group.IsZero()} {
 		if set {
 			names = append(names, jobFilterNames[i])
 		}

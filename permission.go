@@ -205,6 +205,11 @@ var (
 	RolesUpdate    = mustPermission("roles:update")
 	RolesDelete    = mustPermission("roles:delete")
 	RolesAssign    = mustPermission("roles:assign")
+	GroupsRead     = mustPermission("groups:read")
+	GroupsCreate   = mustPermission("groups:create")
+	GroupsUpdate   = mustPermission("groups:update")
+	GroupsDelete   = mustPermission("groups:delete")
+	GroupsMembers  = mustPermission("groups:members")
 	SessionsRead   = mustPermission("sessions:read")
 	SessionsRevoke = mustPermission("sessions:revoke")
 	EventsRead     = mustPermission("events:read")
@@ -255,6 +260,11 @@ var opens = []struct {
 	{RolesUpdate, "update roles"},
 	{RolesDelete, "delete roles"},
 	{RolesAssign, "assign and remove roles"},
+	{GroupsRead, "read groups, with their members and roles"},
+	{GroupsCreate, "create groups"},
+	{GroupsUpdate, "update groups"},
+	{GroupsDelete, "delete groups"},
+	{GroupsMembers, "add users to groups and remove them"},
 	{SessionsRead, "read the sessions and API tokens of users"},
 	{SessionsRevoke, "revoke the sessions and API tokens of users"},
 	{ServiceAccountsRead, "read service accounts, with their roles and API tokens"},
@@ -323,10 +333,10 @@ func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
 // BoundByReach reports whether one of Rolecall's own permissions can be limited to the
 // users of some departments. These are the permissions on users, sessions and identities, and
-// roles:assign and roles:read. In an assignment that is limited to departments, Rolecall's
+// roles:assign, roles:read and groups:members. In an assignment that is limited to departments, Rolecall's
 // other permissions have no effect.
 func (p Permission) BoundByReach() bool {
-	return p.Resource == "users" || p.Resource == "sessions" || p.Resource == "identities" || p == RolesAssign || p == RolesRead
+	return p.Resource == "users" || p.Resource == "sessions" || p.Resource == "identities" || p == RolesAssign || p == RolesRead || p == GroupsMembers
 }
 
 // CountsWithin reports whether the permission has an effect in an assignment that is

@@ -11,8 +11,8 @@ const (
 	RoleDescriptionMax = 1024
 	RolePermissionsMax = 256      // maximum number of permissions, and also of grants
 	RolesMax           = MaxCount // maximum number of roles in a tenant
-	AssignmentsMax     = 200      // maximum number of assignments of a holder, with the expired ones
-	HolderReachMax     = 1000     // maximum number of departments in all assignments of a holder
+	AssignmentsMax     = 200      // maximum number of direct assignments of a holder, with the expired ones
+	HolderReachMax     = 1000     // maximum number of departments in all direct assignments of a holder
 )
 
 // OwnerKey is the key of the built-in role Owner. At least one user of each tenant always

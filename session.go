@@ -56,12 +56,13 @@ func (s *Session) Live(now Time, settings TenantSettings) bool {
 	return now < s.IdleExpiresAt(settings)
 }
 
-// SessionState is a session with one of its tokens, its user, and the user's assignments.
+// SessionState is a session with one of its tokens, its user, and the user's assignments and groups.
 type SessionState struct {
 	Session     Session
 	Generation  int64 // generation of the newest token that a client has sent
 	User        User
 	Assignments []Assignment
+	Groups      []GroupName // of the user
 	Token       SessionToken
 }
 

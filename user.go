@@ -514,6 +514,7 @@ type Tombstone struct {
 	DeletedAt   Time
 	User        User
 	Assignments []Assignment // of their Role, only the ID is set; nil in lists
+	Groups      []GroupID    // nil in lists
 }
 
 // Restored returns the user as it is to be stored by a restore at the time now. A user who
@@ -554,9 +555,11 @@ type UserQuery struct {
 	EmailKey   string  // only the user with this address, if set
 	Department *string // only users of the department with this folded name, if set
 	Status     UserStatus
-	Role       RoleID // only users with an unexpired assignment of this role, if set
-	HeldAt     Time   // if set, Role selects the users who had the role at this time
-	Now        Time   // the time at which this assignment must be unexpired
+	Role       RoleID  // only users with an unexpired assignment of this role, if set
+	Direct     bool    // Role does not select users who have the role only through a group
+	Group      GroupID // only members of this group, if set
+	HeldAt     Time    // if set, Role selects the users who had the role at this time
+	Now        Time    // the time at which this assignment must be unexpired
 
 	Words      []string // each must be the beginning of a word of the user's name or address
 	NameWords  Reach    // users whose names the search may use

@@ -34,7 +34,7 @@ const (
 // harmless are the types of changes that do not affect what a caller may do: those with KeepsAccess in event.go of
 // Rolecall. Other types, also those of later versions, do.
 var harmless = map[string]bool{
-	"user.created": true, "user.invited": true, "user.invitation_withdrawn": true, "user.email_change_requested": true,
+	"group.created": true, "user.created": true, "user.invited": true, "user.invitation_withdrawn": true, "user.email_change_requested": true,
 	"role.created": true, "session.started": true, "session.sign_in_failed": true, "user.password_reset_requested": true,
 	"user.recovery_codes_made": true, "user.recovery_code_used": true, "connection.created": true,
 	"connection.tested": true, "token.created": true, "service_account.created": true, "tenant.logo_changed": true,

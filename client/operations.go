@@ -79,7 +79,7 @@ type Reach struct {
 // ErrEmptyReach is the error of a reach without departments. It is neither the whole tenant nor a part of it.
 var ErrEmptyReach = errors.New("rolecall: the reach has no departments; use a nil reach for the whole tenant")
 
-// Assignment is a role that a user has. A nil Reach means the whole tenant. A nil ExpiresAt
+// Assignment is a role that a user has, in one way. A nil Reach means the whole tenant. A nil ExpiresAt
 // means that the assignment does not expire.
 type Assignment struct {
 	Role struct {
@@ -87,6 +87,12 @@ type Assignment struct {
 		Key  *string `json:"key"`
 		Name string  `json:"name"`
 	} `json:"role"`
+	Through *struct {
+		Group struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"group"`
+	} `json:"through"` // the group through which the user has the role; nil: the role is assigned directly
 	Reach     *Reach     `json:"reach"`
 	ExpiresAt *time.Time `json:"expiresAt"`
 	GrantedBy *string    `json:"grantedBy"` // id of a user or service account; nil if an operator granted the role

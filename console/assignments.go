@@ -26,7 +26,7 @@ func (c *console) assignmentPages() (pages []page) {
 	return pages
 }
 
-// assignmentsView is the data of the pages about the roles of a user or service account.
+// assignmentsView is the data of the pages about the roles of a user, service account or group.
 type assignmentsView struct {
 	frame
 	holder
@@ -41,7 +41,7 @@ type assignmentsView struct {
 	departments []string // the departments that the form suggests
 }
 
-// assignmentsView returns the user or service account that the path names, with its
+// assignmentsView returns the user, service account or group that the path names, with its
 // assignments. If the caller may not read the assignments, assignmentsView sets view.blind
 // instead of returning an error, because the caller may still assign roles.
 func (c *console) assignmentsView(v *pageContext, k *holderKind) (view assignmentsView, err error) {
@@ -104,8 +104,7 @@ func (c *console) askTake(v *pageContext, k *holderKind) error {
 	return c.showRoleOf(v, k, msg("assignment.remove"), takeDialog)
 }
 
-// showRoleOf shows a form about an assignment. The path names the role and the user or
-// service account.
+// showRoleOf shows a form about an assignment. The path names the role and its holder.
 func (c *console) showRoleOf(v *pageContext, k *holderKind, title string, form func(assignmentsView) templ.Component) error {
 	view, err := c.assignmentsView(v, k)
 	if err == nil {
@@ -130,7 +129,7 @@ func ownRoles(v *pageContext) (roles []rolecall.Role) {
 		roles = append(roles, v.call.Assignments[i].Role)
 	}
 	slices.SortFunc(roles, func(a, b rolecall.Role) int { return strings.Compare(a.NameKey(), b.NameKey()) })
-	return roles
+	return slices.CompactFunc(roles, func(a, b rolecall.Role) bool { return a.ID == b.ID }) // the caller can have a role in several ways
 }
 
 // roleToGive returns the role that the path names. It returns ErrNotFound if the role does
@@ -163,8 +162,8 @@ func (c *console) take(v *pageContext, k *holderKind) error {
 		return err
 	}
 	address := k.home(v) + "?done=role-taken&role=" + v.roleID.String()
-	if i := slices.IndexFunc(held, func(a rolecall.Assignment) bool { return a.Role.ID == v.roleID }); i >= 0 && unreadable == nil {
-		address += undoRemoval(&held[i])
+	if removed := assignedDirectly(held, v.roleID); removed != nil && unreadable == nil {
+		address += undoRemoval(removed)
 	}
 	return v.redirect(address)
 }
@@ -188,19 +187,38 @@ func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error)
 	return draft, faults.Err()
 }
 
-// holds returns the assignment of the role. It returns nil if the holder does not have the
-// role.
+// holds returns the assignment of the role. It returns nil if the role is not assigned to the holder, even if the
+// holder has the role through a group.
 func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
-	if i := slices.IndexFunc(a.held, func(held rolecall.Assignment) bool { return held.Role.ID == role }); i >= 0 {
-		return &a.held[i]
+	return assignedDirectly(a.held, role)
+}
+
+// assignedDirectly returns the assignment of the role that does not come through a group, or nil.
+func assignedDirectly(held []rolecall.Assignment, role rolecall.RoleID) *rolecall.Assignment {
+	if i := slices.IndexFunc(held, func(a rolecall.Assignment) bool { return a.Role.ID == role && !isThrough(&a) }); i >= 0 {
+		return &held[i]
 	}
 	return nil
+}
+
+// isThrough reports whether a user has the role of the assignment through a group.
+func isThrough(a *rolecall.Assignment) bool { return !a.Through.ID.IsZero() }
+
+// roleCount returns the number of roles in the assignments, which are sorted by role. A user can have a role in several
+// ways.
+func roleCount(held []rolecall.Assignment) (n int) {
+	for i := range held {
+		if i == 0 || held[i].Role.ID != held[i-1].Role.ID {
+			n++
+		}
+	}
+	return n
 }
 
 // within returns the widest reach in which the caller may assign the role until the given
 // time.
 func (a assignmentsView) within(role *rolecall.Role, until rolecall.Time) rolecall.Reach {
-	return authz.AssignableReach(a.call.Principal, a.id, role, until)
+	return authz.AssignableReach(a.call.Principal, a.gains(a.frame), role, until)
 }
 
 // hindrance returns the reason why the caller may not assign the role or, if the holder has
@@ -219,10 +237,29 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 		return msg("assignment.needs", "Permission", h.needed.String())
 	case held != nil:
 		return detailOf(authz.RequireGrantable(c.Principal, role, held.Reach, f.now))
-	case authz.AssignableReach(c.Principal, h.id, role, f.now).IsNowhere():
-		return detailOf(authz.RequireAssignable(c.Principal, &rolecall.Assignment{Holder: h.id, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
+	case h.id.Kind == rolecall.HolderGroup && role.Key != nil && *role.Key == rolecall.OwnerKey:
+		return rolecall.ErrOwnerNeedsUser.Detail
+	case authz.AssignableReach(c.Principal, h.gains(f), role, f.now).IsNowhere():
+		return detailOf(authz.RequireAssignable(c.Principal, &rolecall.Assignment{Holder: h.gains(f), Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
 	}
 	return ""
+}
+
+// gains returns the caller if the holder is a group of the caller, because the caller then has the roles of the group.
+// Otherwise it returns the holder.
+func (h holder) gains(f frame) rolecall.Holder {
+	if slices.ContainsFunc(f.call.Groups, func(g rolecall.GroupName) bool { return rolecall.HolderOf(g.ID) == h.id }) {
+		return rolecall.HolderOf(f.call.User.ID)
+	}
+	return h.id
+}
+
+// removalEffect describes what the removal of a role from the holder does.
+func removalEffect(h rolecall.Holder) string {
+	if h.Kind == rolecall.HolderGroup {
+		return msg("assignment.remove-effect-group")
+	}
+	return msg("assignment.remove-effect")
 }
 
 // assigned has the values that the form of an assignment shows.
@@ -286,14 +323,14 @@ func (a assignmentsView) lastEnd() rolecall.Time {
 	return last
 }
 
-// holder is a user or a service account. The pages about roles and API tokens are the same
-// for both.
+// holder is a user, a service account or a group. The pages about roles are the same for all, and those about API
+// tokens for users and service accounts.
 type holder struct {
 	id      rolecall.Holder
 	name    string
 	sure    string              // the text that the caller must type to confirm an action
 	section string              // the message key of the navigation section
-	list    string              // address of the list of users or of service accounts; empty if the caller may not list them
+	list    string              // address of the list of users, service accounts or groups; empty if the caller may not list them
 	home    string              // address of the holder's page
 	needed  rolecall.Permission // the permission to assign and remove roles
 	assigns bool                // the caller has the permission in needed
@@ -339,6 +376,14 @@ func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
 	}
 }
 
+// groupHolder returns the group.
+func groupHolder(v *pageContext, g *rolecall.Group) holder {
+	return holder{
+		id: rolecall.HolderOf(g.ID), name: g.Name, section: groupsSection, list: v.path("/groups"), home: groupAddress(v, g.ID, ""),
+		needed: rolecall.RolesAssign, assigns: authz.AssignGroupRole.Authorize(v.call.Principal) == nil,
+	}
+}
+
 // called returns the name to use for the holder in a sentence to the caller.
 func (h holder) called(f frame) string {
 	if h.id == rolecall.HolderOf(f.call.User.ID) {
@@ -359,7 +404,13 @@ func accountOf(s *console, v *pageContext) (holder, error) {
 	return accountHolder(v, &account), err
 }
 
-// holderKind describes users or service accounts as holders: the path of their list, and
+// groupOf returns the group that the path names.
+func groupOf(s *console, v *pageContext) (holder, error) {
+	group, err := s.directory.Group(v.ctx, v.call, v.groupID)
+	return groupHolder(v, &group), err
+}
+
+// holderKind describes users, service accounts or groups as holders: the path of their list, and
 // the ids of the API operations for their roles and API tokens.
 type holderKind struct {
 	path string                             // path of the list
@@ -368,7 +419,7 @@ type holderKind struct {
 	find func(*console, *pageContext) (holder, error)
 
 	listRoles, assignRole, unassignRole  string
-	listTokens, createToken, revokeToken string
+	listTokens, createToken, revokeToken string // empty for groups, which have no API tokens
 }
 
 var holderKinds = []holderKind{
@@ -384,6 +435,11 @@ var holderKinds = []holderKind{
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
 		listTokens: "ServiceAccountsController_listServiceAccountTokens", createToken: "ServiceAccountsController_createServiceAccountToken", revokeToken: "ServiceAccountsController_revokeServiceAccountToken",
 	},
+	{
+		path: "/groups", id: func(v *pageContext) rolecall.Holder { return rolecall.HolderOf(v.groupID) },
+		read: "GroupsController_getGroup", find: groupOf,
+		listRoles: "GroupsController_listGroupRoles", assignRole: "GroupsController_assignGroupRole", unassignRole: "GroupsController_unassignGroupRole",
+	},
 }
 
 // page returns a page function that calls does with the kind k.
@@ -394,7 +450,7 @@ func (k *holderKind) page(does func(*pageContext, *holderKind) error) func(*page
 // home returns the address of the page of the holder that the path names.
 func (k *holderKind) home(v *pageContext) string { return homeOf(v, k.path) }
 
-// homeOf returns the address of the page of the user or service account that the path names.
+// homeOf returns the address of the page of the user, service account or group that the path names.
 func homeOf(v *pageContext, list string) string {
-	return v.path(list + "/" + cmp.Or(rolecall.AnyID(v.userID), rolecall.AnyID(v.accountID)).String())
+	return v.path(list + "/" + cmp.Or(rolecall.AnyID(v.userID), rolecall.AnyID(v.accountID), rolecall.AnyID(v.groupID)).String())
 }

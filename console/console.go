@@ -125,6 +125,8 @@ func (c *console) pages() []page {
 		c.accessPages(),
 		c.comparePages(),
 		c.roleFormPages(),
+		c.groupPages(),
+		c.memberPages(),
 		c.assignmentPages(),
 		c.copyRolesPages(),
 		c.tokenPages(),

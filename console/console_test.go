@@ -91,6 +91,13 @@ var deeds = map[string]string{
 	"/{tenant}/roles/create":                              "RolesController_createRole",
 	"/{tenant}/roles/{id}/edit":                           "RolesController_updateRole",
 	"/{tenant}/roles/{id}/delete":                         "RolesController_deleteRole",
+	"/{tenant}/groups/create":                             "GroupsController_createGroup",
+	"/{tenant}/groups/{id}/edit":                          "GroupsController_updateGroup",
+	"/{tenant}/groups/{id}/delete":                        "GroupsController_deleteGroup",
+	"/{tenant}/groups/{id}/users/{userId}":                "GroupsController_addGroupUser",
+	"/{tenant}/groups/{id}/users/{userId}/remove":         "GroupsController_removeGroupUser",
+	"/{tenant}/groups/{id}/roles/{roleId}":                "GroupsController_assignGroupRole",
+	"/{tenant}/groups/{id}/roles/{roleId}/take":           "GroupsController_unassignGroupRole",
 
 	"/{tenant}/service-accounts/create":                       "ServiceAccountsController_createServiceAccount",
 	"/{tenant}/service-accounts/{id}/edit":                    "ServiceAccountsController_updateServiceAccount",
@@ -339,7 +346,7 @@ func TestOnlyWhatIsAllowedIsOfferedAndDone(t *testing.T) {
 		if path == "/{tenant}/jobs/{id}/cancel" { // jobs that the caller may not read are not found
 			want = http.StatusNotFound
 		}
-		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String(), "{roleId}", f.owner.ID.String(), "{tokenId}", f.owner.ID.String()).Replace(path)
+		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String(), "{roleId}", f.owner.ID.String(), "{userId}", f.owner.ID.String(), "{tokenId}", f.owner.ID.String()).Replace(path)
 		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != want || !strings.Contains(a.body, "<code>"+a.Header.Get("X-Request-Id")+"</code> <button") {
 			t.Errorf("%s: %d, want %d", path, a.StatusCode, want)
 		}
@@ -388,7 +395,7 @@ func TestWhatIsWrongWithAnAddressIsSaidInItsList(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	own := "/users/" + f.owner.ID.String()
-	for _, path := range []string{"/users", "/users/deleted", "/invitations", "/events", "/roles", "/service-accounts", own + "/events", own + "/sessions", own + "/tokens"} {
+	for _, path := range []string{"/users", "/users/deleted", "/invitations", "/events", "/roles", "/groups", "/service-accounts", own + "/events", own + "/groups", own + "/sessions", own + "/tokens"} {
 		if a := f.get("/console/acme"+path+"?cursor=x", cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "<strong>The page</strong>") || !strings.Contains(a.body, "Clear all filters") {
 			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
 		}

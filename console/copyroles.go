@@ -62,7 +62,9 @@ func (c *console) copyView(v *pageContext) (view copyView, err error) {
 	for _, a := range theirs {
 		a.Holder = view.id
 		role := copiedRole{assignment: a}
-		switch has := func(b rolecall.Assignment) bool { return b.Role.ID == a.Role.ID }; {
+		switch has := func(b rolecall.Assignment) bool { return b.Role.ID == a.Role.ID && !isThrough(&b) }; {
+		case isThrough(&a):
+			role.reason = msg("copy.through", "Group", a.Through.Name)
 		case slices.ContainsFunc(held, has):
 			role.reason = msg("assignment.held")
 		case !view.assigns:

@@ -46,11 +46,11 @@ type deletedView struct {
 	frame
 	rolecall.Tombstone
 	sight rolecall.UserMembers
-	names names // names of the roles that the user had
+	names names // names of the roles and groups that the user had
 }
 
 // showTombstone shows a page of the deleted user that the path names, with the names of the roles
-// that the user held. It redirects to the page of the user if the user was restored.
+// and groups of the user. It redirects to the page of the user if the user was restored.
 func (c *console) showTombstone(v *pageContext, titleKey string, page func(deletedView) templ.Component) error {
 	tombstone, err := c.directory.DeletedUser(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -62,7 +62,7 @@ func (c *console) showTombstone(v *pageContext, titleKey string, page func(delet
 		return err
 	}
 	view := deletedView{Tombstone: tombstone, sight: v.call.ReadableMembers(&tombstone.User)}
-	if view.names, err = c.namesOf(v, roleIDs(tombstone.Assignments)); err != nil {
+	if view.names, err = c.namesOf(v, append(roleIDs(tombstone.Assignments), anyIDs(tombstone.Groups)...)); err != nil {
 		return err
 	}
 	return c.show(v, msg(titleKey, "Name", nameOf(v, &tombstone.User)), usersSection, func(f frame) templ.Component {
@@ -79,7 +79,7 @@ func (c *console) askRestore(v *pageContext) error {
 	return c.showTombstone(v, "deleted.restore-title", restoreDialog)
 }
 
-// restore restores the user. If the user could not get some of the former roles back,
+// restore restores the user. If the user could not get some of the former roles and groups back,
 // restore shows which ones.
 func (c *console) restore(v *pageContext) error {
 	restored, err := c.directory.RestoreUser(v.ctx, v.call, v.userID)
@@ -87,20 +87,31 @@ func (c *console) restore(v *pageContext) error {
 		return err
 	}
 	home := userAddress(v, v.userID, "")
-	if !restored.RolesReadable || len(restored.RolesNotRestored) == 0 {
+	var roles, groups []rolecall.AnyID
+	if restored.RolesReadable {
+		roles = anyIDs(restored.RolesNotRestored)
+	}
+	if restored.GroupsReadable {
+		groups = anyIDs(restored.GroupsNotRestored)
+	}
+	if len(roles)+len(groups) == 0 {
 		return v.redirect(home + "?done=restored")
 	}
-	lost := make([]rolecall.AnyID, len(restored.RolesNotRestored))
-	for i, id := range restored.RolesNotRestored {
-		lost[i] = rolecall.AnyID(id)
-	}
-	named, err := c.namesOf(v, slices.Clone(lost))
+	named, err := c.namesOf(v, slices.Concat(roles, groups))
 	if err != nil {
 		return err
 	}
 	return c.show(v, msg("deleted.restored-page"), usersSection, func(f frame) templ.Component {
-		return restoredDialog(f, userHolder(v, &restored.User), lost, named)
+		return restoredDialog(f, userHolder(v, &restored.User), roles, groups, named)
 	})
+}
+
+func anyIDs[T any](ids []rolecall.ID[T]) []rolecall.AnyID {
+	list := make([]rolecall.AnyID, len(ids))
+	for i, id := range ids {
+		list[i] = rolecall.AnyID(id)
+	}
+	return list
 }
 
 // readsRoles reports whether the caller may read the assignments that the user had before

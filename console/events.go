@@ -114,6 +114,7 @@ func (l eventsView) isLookingFor() bool {
 var eventTopics = map[rolecall.EventTopic]string{
 	rolecall.EventTopicUsers:       usersSection,
 	rolecall.EventTopicRoles:       rolesSection,
+	rolecall.EventTopicGroups:      groupsSection,
 	rolecall.EventTopicSignIn:      "user.sign-in",
 	rolecall.EventTopicConnections: "nav.connections",
 	rolecall.EventTopicPrograms:    "events.programs",
@@ -178,6 +179,10 @@ func differences(f frame, e *rolecall.Event, named names) (list []difference) {
 	if isAssignment(e) {
 		addLimits(before)
 		addLimits(after)
+	}
+	if before["groupName"] != nil || after["groupName"] != nil { // the name says more than the id
+		delete(before, "groupId")
+		delete(after, "groupId")
 	}
 	both := maps.Clone(before)
 	maps.Copy(both, after)
@@ -284,6 +289,8 @@ func valueText(f frame, member string, value any, named names) string {
 			return named[id].Name
 		case roleMembers[member] && err == nil:
 			return msg("value.missing-role", "Role", f.missingRole(), "ID", value)
+		case groupMembers[member] && err == nil:
+			return msg("value.missing-group", "Group", f.missingGroup(), "ID", value)
 		case timeMembers[member] && moment.UnmarshalText([]byte(value)) == nil:
 			return f.exact(moment)
 		}
@@ -302,12 +309,14 @@ func valueText(f frame, member string, value any, named names) string {
 	return ""
 }
 
-// roleMembers are the members whose value is a role id or a list of role ids. idMembers are
-// all members with ids, and timeMembers those with timestamps.
+// roleMembers are the members whose value is a role id or a list of role ids, and groupMembers
+// those with ids of groups. idMembers are all members with ids, and timeMembers those with timestamps.
 var (
-	roleMembers = map[string]bool{"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true}
-	idMembers   = map[string]bool{
+	roleMembers  = map[string]bool{"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true}
+	groupMembers = map[string]bool{"groupId": true, "groups": true, "groupsNotRestored": true}
+	idMembers    = map[string]bool{
 		"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true,
+		"groupId": true, "groups": true, "groupsNotRestored": true,
 		"token.userId": true, "token.serviceAccountId": true, "token.createdBy": true,
 	}
 	timeMembers = map[string]bool{"createdAt": true, "updatedAt": true, "expiresAt": true, "token.createdAt": true, "token.expiresAt": true, "passkey.createdAt": true}
@@ -333,6 +342,7 @@ func memberLabel(member string) string {
 // have their own labels.
 var valueLabels = map[string]string{
 	"id": "list.identifier", "roleId": "users.role", "departments": "assignment.departments", "expiresAt": "list.expires", "roles": "nav.roles", "rolesNotRestored": "value.roles-not-restored",
+	"groupId": "groups.group", "groupName": "groups.group", "groups": "nav.groups", "groupsNotRestored": "value.groups-not-restored",
 	"token": "value.token", "passkey": "value.passkey", "totp": "factor.app", "tokens": "user.api-tokens", "recovery": "account.recovery-codes",
 	"permissions": "tokens.permissions", "grants": "roles.grants", "description": "list.purpose", "key": "metadata.key", "system": "roles.built-in",
 	"displayName": "settings.display-name", "settings": "nav.settings",
@@ -371,7 +381,7 @@ func isRefusal(e *rolecall.Event) bool {
 func changedWords(e *rolecall.Event) string {
 	var words []string
 	for _, member := range e.Members {
-		if member != "roles" && member != "tokens" && member != "status" {
+		if member != "roles" && member != "groups" && member != "tokens" && member != "status" {
 			words = append(words, memberLabel(member))
 		}
 	}
@@ -413,6 +423,22 @@ func roleOf(e *rolecall.Event) (id rolecall.AnyID) {
 		}
 	}
 	return id
+}
+
+// groupInEvent returns the id and the name of the group in the values of an event about a membership.
+// Both are empty for other events, and if the caller may not read which group it was.
+func groupInEvent(e *rolecall.Event) (id rolecall.AnyID, name string) {
+	if e.Values == nil {
+		return id, ""
+	}
+	for _, object := range [][]byte{e.Values.Before, e.Values.After} {
+		members := membersOf(object)
+		if text, ok := members["groupId"].(string); ok {
+			id, _ = rolecall.ParseID[any](text)
+			name, _ = members["groupName"].(string)
+		}
+	}
+	return id, name
 }
 
 // history has the newest events about an object, for the page of the object.

@@ -24,7 +24,7 @@ func (c *console) exportPages() []page {
 // exportedUsersQuery has the parameters of usersQuery that select users. The status cannot
 // be "deleted", because deleted users are not exported.
 var exportedUsersQuery = append([]parameter{
-	{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
+	{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })}, groupParameter,
 }, holdersQuery...)
 
 func (c *console) exportUsers(v *pageContext) error {

@@ -22,7 +22,7 @@ func (c *console) findPages() []page {
 	}
 }
 
-// findView is the data of the page that finds users, roles, service accounts, pages and actions.
+// findView is the data of the page that finds users, roles, groups, service accounts, pages and actions.
 type findView struct {
 	frame
 	query  string
@@ -49,6 +49,7 @@ var startedActions = []struct {
 }{
 	{section{name: "new-user.title", path: "/users/create", policies: []*authz.Policy{authz.CreateUser}}, true},
 	{section{name: "roles.new", path: "/roles/create", policies: []*authz.Policy{authz.CreateRole}}, false},
+	{section{name: "groups.new", path: "/groups/create", policies: []*authz.Policy{authz.CreateGroup}}, false},
 	{section{name: "service-accounts.new", path: "/service-accounts/create", policies: []*authz.Policy{authz.CreateServiceAccount}}, true},
 	{section{name: "webhooks.new", path: "/webhooks/create", policies: []*authz.Policy{authz.CreateWebhook}}, true},
 	{section{name: "connections.new", path: "/connections/create", policies: []*authz.Policy{authz.CreateConnection}}, false},
@@ -77,7 +78,7 @@ func (c *console) showFind(v *pageContext) error {
 	})
 }
 
-// found returns the users, roles and service accounts that the caller may read and that
+// found returns the users, roles, groups and service accounts that the caller may read and that
 // match the text. Each word must begin a word of the name, or the text must be the whole
 // email address, external ID or ID.
 func (c *console) found(v *pageContext, text string) (groups []foundGroup, err error) {
@@ -87,7 +88,7 @@ func (c *console) found(v *pageContext, text string) (groups []foundGroup, err e
 		title string
 		find  func(*pageContext, string, []string) ([]foundResult, error)
 	}{
-		{"nav.users", c.foundUsers}, {"nav.roles", c.foundRoles}, {"nav.service-accounts", c.foundAccounts},
+		{"nav.users", c.foundUsers}, {"nav.roles", c.foundRoles}, {"nav.groups", c.foundGroups}, {"nav.service-accounts", c.foundAccounts},
 	} {
 		results, err := kind.find(v, text, words)
 		if err != nil && rolecall.KindOf(err) != rolecall.Forbidden && rolecall.KindOf(err) != rolecall.NotFound && !errors.Is(err, rolecall.ErrFieldNotReadable) {
@@ -161,6 +162,27 @@ func (c *console) foundRoles(v *pageContext, text string, words []string) (resul
 	}
 	for i := range roles {
 		results = append(results, foundResult{address: v.path("/roles/" + roles[i].ID.String()), name: roles[i].Name, note: roles[i].Description, icon: "roles"})
+	}
+	return results, nil
+}
+
+func (c *console) foundGroups(v *pageContext, text string, words []string) (results []foundResult, err error) {
+	var groups []rolecall.Group
+	if id, err := rolecall.ParseID[rolecall.Group](text); err == nil {
+		group, err := c.directory.Group(v.ctx, v.call, id)
+		if err != nil {
+			return nil, err
+		}
+		groups = []rolecall.Group{group}
+	} else if len(words) > 0 {
+		page, err := c.directory.Groups(v.ctx, v.call, rolecall.GroupQuery{Words: words, ByName: true, Limit: foundPerKind})
+		if err != nil {
+			return nil, err
+		}
+		groups = page.Items
+	}
+	for i := range groups {
+		results = append(results, foundResult{address: groupAddress(v, groups[i].ID, ""), name: groups[i].Name, note: groups[i].Description, icon: "groups"})
 	}
 	return results, nil
 }

@@ -168,6 +168,14 @@ func (v *pageContext) serviceAccountTag(a *rolecall.ServiceAccount) string {
 	return tagOf(a.ID.String(), a.Name, a.Description, string(a.Status), a.CreatedAt.String(), a.UpdatedAt.String())
 }
 
+// groupTag returns the tag of the group.
+func (v *pageContext) groupTag(g *rolecall.Group) string {
+	if !v.readsGroups() {
+		return tagOf(g.ID.String())
+	}
+	return tagOf(g.ID.String(), g.Name, g.Description, textOf(g.ExternalID), g.CreatedAt.String(), g.UpdatedAt.String())
+}
+
 // tenantTag returns the tag of the tenant.
 func tenantTag(t *rolecall.Tenant) string {
 	members := []string{t.ID.String(), t.Name, t.DisplayName, string(t.Status), t.CreatedAt.String(), t.UpdatedAt.String(), t.PurgeAt.String()}

@@ -40,6 +40,7 @@ type matchingView struct {
 	total  rolecall.Total
 	filter rolecall.JobFilter
 	holds  string // name of the role of the filter
+	group  string // name of the group of the filter
 }
 
 // readMatching returns the query of the list in the address to return to. It returns
@@ -79,6 +80,9 @@ func (c *console) askMatching(v *pageContext, a *bulkAction) error {
 	if view.holds, err = c.roleNamed(v, listing.Role); err != nil {
 		return err
 	}
+	if view.group, err = c.groupNamed(v, listing.Group); err != nil {
+		return err
+	}
 	listing.After, listing.Limit, listing.Count = nil, 1, true
 	page, err := c.directory.Users(v.ctx, v.call, listing)
 	if err == nil {
@@ -98,7 +102,7 @@ func (c *console) askMatching(v *pageContext, a *bulkAction) error {
 
 // filterOf returns the filter of a job that changes the users of the list.
 func filterOf(l *directory.UserListing) rolecall.JobFilter {
-	return rolecall.JobFilter{Words: l.Words, Searched: len(l.Words) > 0, Status: l.Status, Department: l.Department, Role: l.Role}
+	return rolecall.JobFilter{Words: l.Words, Searched: len(l.Words) > 0, Status: l.Status, Department: l.Department, Role: l.Role, Group: l.Group}
 }
 
 // startJob starts the job, and redirects to its page.
@@ -142,10 +146,12 @@ func includesCaller(v *pageContext, l *directory.UserListing) bool {
 		return slices.ContainsFunc(rolecall.WordsToFind(u.Name+" "+u.Email), func(own string) bool { return strings.HasPrefix(own, word) })
 	}
 	holds := func(a rolecall.Assignment) bool { return a.Role.ID == l.Role }
+	isGroup := func(g rolecall.GroupName) bool { return g.ID == l.Group }
 	return !slices.ContainsFunc(l.Words, func(word string) bool { return !isNamed(word) }) &&
 		(l.Status == "" || l.Status == string(u.Status)) &&
 		(l.Department == "" || rolecall.TextKey(l.Department) == rolecall.TextKey(orEmpty(u.Department))) &&
-		(l.Role.IsZero() || slices.ContainsFunc(v.call.Assignments, holds))
+		(l.Role.IsZero() || slices.ContainsFunc(v.call.Assignments, holds)) &&
+		(l.Group.IsZero() || slices.ContainsFunc(v.call.Groups, isGroup))
 }
 
 // jobsView is the data of the list of jobs.
@@ -186,6 +192,7 @@ type jobView struct {
 	names   names
 	role    string // name of the role to assign
 	filter  string // name of the role of the filter
+	group   string // name of the group of the filter
 }
 
 func (c *console) showJob(v *pageContext) (err error) {
@@ -212,6 +219,9 @@ func (c *console) showJob(v *pageContext) (err error) {
 		return err
 	}
 	if view.filter, err = c.roleNamed(v, view.job.Filter.Role); err != nil {
+		return err
+	}
+	if view.group, err = c.groupNamed(v, view.job.Filter.Group); err != nil {
 		return err
 	}
 	return c.show(v, msg(jobKey(&view.job, "title")), usersSection, func(f frame) templ.Component {
@@ -328,9 +338,9 @@ func (j jobView) progressWords() string {
 	return msg("jobs.progress", "Count", visited, "Total", expected)
 }
 
-// filterWords describes which users a job with the filter changes. role is the name of the role in
-// the filter, or an empty text.
-func filterWords(f *rolecall.JobFilter, role string) string {
+// filterWords describes which users a job with the filter changes. role and group are the names of the role and the
+// group in the filter, or empty texts.
+func filterWords(f *rolecall.JobFilter, role, group string) string {
 	var words []string
 	if f.Searched {
 		words = append(words, msg("jobs.filter-search"))
@@ -343,6 +353,9 @@ func filterWords(f *rolecall.JobFilter, role string) string {
 	}
 	if role != "" {
 		words = append(words, msg("jobs.filter-role", "Role", role))
+	}
+	if group != "" {
+		words = append(words, msg("jobs.filter-group", "Group", group))
 	}
 	return cmp.Or(listed(words), msg("jobs.filter-none"))
 }

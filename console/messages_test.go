@@ -95,7 +95,7 @@ func families() map[string][]string {
 		viaPrefix:       {"token", "command", "mail"},
 		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "no-identity", "second-factor-enrolment-required", "second-factor-unusable"},
 		donePrefix: {
-			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "roles-copied", "restored",
+			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "roles-copied", "restored", "group-created", "group-deleted", "member-added", "member-removed",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked", jobStarted, "logo-set", "logo-removed",
 		},
 		keywordsPrefix:    {"new-user.title", "nav.invitations", "nav.access", "nav.jobs", "nav.your-account", "nav.deleted", "nav.events", "settings.edit"},
@@ -147,7 +147,7 @@ func families() map[string][]string {
 		}
 		all[eventPrefix] = append(all[eventPrefix], string(d.Type))
 		all[sentencePrefix] = append(all[sentencePrefix], string(d.Type))
-		for _, suffix := range []string{ownSuffix, unknownSuffix} {
+		for _, suffix := range []string{ownSuffix, unknownSuffix, groupSuffix} {
 			if hasMessage(sentencePrefix + string(d.Type) + suffix) {
 				all[sentencePrefix] = append(all[sentencePrefix], string(d.Type)+suffix)
 			}

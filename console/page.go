@@ -224,6 +224,7 @@ func (f frame) faultAt(field string) string {
 var placeOf = map[string]string{
 	rolecall.ErrEmailTaken.Code: "email", rolecall.ErrExternalIDTaken.Code: "externalId", rolecall.ErrOutsideReach.Code: "department",
 	rolecall.ErrRoleNameTaken.Code: "name", rolecall.ErrRoleKeyTaken.Code: "key",
+	rolecall.ErrGroupNameTaken.Code: "name", rolecall.ErrGroupExternalIDTaken.Code: "externalId",
 	rolecall.ErrConnectionNameTaken.Code: "name", rolecall.ErrIssuerTaken.Code: "issuer", rolecall.ErrDomainTaken.Code: "domains",
 }
 
@@ -361,6 +362,7 @@ const (
 	homeSection            = "nav.home"
 	usersSection           = "nav.users"
 	rolesSection           = "nav.roles"
+	groupsSection          = "nav.groups"
 	accessSection          = "nav.access"
 	eventsSection          = "nav.events"
 	serviceAccountsSection = "nav.service-accounts"
@@ -372,6 +374,7 @@ var sections = []section{
 	{homeSection, "/home", "home", "g h", []*authz.Policy{authz.ReadSummary}},
 	{usersSection, "/users", "users", "g u", []*authz.Policy{authz.ListUsers}},
 	{rolesSection, "/roles", "roles", "g r", []*authz.Policy{authz.ReadRoles}},
+	{groupsSection, "/groups", "groups", "g g", []*authz.Policy{authz.ReadGroups}},
 	{accessSection, "/access", "key", "g p", []*authz.Policy{authz.ListAccess}},
 	{eventsSection, "/events", "events", "g e", []*authz.Policy{authz.ReadEvents}},
 	{serviceAccountsSection, "/service-accounts", "machines", "g m", []*authz.Policy{authz.ReadServiceAccounts}},
@@ -379,7 +382,7 @@ var sections = []section{
 }
 
 // donePrefix and the value of the query parameter "done" form the key of a message about
-// the last action. In the message, {Name} is the user or service account of the page, and
+// the last action. In the message, {Name} is the user, service account or group of the page, and
 // {Role} is the role in the query parameter "role".
 const donePrefix = "done."
 

@@ -22,6 +22,7 @@ type parameters struct {
 	userID    rolecall.UserID // of the path, like the other ids
 	roleID    rolecall.RoleID
 	accountID rolecall.ServiceAccountID
+	groupID   rolecall.GroupID
 	tokenID   rolecall.APITokenID
 	sessionID rolecall.SessionID
 	passkeyID []byte
@@ -44,7 +45,8 @@ type parameters struct {
 	rolecall.TextFilter
 	department string
 	status     string
-	holds      rolecall.RoleID // only users with this role
+	holds      rolecall.RoleID  // only users with this role
+	memberOf   rolecall.GroupID // only members of this group
 	roleKey    string
 	permission rolecall.Permission // zero unless the address names a known permission without wildcards
 	count      bool
@@ -72,6 +74,8 @@ func readersOf(path string) (readers []pathReader) {
 		{"/users/{id}", "id", func(p *parameters, text string) bool { return readID(&p.userID, text) }},
 		{"/roles/{id}", "id", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
 		{"/service-accounts/{id}", "id", func(p *parameters, text string) bool { return readID(&p.accountID, text) }},
+		{"/groups/{id}", "id", func(p *parameters, text string) bool { return readID(&p.groupID, text) }},
+		{"/{userId}", "userId", func(p *parameters, text string) bool { return readID(&p.userID, text) }},
 		{"/jobs/{id}", "id", func(p *parameters, text string) bool { return readID(&p.jobID, text) }},
 		{"/webhooks/{id}", "id", func(p *parameters, text string) bool { return readID(&p.webhookID, text) }},
 		{"/connections/{id}", "id", func(p *parameters, text string) bool { return readID(&p.connectionID, text) }},
@@ -134,7 +138,7 @@ var (
 	}, textParameters(), pageParameters)
 	usersQuery = append([]parameter{
 		{"status", readChoice([]string{"pending", "active", "suspended", "deleted"}, "problem.status-or-deleted", func(p *parameters) *string { return &p.status })},
-		{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
+		{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })}, groupParameter,
 		{fieldColumns, readColumns}, viewParameter,
 	}, userQuery...)
 	holdersQuery = append([]parameter{
@@ -144,6 +148,8 @@ var (
 		{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount},
 		{"key", readText(63, func(p *parameters) *string { return &p.roleKey })}, viewParameter,
 	}, pageParameters...)
+	groupsQuery          = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}, viewParameter}, pageParameters...)
+	groupParameter       = parameter{"group", readFilterID(func(p *parameters) *rolecall.GroupID { return &p.memberOf })}
 	viewParameter        = parameter{fieldView, readText(viewNameMax, func(p *parameters) *string { return &p.view })}
 	departmentParameter  = parameter{"department", readText(rolecall.DepartmentMax, func(p *parameters) *string { return &p.department })}
 	accessQuery          = append([]parameter{{"permission", readPermission}, departmentParameter}, pageParameters...)
@@ -373,7 +379,7 @@ func (v *pageContext) checkKey() {
 func (v *pageContext) userListing() directory.UserListing {
 	p := &v.parameters
 	l := directory.UserListing{
-		TextFilter: p.TextFilter, Email: p.email, Department: p.department, Status: p.status, Role: p.holds,
+		TextFilter: p.TextFilter, Email: p.email, Department: p.department, Status: p.status, Role: p.holds, Group: p.memberOf,
 		Words: p.words, Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count, Include: p.include,
 	}
 	switch p.sort {
@@ -397,6 +403,12 @@ func (v *pageContext) roleListing() directory.RoleListing {
 func (v *pageContext) serviceAccountQuery() rolecall.ServiceAccountQuery {
 	p := &v.parameters
 	return rolecall.ServiceAccountQuery{Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
+}
+
+// groupQuery returns the query of a list of groups.
+func (v *pageContext) groupQuery() rolecall.GroupQuery {
+	p := &v.parameters
+	return rolecall.GroupQuery{Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
 }
 
 // eventListing returns the query of a list of events.
@@ -431,14 +443,14 @@ func (v *pageContext) listDigest() []byte {
 		order = "-" + order
 	}
 	parts := [][]byte{
-		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:], p.jobID[:],
+		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:], p.groupID[:], p.jobID[:],
 		[]byte(order), []byte(p.email),
 	}
 	for m := range rolecall.FilterableTexts.All() {
 		parts = append(parts, []byte(*m.OfFilter(&p.TextFilter)))
 	}
 	parts = append(parts, []byte(p.department), []byte(p.status),
-		p.holds[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
+		p.holds[:], p.memberOf[:], []byte(p.roleKey), []byte(p.permission.String()), []byte(strings.Join(p.words, " ")),
 		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()))
 	return secret.Digest(parts...)
 }

@@ -326,7 +326,7 @@ const (
 // resourceTitles maps resources to the message keys of the titles of their permission
 // groups.
 var resourceTitles = map[string]string{
-	"users": usersSection, "roles": rolesSection, "sessions": "user.sessions", "service-accounts": serviceAccountsSection, "events": eventsSection, "changes": eventsSection, "webhooks": "nav.webhooks", "connections": "nav.connections", "identities": "user.identities", "tenant": "settings.tenant", "*": "role-form.everything",
+	"users": usersSection, "roles": rolesSection, "groups": groupsSection, "sessions": "user.sessions", "service-accounts": serviceAccountsSection, "events": eventsSection, "changes": eventsSection, "webhooks": "nav.webhooks", "connections": "nav.connections", "identities": "user.identities", "tenant": "settings.tenant", "*": "role-form.everything",
 }
 
 // permissionTitle returns the message key of the title of the permission's group.

@@ -12,12 +12,13 @@ import (
 )
 
 // sentencePrefix and an event type form the message key of the sentence about an event.
-// ownSuffix follows if the actor is also the subject, and unknownSuffix if the event is
-// about an unknown user.
+// ownSuffix follows if the actor is also the subject, unknownSuffix if the event is about an unknown
+// user, and groupSuffix if it is about a group.
 const (
 	sentencePrefix = "sentence."
 	ownSuffix      = "-own"
 	unknownSuffix  = "-unknown"
+	groupSuffix    = "-group"
 )
 
 // sentenceKey returns the message key of the sentence about the event.
@@ -28,6 +29,8 @@ func sentenceKey(e *rolecall.Event) string {
 		return key + ownSuffix
 	case e.Subject.Type == rolecall.SubjectTenant && hasMessage(key+unknownSuffix):
 		return key + unknownSuffix
+	case e.Subject.Type == rolecall.SubjectGroup && hasMessage(key+groupSuffix):
+		return key + groupSuffix
 	}
 	return key
 }
@@ -46,7 +49,7 @@ func sentenceOf(f frame, e *rolecall.Event, named names) templ.Component {
 	}
 	return say(sentenceKey(e),
 		"Actor", actor(f, e, named, true), "By", actor(f, e, named, false), "Subject", subject(f, e, named),
-		"Role", roleIn(f, e, named), "Job", jobIn(f, e, false), "FirstJob", jobIn(f, e, true), "Where", bdi(where), "End", end, "Fields", plain(changedWords(e)))
+		"Role", roleIn(f, e, named), "Group", groupIn(f, e, named), "Job", jobIn(f, e, false), "FirstJob", jobIn(f, e, true), "Where", bdi(where), "End", end, "Fields", plain(changedWords(e)))
 }
 
 // capitalized returns the text with a capital first letter.

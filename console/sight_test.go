@@ -28,7 +28,7 @@ func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
 		}
 	}
 	for word, permission := range map[string]rolecall.Permission{
-		"Secret role": rolecall.RolesRead, "Secret account": rolecall.ServiceAccountsRead, "Secret sender": rolecall.TenantRead, "Secret reason": rolecall.EventsRead,
+		"Secret role": rolecall.RolesRead, "Secret group": rolecall.GroupsRead, "Secret account": rolecall.ServiceAccountsRead, "Secret sender": rolecall.TenantRead, "Secret reason": rolecall.EventsRead,
 	} {
 		if c.Reach(permission).IsNowhere() {
 			list = append(list, word)
@@ -38,9 +38,9 @@ func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
 }
 
 // pathsAbout returns the URL paths of all pages. Pages about a user are about u.
-func (f *fixture) pathsAbout(u *rolecall.User, role rolecall.RoleID, account rolecall.ServiceAccountID) (paths []string) {
+func (f *fixture) pathsAbout(u *rolecall.User, role rolecall.RoleID, account rolecall.ServiceAccountID, group rolecall.GroupID) (paths []string) {
 	user := u.ID.String()
-	names := strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.String(), "/service-accounts/{id}", "/service-accounts/"+account.String(), "{id}", user,
+	names := strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.String(), "/service-accounts/{id}", "/service-accounts/"+account.String(), "/groups/{id}", "/groups/"+group.String(), "{id}", user, "{userId}", user,
 		"{roleId}", role.String(), "{tokenId}", user, "{sessionId}", user, "{passkeyId}", "eA", "{rest...}", "x")
 	for _, page := range new(console).pages() {
 		path := "/console" + names.Replace(page.path)
@@ -80,13 +80,19 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 	if err == nil {
 		_, _, err = f.node.Directory.AssignRole(ctx, c, rolecall.HolderOf(deleted.ID), role.ID, rolecall.AssignmentDraft{})
 	}
+	group := f.makeGroup("Secret group")
+	for _, u := range []*rolecall.User{shown, deleted} {
+		if err == nil {
+			err = f.node.Directory.AddMember(ctx, c, group.ID, u.ID)
+		}
+	}
 	if err == nil {
 		err = f.node.Directory.DeleteUser(ctx, c, deleted.ID, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := append(f.pathsAbout(shown, role.ID, account.Value.ID), f.pathsAbout(deleted, role.ID, account.Value.ID)...)
+	paths := append(f.pathsAbout(shown, role.ID, account.Value.ID, group.ID), f.pathsAbout(deleted, role.ID, account.Value.ID, group.ID)...)
 	for _, permission := range rolecall.OwnPermissions() {
 		for _, held := range [][]string{{permission.String()}, {permission.String(), rolecall.EventsRead.String()}} {
 			if len(held) == 2 && held[0] == held[1] {

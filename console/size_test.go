@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
@@ -93,8 +94,8 @@ func TestPagesAreCompressedForOurOwnAlone(t *testing.T) {
 
 // largeTenant fills acme with data for full pages: users with different names, departments
 // and roles, service accounts, tokens and events. It returns a user with many roles, a role
-// with many permissions, and a service account.
-func (f *fixture) largeTenant() (user rolecall.User, role rolecall.Role, account rolecall.ServiceAccount) {
+// with many permissions, a service account, and a group with many members.
+func (f *fixture) largeTenant() (user rolecall.User, role rolecall.Role, account rolecall.ServiceAccount, group rolecall.Group) {
 	f.t.Helper()
 	ctx, c := f.t.Context(), f.asOwner()
 	must := func(err error) {
@@ -139,21 +140,37 @@ func (f *fixture) largeTenant() (user rolecall.User, role rolecall.Role, account
 		must(err)
 		account = service.Value
 	}
-	for _, holder := range []rolecall.Holder{rolecall.HolderOf(user.ID), {ID: rolecall.AnyID(account.ID), IsAccount: true}} {
+	for _, holder := range []rolecall.Holder{rolecall.HolderOf(user.ID), rolecall.HolderOf(account.ID)} {
 		for _, r := range roles[:60] {
 			_, _, err := f.node.Directory.AssignRole(ctx, c, holder, r.ID, rolecall.AssignmentDraft{Departments: []string{word(12), word(12)}})
 			must(err)
 		}
 	}
-	return user, roles[0], account
+	for i := range rolecall.MaxLimit {
+		created, err := f.node.Directory.CreateGroup(ctx, c, key(), rolecall.GroupDraft{Name: word(12) + " " + word(12), Description: word(10) + " " + word(30)})
+		must(err)
+		if group = created.Value; i < 40 {
+			must(f.node.Directory.AddMember(ctx, c, group.ID, user.ID))
+		}
+	}
+	page, err := f.node.Directory.Users(ctx, c, directory.UserListing{Limit: rolecall.MaxLimit})
+	must(err)
+	for i := range page.Items {
+		must(f.node.Directory.AddMember(ctx, c, group.ID, page.Items[i].ID))
+	}
+	for _, r := range roles[40:100] {
+		_, _, err := f.node.Directory.AssignRole(ctx, c, rolecall.HolderOf(group.ID), r.ID, rolecall.AssignmentDraft{Departments: []string{word(12), word(12)}})
+		must(err)
+	}
+	return user, roles[0], account, group
 }
 
 func TestEveryPageOfALargeTenantIsLight(t *testing.T) {
 	f := newFixture(t)
-	user, role, account := f.largeTenant()
+	user, role, account, group := f.largeTenant()
 	cookie := f.signIn("acme", ownerEmail)
 	const columns = "/console/acme/users?columns=lastLoginAt,roles,factors"
-	paths := append(f.pathsAbout(&user, role.ID, account.ID), columns, "/console/acme/access?permission=users:read", "/console/acme/users?department=a", "/console/acme/roles/"+role.ID.String()+"/compare?with="+role.ID.String())
+	paths := append(f.pathsAbout(&user, role.ID, account.ID, group.ID), columns, "/console/acme/access?permission=users:read", "/console/acme/users?department=a", "/console/acme/roles/"+role.ID.String()+"/compare?with="+role.ID.String())
 	heaviest, most := "", 0
 	for _, path := range paths {
 		if strings.HasSuffix(path, exportPath) {

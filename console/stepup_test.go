@@ -40,7 +40,7 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 	eve, gone := f.hire("eve@example.com", "Eve Adams", nil), f.hire("gone@example.com", "Gwen Gone", nil)
 	f.remove(gone)
 	role := f.makeRole("Helper", "users:read")
-	account := f.makeAccount("Import", role)
+	account, group := f.makeAccount("Import", role), f.makeGroup("Night shift", role)
 	hook := f.makeWebhook(account)
 	connection := f.makeConnection("https://login.acme.example")
 	identity := f.identify(eve, connection, "eve-1")
@@ -64,7 +64,7 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 			user = f.owner.ID
 		}
 		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(), "/webhooks/{id}", "/webhooks/"+hook.ID.String(),
-			"/connections/{id}", "/connections/"+connection.ID.String(),
+			"/connections/{id}", "/connections/"+connection.ID.String(), "/groups/{id}", "/groups/"+group.ID.String(), "{userId}", user.String(),
 			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey, "{identityId}", identity.ID.String()).Replace(page.path)
 		if strings.HasSuffix(path, "/roles/copy") {
 			path += "?with=" + f.owner.ID.String()

@@ -18,6 +18,9 @@ import (
 func (c *console) tokenPages() (pages []page) {
 	for i := range holderKinds {
 		k := &holderKinds[i]
+		if k.listTokens == "" {
+			continue
+		}
 		path := "/{tenant}" + k.path + "/{id}/tokens"
 		pages = append(pages,
 			page{path: path, operation: k.listTokens, query: pageParameters, show: k.page(c.showTokens)},

@@ -84,7 +84,7 @@ func (c *console) undoTaken(v *pageContext, h holder) {
 	} else {
 		fields = append(fields, [2]string{"where", whereEverywhere})
 	}
-	if authz.AssignableReach(v.call.Principal, h.id, &role, end).Covers(reach) {
+	if authz.AssignableReach(v.call.Principal, h.gains(frame{pageContext: v}), &role, end).Covers(reach) {
 		v.undo = undo{action: h.home + "/roles/" + id.String(), fields: fields}
 	}
 }

@@ -27,6 +27,7 @@ type userView struct {
 	names names // names of the users in the newest events, and of the user who sent the invitation
 	identities
 	identitiesReadable bool
+	groups             *memberships // nil if the caller may not read the groups of the user
 }
 
 func (c *console) showUser(v *pageContext) error {
@@ -51,6 +52,9 @@ func (c *console) showUser(v *pageContext) error {
 		if err != nil {
 			return err
 		}
+	}
+	if view.groups, err = c.membershipsOf(v, &overview.User); err != nil {
+		return err
 	}
 	undoSuspended(v, "suspended", overview.AllowedActions, homeOf(v, "/users"))
 	c.undoTaken(v, userHolder(v, &overview.User))

@@ -23,7 +23,7 @@ func (c *console) usersPages() []page {
 
 // userParameters are the query parameters that links to the list of users keep, in their
 // order in the address. A cursor is valid only for the values with which it was created.
-var userParameters = append([]string{"q", "status", "department", "role", "sort", "email"}, rolecall.FilterableTexts.Names()...)
+var userParameters = append([]string{"q", "status", "department", "role", "group", "sort", "email"}, rolecall.FilterableTexts.Names()...)
 
 // userListParameters are userParameters and the additional columns. Only the list of all
 // users has additional columns.
@@ -36,8 +36,11 @@ type usersView struct {
 	page        directory.UserPage
 	withheld    rolecall.UserMembers // members that the caller may not read of at least one user on the page
 	roles       []rolecall.Role      // the choices of the role filter; nil if the caller may not read roles
+	groups      []rolecall.Group     // the choices of the group filter; nil if the caller may not read groups
 	departments []string             // the choices of the department filter
 	filtered    []string             // the departments that begin with the typed text, if none has it as its name
+
+	removal func(*rolecall.User) string // in a list of members: the address of the form that removes a member; otherwise nil
 }
 
 func (c *console) showUsers(v *pageContext) error {
@@ -63,6 +66,9 @@ func (c *console) showUsers(v *pageContext) error {
 		}
 		list.page = page
 		if err := c.checkRole(v, &page); err != nil {
+			return err
+		}
+		if err := c.checkGroup(v, &page); err != nil {
 			return err
 		}
 	}
@@ -96,14 +102,51 @@ func (c *console) checkRole(v *pageContext, page *directory.UserPage) error {
 	return err
 }
 
+// checkGroup does for the group in the filter what checkRole does for the role.
+func (c *console) checkGroup(v *pageContext, page *directory.UserPage) error {
+	if len(page.Items) > 0 || v.memberOf.IsZero() {
+		return nil
+	}
+	_, err := c.directory.Group(v.ctx, v.call, v.memberOf)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		v.faults = append(v.faults, rolecall.FieldError{Parameter: "group", Code: codeUnknownValue, Detail: msg("problem.no-group")})
+		return nil
+	}
+	return err
+}
+
 // filters loads the choices of the filters.
 func (c *console) filters(v *pageContext, list *usersView) (err error) {
-	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
+	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil {
 		return err
 	}
-	roles, err := c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
-	list.roles = roles.Items
+	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
+		roles, err := c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+		if err != nil {
+			return err
+		}
+		list.roles = roles.Items
+	}
+	list.groups, err = c.groupChoices(v)
 	return err
+}
+
+// groupChoices returns the first groups by name, and the group in the filter. It returns nil if the caller may not read
+// groups.
+func (c *console) groupChoices(v *pageContext) ([]rolecall.Group, error) {
+	if !v.readsGroups() {
+		return nil, nil
+	}
+	groups, err := c.directory.Groups(v.ctx, v.call, rolecall.GroupQuery{ByName: true, Limit: rolecall.MaxLimit})
+	isChosen := func(g rolecall.Group) bool { return g.ID == v.memberOf }
+	if err != nil || v.memberOf.IsZero() || slices.ContainsFunc(groups.Items, isChosen) {
+		return groups.Items, err
+	}
+	chosen, err := c.directory.Group(v.ctx, v.call, v.memberOf)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return groups.Items, nil
+	}
+	return append(groups.Items, chosen), err
 }
 
 func (l usersView) isFiltered() bool {
@@ -164,6 +207,9 @@ var listMembers = rolecall.SetOf(rolecall.MemberEmail, rolecall.MemberName, role
 func (l usersView) columns() (shown rolecall.UserMembers) {
 	for i := range l.page.Items {
 		shown |= l.call.ReadableListMembers(&l.page.Items[i])
+	}
+	if l.removal != nil { // the column with the buttons takes the place
+		shown &^= rolecall.SetOf(rolecall.MemberCreatedAt)
 	}
 	return shown
 }

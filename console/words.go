@@ -351,6 +351,22 @@ func (f frame) unknownRole() string {
 	return msg("missing.role")
 }
 
+// missingGroup is shown instead of the name of a group if the page knows only the id.
+func (f frame) missingGroup() string {
+	if f.readsGroups() {
+		return msg("missing.deleted-group")
+	}
+	return msg("missing.group")
+}
+
+// unknownGroup is shown instead of the name of a group if the page knows neither name nor id.
+func (f frame) unknownGroup() string {
+	if f.readsGroups() {
+		return msg("missing.unknown-group")
+	}
+	return msg("missing.group")
+}
+
 // missingUser is shown instead of the name of a user if the page knows only the id.
 func (f frame) missingUser() string {
 	if f.call.Visible().IsEverywhere() {

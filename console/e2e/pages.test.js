@@ -9,6 +9,7 @@ const pages = ["/home", "/find", "/find?q=margaret", "/account", "/account/passw
   "/events", "/events?person=edsger", "/events/checkpoint", "/events?from=x", "/users/{user}/events", "/users/deleted", "/invitations", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
   "/service-accounts", "/webhooks", "/webhooks/create", "/webhooks/{webhook}", "/webhooks/{webhook}/edit", "/webhooks/{webhook}/deliveries", "/webhooks/{webhook}/preview", "/webhooks/{webhook}/replay", "/webhooks/{webhook}/skip", "/webhooks/{webhook}/rotate-secret", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
   "/service-accounts/{account}/roles", "/service-accounts/{account}/roles/give", "/service-accounts/{account}/tokens", "/service-accounts/{account}/tokens/create", "/users/{self}/tokens", "/users/{self}/tokens/create",
+  "/groups", "/groups?q=zzzz", "/groups/create", "/groups/{group}", "/groups/{group}/edit", "/groups/{group}/delete", "/groups/{group}/users", "/groups/{group}/users/add", "/groups/{group}/users/{user}", "/groups/{group}/users/{self}/remove", "/groups/{group}/roles", "/groups/{group}/roles/give", "/groups/{group}/roles/{role}", "/users/{self}/groups", "/users/{user}/groups/add",
   "/nowhere"];
 
 const height = 844;
@@ -63,9 +64,12 @@ async function addresses(page) {
   assert.equal(connection.status, 201, JSON.stringify(connection.body));
   const { body: deleted } = await call(page, "GET", "/users?status=deleted&limit=1");
   const { body: own } = await call(page, "GET", "/auths/session");
+  const { body: group } = await call(page, "POST", "/groups", { name: "Night shift", description: "Everyone who works at night, in all countries.", externalId: "HR-0042" }, { "idempotency-key": "group" });
+  await call(page, "PUT", `/groups/${group.id}/users/${own.user.id}`);
+  await call(page, "PUT", `/groups/${group.id}/roles/${roles.items[0].id}`, { reach: { departments: ["Sales", "Support"] } });
   const job = await call(page, "POST", "/jobs/assign-role", { users: { q: "margaret", status: "active" }, roleId: roles.items[0].id, reach: { departments: ["Sales"] } }, { "idempotency-key": "job" });
   assert.equal(job.status, 201, JSON.stringify(job.body));
-  const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id, "{connection}": connection.body.id };
+  const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id, "{connection}": connection.body.id, "{group}": group.id };
   return new Map(pages.map((path) => [path, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`]));
 }
 

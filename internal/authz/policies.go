@@ -55,7 +55,7 @@ var (
 	CancelJob        = &Policy{Effect: NoEffect, anyone: true, needs: "no permission for jobs that the caller started. For other jobs, it needs `events:read` and the permission of the change, both in the whole tenant"}
 )
 
-// The policies for roles, service accounts, events and the tenant.
+// The policies for roles, groups, service accounts, events and the tenant.
 var (
 	ReadRoles     = &Policy{Effect: NoEffect, permission: rolecall.RolesRead}
 	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate, grantsRole: true}
@@ -63,6 +63,17 @@ var (
 	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete, grantsRole: true}
 	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, extraCheck: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users"}
 	ListAccess    = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, extraCheck: readsSomeMember, needs: "`roles:read`, and a permission to read at least one member of users. Service accounts are listed only to callers with `service-accounts:read` in the whole tenant"}
+
+	ReadGroups        = &Policy{Effect: NoEffect, permission: rolecall.GroupsRead, tenantWide: true}
+	ListGroupUsers    = &Policy{Effect: NoEffect, permission: rolecall.GroupsRead, tenantWide: true, extraCheck: readsSomeMember, needs: "`groups:read` in the whole tenant, and a permission to read at least one member of users"}
+	ReadUserGroups    = &Policy{Effect: NoEffect, permission: rolecall.GroupsRead, tenantWide: true, self: true}
+	CreateGroup       = &Policy{Effect: NoEffect, permission: rolecall.GroupsCreate, tenantWide: true}
+	UpdateGroup       = &Policy{Effect: NoEffect, permission: rolecall.GroupsUpdate, tenantWide: true}
+	DeleteGroup       = &Policy{Effect: Removes, permission: rolecall.GroupsDelete, tenantWide: true, needs: "`groups:delete` in the whole tenant. The caller must be able to assign every role of the group"}
+	AddMember         = &Policy{Effect: Grants, permission: rolecall.GroupsMembers, needs: "`groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user"}
+	RemoveMember      = &Policy{Effect: Removes, permission: rolecall.GroupsMembers, needs: "`groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user"}
+	AssignGroupRole   = &Policy{Effect: Grants, permission: rolecall.RolesAssign, tenantWide: true, grantsRole: true}
+	UnassignGroupRole = &Policy{Effect: Removes, permission: rolecall.RolesAssign, tenantWide: true, grantsRole: true}
 
 	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
 	CreateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsCreate, tenantWide: true}

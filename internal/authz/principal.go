@@ -19,7 +19,8 @@ type Principal struct {
 	Session     rolecall.Session      // zero without a session
 	Token       *rolecall.APIToken    // the API token of the request; nil for a session
 	Operator    *rolecall.OperatorKey // the operator key; nil on the command line
-	Assignments []rolecall.Assignment // all unexpired assignments of the caller, by role id, even those that a token does not use
+	Assignments []rolecall.Assignment // all unexpired assignments of the caller, also through groups, by role id, even those that a token does not use
+	Groups      []rolecall.GroupName  // of a user, for display
 	ValidUntil  rolecall.Time         // the earliest expiry of an assignment or of the token
 
 	// SessionTokenExpiresAt is when the session token of the request expires, because a newer one is in use. It
@@ -134,6 +135,7 @@ func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now
 	if !token.ServiceAccountID.IsZero() {
 		p.Kind = PrincipalServiceAccount
 	}
+	p.Groups = state.Groups
 	return p.addAssignments(state.Assignments, now)
 }
 
@@ -155,6 +157,9 @@ func (p *Principal) addAssignments(assignments []rolecall.Assignment, now roleca
 		i := int32(len(p.Assignments))
 		p.Assignments = append(p.Assignments, a)
 		p.ValidUntil = min(p.ValidUntil, a.ExpiresAt)
+		if i > 0 && givesNoMore(&a, &p.Assignments[i-1]) {
+			continue
+		}
 		for _, permission := range a.Role.Permissions {
 			p.held[permission] = append(p.held[permission], holding{assignment: i})
 		}
@@ -179,9 +184,21 @@ func (p *Principal) addAssignments(assignments []rolecall.Assignment, now roleca
 	return p
 }
 
+// givesNoMore reports whether the previous assignment gives the same role as far and as long. A user can have a role
+// through many groups.
+func givesNoMore(a, previous *rolecall.Assignment) bool {
+	return !a.Role.ID.IsZero() && a.Role.ID == previous.Role.ID && previous.Reach.IsEverywhere() && a.ExpiresAt <= previous.ExpiresAt
+}
+
 // Size returns about how many bytes the principal uses in a cache, including the entry of
 // the cache.
-func (p *Principal) Size() int { return p.size }
+func (p *Principal) Size() int {
+	size := p.size
+	for i := range p.Groups {
+		size += 64 + len(p.Groups[i].Name)
+	}
+	return size
+}
 
 // departmentSize is the size of a department in a union of reaches, without the texts, which are shared.
 const departmentSize = 32
@@ -336,7 +353,10 @@ func GrantsOf(assignments []rolecall.Assignment) (grants []Grant, more bool) {
 		g := Grant{Permission: permission}
 		var reaches []rolecall.Reach
 		for _, a := range giving[permission] {
-			g.Roles, reaches = append(g.Roles, a.Role), append(reaches, a.Reach)
+			if n := len(g.Roles); n == 0 || g.Roles[n-1].ID != a.Role.ID { // a user can have a role in several ways
+				g.Roles = append(g.Roles, a.Role)
+			}
+			reaches = append(reaches, a.Reach)
 		}
 		g.Reach = rolecall.UnionOf(reaches)
 		if room -= g.size(); room < 0 {

@@ -25,7 +25,7 @@ func (h holds) assignment() rolecall.Assignment {
 	draft := rolecall.AssignmentDraft{Departments: h.within}
 	a := rolecall.Assignment{
 		Role: rolecall.Role{
-			Name: h.permissions, Permissions: permissions(strings.Fields(h.permissions)...),
+			ID: rolecall.NewID[rolecall.Role](1), Name: h.permissions, Permissions: permissions(strings.Fields(h.permissions)...),
 			Grants: permissions(strings.Fields(h.grants)...),
 		},
 		Reach: draft.Reach(), ExpiresAt: h.until,
@@ -244,8 +244,9 @@ func TestGrants(t *testing.T) {
 }
 
 func TestGrantsHaveTheirRoles(t *testing.T) {
+	several := holds{permissions: "users:read roles:read"}.assignment() // held directly and through a group
 	grants, _ := authz.GrantsOf([]rolecall.Assignment{
-		holds{permissions: "users:read"}.assignment(), holds{permissions: "users:read roles:read"}.assignment(),
+		holds{permissions: "users:read"}.assignment(), several, several,
 	})
 	var got []string
 	for _, g := range grants {
@@ -315,8 +316,9 @@ func TestValueRightsDifferIfOtherValuesCanBeRead(t *testing.T) {
 	everywhere := rolecall.Everywhere()
 	base := rights(user, everywhere, "changes:read", "users.name:read")
 	for name, same := range map[string]string{
-		"a permission that shows no values": rights(user, everywhere, "changes:read", "users.name:read", "users:delete", "shop/a:b"),
-		"another way to read the same":      rights(user, everywhere, "changes:read", "*.name:read"),
+		"a permission that shows no values":           rights(user, everywhere, "changes:read", "users.name:read", "users:delete", "shop/a:b"),
+		"a permission on groups that shows no values": rights(user, everywhere, "changes:read", "users.name:read", "groups:members"),
+		"another way to read the same":                rights(user, everywhere, "changes:read", "*.name:read"),
 	} {
 		if same != base {
 			t.Errorf("%s changes the rights", name)
@@ -330,6 +332,7 @@ func TestValueRightsDifferIfOtherValuesCanBeRead(t *testing.T) {
 		"another department":    rights(user, rolecall.Within("Support"), "users.name:read"),
 		"two departments":       rights(user, rolecall.Within("Sales", "Support"), "users.name:read"),
 		"assignments":           rights(user, everywhere, "users.name:read", "roles:read"),
+		"groups":                rights(user, everywhere, "users.name:read", "groups:read"),
 		"tokens":                rights(user, everywhere, "users.name:read", "sessions:read"),
 		"service accounts":      rights(user, everywhere, "users.name:read", "service-accounts:read"),
 		"the tenant":            rights(user, everywhere, "users.name:read", "tenant:read"),

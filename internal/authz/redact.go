@@ -47,7 +47,7 @@ func ValueRights(p *Principal) []byte {
 	for m := range rolecall.UserMemberCount {
 		add(p.Reads(m))
 	}
-	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.WebhooksRead, rolecall.ConnectionsRead, rolecall.IdentitiesRead, rolecall.TenantRead} {
+	for _, permission := range []rolecall.Permission{rolecall.UsersRestore, rolecall.RolesRead, rolecall.GroupsRead, rolecall.SessionsRead, rolecall.ServiceAccountsRead, rolecall.WebhooksRead, rolecall.ConnectionsRead, rolecall.IdentitiesRead, rolecall.TenantRead} {
 		add(p.Reach(permission))
 	}
 	if p.Kind == PrincipalUser { // users may read more about themselves
@@ -116,6 +116,11 @@ func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (need
 		return userValuePermissions(p, &subject)
 	case rolecall.SubjectRole:
 		return always(rolecall.RolesRead, !p.Reach(rolecall.RolesRead).IsNowhere())
+	case rolecall.SubjectGroup:
+		if assigns := e.Type == rolecall.EventRoleAssigned || e.Type == rolecall.EventRoleUnassigned; assigns && p.Reach(rolecall.RolesRead).IsNowhere() {
+			return always(rolecall.RolesRead, false)
+		}
+		return always(rolecall.GroupsRead, p.Reach(rolecall.GroupsRead).IsEverywhere())
 	case rolecall.SubjectServiceAccount:
 		return always(rolecall.ServiceAccountsRead, p.Reach(rolecall.ServiceAccountsRead).IsEverywhere())
 	case rolecall.SubjectWebhook:
@@ -138,6 +143,8 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 			return m.Read(), readable.Has(m)
 		case assignmentMembers[member]:
 			return rolecall.RolesRead, self || p.Reach(rolecall.RolesRead).Includes(subject.Department)
+		case groupMembers[member]:
+			return rolecall.GroupsRead, self || p.Reach(rolecall.GroupsRead).IsEverywhere()
 		case identityMembers[member]:
 			return rolecall.IdentitiesRead, self || p.Reach(rolecall.IdentitiesRead).Includes(subject.Department)
 		case member == "token":
@@ -150,6 +157,9 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 // assignmentMembers are the members of event values that describe assignments. Reading
 // them needs roles:read.
 var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
+
+// groupMembers are the members of event values that describe memberships. Reading them needs groups:read.
+var groupMembers = map[string]bool{"groupId": true, "groupName": true, "groups": true, "groupsNotRestored": true}
 
 // identityMembers are the members of event values about identities. Reading them needs identities:read.
 var identityMembers = map[string]bool{"identity": true, "identityId": true, "connectionId": true}

@@ -22,7 +22,7 @@ type APIToken struct {
 // Tokens returns a page of the holder's API tokens, sorted by id. Tokens can fail with
 // ErrNotFound or ErrPermissionDenied.
 func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
-	policy := policyFor(h, authz.ReadUserTokens, authz.ReadServiceAccounts)
+	policy := policyFor(h, authz.ReadUserTokens, authz.ReadServiceAccounts, nil)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return page, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.P
 // ErrKeyInProgress and ErrTooManyKeys. It returns ErrValidation for an invalid draft, and
 // for a permission that the holder neither has nor may assign.
 func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
-	policy := policyFor(h, authz.CreateUserToken, authz.CreateServiceAccountToken)
+	policy := policyFor(h, authz.CreateUserToken, authz.CreateServiceAccountToken, nil)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return created, err
 	}
@@ -64,7 +64,7 @@ func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempote
 		return created, err
 	}
 	held := c.Assignments
-	if h.IsAccount {
+	if h.Kind == rolecall.HolderAccount {
 		err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
 			_, held, err = s.authorizedAccount(tx, c, policy, h.ServiceAccountID())
 			return err
@@ -85,7 +85,7 @@ func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempote
 // belongs to a user, it also mails a notice to the user.
 func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, token rolecall.APIToken) (created idempotency.Created[APIToken], err error) {
 	operation := "createUserToken"
-	if h.IsAccount {
+	if h.Kind == rolecall.HolderAccount {
 		operation = "createServiceAccountToken"
 	}
 	bearer := secret.NewAPIToken()
@@ -104,7 +104,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 				return rolecall.ErrTooManyTokens
 			}
 			tx.InsertAPIToken(token, bearer.Hash())
-			if h.IsAccount {
+			if h.Kind == rolecall.HolderAccount {
 				return nil
 			}
 			return s.access.Notify(tx, c.Tenant.ID, &c.User, "an API token was created", c.Browser())
@@ -124,12 +124,12 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 // requested with this token. RevokeToken can fail with ErrNotFound, ErrPermissionDenied or
 // ErrBeyondOwnPermissions.
 func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.Holder, id rolecall.APITokenID) error {
-	policy := policyFor(h, authz.RevokeUserToken, authz.RevokeServiceAccountToken)
+	policy := policyFor(h, authz.RevokeUserToken, authz.RevokeServiceAccountToken, nil)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if h.IsAccount {
+		if h.Kind == rolecall.HolderAccount {
 			tx.LockOwners()
 		}
 		if err := s.authorizeTokens(tx, c, policy, h); err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -16,7 +17,7 @@ import (
 // the id of their role, and the expired ones, the most recently expired first. Assignments
 // can fail with ErrNotFound or ErrPermissionDenied.
 func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
-	policy := policyFor(h, authz.ReadUserRoles, authz.ReadServiceAccounts)
+	policy := policyFor(h, authz.ReadUserRoles, authz.ReadServiceAccounts, authz.ReadGroups)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return nil, nil, err
 	}
@@ -85,12 +86,13 @@ func (s *Service) checkRecorded(tx *store.Tx, c access.Caller, at rolecall.Time)
 
 // AssignRole assigns the role to the holder, or replaces the holder's assignment of this
 // role. The result created is true if the holder had no unexpired assignment of the role.
-// AssignRole can fail with ErrValidation, ErrPermissionDenied, ErrBeyondOwnPermissions or ErrLimitReached.
+// AssignRole can fail with ErrValidation, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrLimitReached or
+// ErrOwnerNeedsUser.
 // It returns ErrNotFound if the holder or the role does not exist. It returns ErrLastOwner
 // if the new assignment has a reach or an expiry, and the tenant would be left without an
 // owner.
 func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
-	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole)
+	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole, authz.AssignGroupRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return a, false, err
 	}
@@ -113,7 +115,7 @@ func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Ho
 // ErrPermissionDenied or ErrBeyondOwnPermissions. It returns ErrLastOwner if the tenant
 // would be left without an owner.
 func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID) error {
-	policy := policyFor(h, authz.UnassignRole, authz.UnassignServiceAccountRole)
+	policy := policyFor(h, authz.UnassignRole, authz.UnassignServiceAccountRole, authz.UnassignGroupRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return err
 	}
@@ -161,9 +163,9 @@ func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy
 }
 
 // checkLastOwnerAssignment returns ErrLastOwner if the tenant would have no owner without
-// the assignment a of the holder. A service account does not count as an owner.
+// the assignment a of the holder. Service accounts and groups do not count as owners.
 func checkLastOwnerAssignment(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) error {
-	if h.IsAccount || !authz.IsFullOwner(a) {
+	if h.Kind != rolecall.HolderUser || !authz.IsFullOwner(a) {
 		return nil
 	}
 	user, err := tx.UserByID(h.UserID())
@@ -185,7 +187,14 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
-	old, was, err := replaced(tx, &a)
+	find := replaced
+	if h.Kind == rolecall.HolderGroup {
+		if err := requireGroupAssignable(tx, c, &a); err != nil {
+			return a, false, nil, err
+		}
+		find = replacedOfGroup
+	}
+	old, was, err := find(tx, &a)
 	if err != nil {
 		return a, false, nil, err
 	}
@@ -236,22 +245,23 @@ func (s *Service) assignmentEvent(c access.Caller, kind rolecall.EventType, abou
 	return event, access.SetAssignments(event, before, after)
 }
 
-// policyFor returns the policy ofAccount if the holder is a service account, and ofUser if
-// the holder is a user.
-func policyFor(h rolecall.Holder, ofUser, ofAccount *authz.Policy) *authz.Policy {
-	if h.IsAccount {
-		return ofAccount
-	}
-	return ofUser
+// policyFor returns the policy for the kind of the holder.
+func policyFor(h rolecall.Holder, ofUser, ofAccount, ofGroup *authz.Policy) *authz.Policy {
+	return [...]*authz.Policy{rolecall.HolderUser: ofUser, rolecall.HolderAccount: ofAccount, rolecall.HolderGroup: ofGroup}[h.Kind]
 }
 
 // authorizeHolder checks whether the policy allows the caller to perform the operation on
 // the holder. It returns ErrNotFound if the holder does not exist or is not visible to the
 // caller.
 func (s *Service) authorizeHolder(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) (err error) {
-	if h.IsAccount {
+	switch h.Kind {
+	case rolecall.HolderAccount:
 		_, _, err = s.authorizedAccount(tx, c, policy, h.ServiceAccountID())
-	} else {
+	case rolecall.HolderGroup:
+		if _, err = tx.GroupByID(h.GroupID()); err == nil {
+			err = policy.Authorize(c.Principal)
+		}
+	default:
 		_, _, err = s.access.AuthorizedUser(tx, c, policy, h.UserID())
 	}
 	return err
@@ -272,7 +282,6 @@ func (s *Service) AssignmentPage(ctx context.Context, c access.Caller, h rolecal
 	var held, expired []rolecall.Assignment
 	if l.At != 0 {
 		held, err = s.AssignmentsAt(ctx, c, h.UserID(), l.At)
-		slices.SortStableFunc(held, compareRoles)
 	} else {
 		held, expired, err = s.Assignments(ctx, c, h)
 	}
@@ -288,23 +297,31 @@ func (s *Service) AssignmentPage(ctx context.Context, c access.Caller, h rolecal
 	return pageOf(slices.Concat(held, expired), len(held), l.Limit), nil
 }
 
-func compareRoles(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) }
-
-// assignmentsAfter returns the assignments after the position. The key of the position of an expired
-// assignment is its expiry.
+// assignmentsAfter returns the assignments after the position. The key of a position has the expiry of an expired
+// assignment, a slash, and the id of the group through which a user has the role.
 func assignmentsAfter(held, expired []rolecall.Assignment, at rolecall.Position) (heldAfter, expiredAfter []rolecall.Assignment) {
-	after := func(a rolecall.Assignment) bool { return bytes.Compare(a.Role.ID[:], at.ID[:]) > 0 }
-	if at.Key == "" {
-		return from(held, after), expired
+	expiry, group, _ := strings.Cut(at.Key, "/")
+	compare := func(a rolecall.Assignment) int {
+		return cmp.Or(bytes.Compare(a.Role.ID[:], at.ID[:]), cmp.Compare(throughText(&a), group))
+	}
+	if expiry == "" {
+		return from(held, func(a rolecall.Assignment) bool { return compare(a) > 0 }), expired
 	}
 	return nil, from(expired, func(a rolecall.Assignment) bool {
-		expiry := a.ExpiresAt.String()
-		return cmp.Or(cmp.Compare(at.Key, expiry), bytes.Compare(a.Role.ID[:], at.ID[:])) > 0
+		return cmp.Or(cmp.Compare(expiry, a.ExpiresAt.String()), compare(a)) > 0
 	})
 }
 
+// throughText returns the id of the group through which a user has the role, or an empty text.
+func throughText(a *rolecall.Assignment) string {
+	if a.Through.ID.IsZero() {
+		return ""
+	}
+	return a.Through.ID.String()
+}
+
 // from returns the part of the sorted list that begins with the first element for which after is true.
-func from(list []rolecall.Assignment, after func(rolecall.Assignment) bool) []rolecall.Assignment {
+func from[T any](list []T, after func(T) bool) []T {
 	for i := range list {
 		if after(list[i]) {
 			return list[i:]
@@ -324,6 +341,9 @@ func pageOf(list []rolecall.Assignment, expired, limit int) rolecall.Page[roleca
 			next := rolecall.Position{ID: rolecall.AnyID(last.Role.ID)}
 			if i > expired {
 				next.Key = last.ExpiresAt.String()
+			}
+			if group := throughText(last); group != "" || next.Key != "" {
+				next.Key += "/" + group
 			}
 			return rolecall.Page[rolecall.Assignment]{Items: list[:i], Next: &next}
 		}

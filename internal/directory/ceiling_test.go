@@ -26,7 +26,7 @@ type ceilingCase struct {
 }
 
 // manager is a role with the permissions that the tested actions require.
-var manager = nodetest.Holding("users:*", "roles:*", "service-accounts:*")
+var manager = nodetest.Holding("users:*", "roles:*", "groups:*", "service-accounts:*")
 
 func createRole(r nodetest.Held) act {
 	return func(f *nodetest.Fixture, c access.Caller) error {
@@ -316,7 +316,7 @@ var ceilingOfAccounts = []ceilingCase{
 
 func TestCallersCannotExceedTheirPermissions(t *testing.T) {
 	nodetest.OnEachStore(t, func(f *nodetest.Fixture) {
-		for _, cases := range [][]ceilingCase{ceilingOfRoles, ceilingOfAssignments, ceilingOfUsers, ceilingOfAccounts} {
+		for _, cases := range [][]ceilingCase{ceilingOfRoles, ceilingOfAssignments, ceilingOfUsers, ceilingOfAccounts, ceilingOfGroups} {
 			for _, c := range cases {
 				err := c.act(f, f.CallerWith(append(c.holds, manager)...))
 				if c.barred && !errors.Is(err, rolecall.ErrBeyondOwnPermissions) || !c.barred && err != nil {

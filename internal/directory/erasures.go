@@ -57,7 +57,7 @@ func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id roleca
 }
 
 // removeTombstone removes the tombstone of a deleted user. It authorizes the caller by the
-// department and the assignments that the user had when deleted. The transaction must have
+// department, the assignments and the groups that the user had when deleted. The transaction must have
 // called LockOwners.
 func (s *Service) removeTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	tombstone, err := tx.DeleteTombstone(id, 0)
@@ -73,6 +73,13 @@ func (s *Service) removeTombstone(tx *store.Tx, c access.Caller, id rolecall.Use
 	}
 	for i := range tombstone.Assignments {
 		tombstone.Assignments[i].Role = roles[tombstone.Assignments[i].Role.ID]
+	}
+	for _, group := range tombstone.Groups {
+		held, err := tx.Assignments(rolecall.HolderOf(group))
+		if err != nil {
+			return err
+		}
+		tombstone.Assignments = append(tombstone.Assignments, held...)
 	}
 	return authz.EraseUser.AuthorizeUser(c.Principal, &tombstone.User, tombstone.Assignments, s.now())
 }

@@ -165,12 +165,17 @@ type exportFilter struct {
 }
 
 func (l *UserListing) filters() []exportFilter {
+	direct := ""
+	if l.Direct {
+		direct = "true"
+	}
 	filters := []exportFilter{{"q", strings.Join(l.Words, " "), true}, {"email", l.Email, true}}
 	for m, text := range l.TextFilter.All() {
 		filters = append(filters, exportFilter{m.String(), text, true})
 	}
 	return append(filters, []exportFilter{
 		{"department", cmp.Or(l.Department, strings.Join(l.Departments, ", ")), false}, {"status", l.Status, false}, {"role", idCell(l.Role), false},
+		{"group", idCell(l.Group), false}, {"direct", direct, false},
 	}...)
 }
 

@@ -120,7 +120,7 @@ func (s *Service) checkJob(ctx context.Context, c access.Caller, job *rolecall.J
 // jobQuery returns the query of the users that the job visits next.
 func (s *Service) jobQuery(p *authz.Principal, job *rolecall.Job) (rolecall.UserQuery, error) {
 	l := UserListing{
-		Words: job.Filter.Words, Status: job.Filter.Status, Department: job.Filter.Department, Role: job.Filter.Role, Limit: jobStepUsers,
+		Words: job.Filter.Words, Status: job.Filter.Status, Department: job.Filter.Department, Role: job.Filter.Role, Group: job.Filter.Group, Limit: jobStepUsers,
 	}
 	if !job.Last.IsZero() {
 		l.After = &rolecall.Position{ID: rolecall.AnyID(job.Last)}

@@ -11,16 +11,16 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Named is the name of a user, role or service account.
+// Named is the name of a user, role, group or service account.
 type Named struct {
 	Name    string // empty if the caller may not read the name
-	Deleted bool   // the id is of a deleted role or service account, or of a deleted user who can be restored
+	Deleted bool   // the id is of a deleted role, group or service account, or of a deleted user who can be restored
 	Program bool   // the id is of a service account
 }
 
-// Names returns the names of the users, roles and service accounts with the ids. It omits
+// Names returns the names of the users, roles, groups and service accounts with the ids. It omits
 // ids of objects that do not exist or are not visible to the caller. Deleted users are
-// included if the caller may restore them. Deleted roles and service accounts are included as long as
+// included if the caller may restore them. Deleted roles, groups and service accounts are included as long as
 // the event of the deletion is kept, if the caller may read this event with its values. Names uses one
 // statement for each kind of object.
 func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
@@ -75,6 +75,15 @@ func namesOfOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named ma
 			named[rolecall.AnyID(roles[i].ID)] = Named{Name: roles[i].Name}
 		}
 	}
+	if authz.ReadGroups.Authorize(c.Principal) == nil {
+		groups, err := tx.GroupsByID(idsOf[rolecall.GroupID](ids))
+		if err != nil {
+			return err
+		}
+		for i := range groups {
+			named[rolecall.AnyID(groups[i].ID)] = Named{Name: groups[i].Name}
+		}
+	}
 	if authz.ReadServiceAccounts.Authorize(c.Principal) == nil {
 		accounts, err := tx.ServiceAccountsByID(idsOf[rolecall.ServiceAccountID](ids))
 		if err != nil {
@@ -87,11 +96,12 @@ func namesOfOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named ma
 	return nil
 }
 
-// namesOfDeletedOthers adds the names of deleted roles and service accounts, from the events of their
+// namesOfDeletedOthers adds the names of deleted roles, groups and service accounts, from the events of their
 // deletion.
 func namesOfDeletedOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
 	readable := map[rolecall.SubjectType]bool{
 		rolecall.SubjectRole:           authz.ReadRoles.Authorize(c.Principal) == nil,
+		rolecall.SubjectGroup:          authz.ReadGroups.Authorize(c.Principal) == nil,
 		rolecall.SubjectServiceAccount: authz.ReadServiceAccounts.Authorize(c.Principal) == nil,
 	}
 	unknown := slices.DeleteFunc(slices.Clone(ids), func(id rolecall.AnyID) bool {

@@ -151,7 +151,7 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	return role, nil
 }
 
-// DeleteRole deletes the role. If users or service accounts hold the role, DeleteRole
+// DeleteRole deletes the role. If users, service accounts or groups hold the role, DeleteRole
 // returns ErrRoleInUse, unless force is true. With force, it also removes all assignments
 // of the role, and writes an event for each unexpired one. A role that access.BatchSize or
 // more users or service accounts hold disappears with its permissions at once, and a
@@ -207,11 +207,23 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 	return event, false, store.CheckVersion(tx.DeleteRole(old))
 }
 
-// ContinueRoleDeletion continues the deletion of a role that DeleteRole has not finished.
+// ContinueDeletions continues the deletions of roles and groups that DeleteRole and DeleteGroup have not finished. It
+// returns 0 if the tenant has none. Otherwise, it returns access.BatchSize or more, and the caller calls it again.
+func (s *Service) ContinueDeletions(tx *store.Tx) (int, error) {
+	tx.LockOwners() // two processes that remove the same rows would both find too few, and end the deletion too early
+	ofRole, err := s.continueRoleDeletion(tx)
+	if err != nil {
+		return 0, err
+	}
+	ofGroup, err := s.continueGroupDeletion(tx)
+	return ofRole + ofGroup, err
+}
+
+// continueRoleDeletion continues the deletion of a role that DeleteRole has not finished.
 // It removes up to access.BatchSize assignments to users and as many assignments to service
-// accounts. ContinueRoleDeletion returns 0 if the tenant has no such role. Otherwise, it
+// accounts. continueRoleDeletion returns 0 if the tenant has no such role. Otherwise, it
 // returns access.BatchSize, and the caller calls it again.
-func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
+func (s *Service) continueRoleDeletion(tx *store.Tx) (int, error) {
 	role, deletion, err := tx.HiddenRole()
 	if there, err := access.Found(err); !there {
 		return 0, err
@@ -223,8 +235,8 @@ func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 	return access.BatchSize, err // not 0, because assignments of this or another role can remain
 }
 
-// unassignHolders removes up to access.BatchSize assignments of the role to users, and as
-// many to service accounts, which end at the time. The result more is true if assignments can remain. For each
+// unassignHolders removes up to access.BatchSize assignments of the role to users, as many to
+// service accounts, and all to groups, which end at the time. The result more is true if assignments can remain. For each
 // unexpired assignment, unassignHolders writes an event with the actor and the request of
 // cause. It writes no events if cause has no type, because cause was purged from the store.
 func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID, at rolecall.Time) (more bool, err error) {
@@ -236,20 +248,32 @@ func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role role
 	if err != nil {
 		return false, err
 	}
+	groups, err := tx.DeleteGroupRoles(role, at)
+	if err != nil {
+		return false, err
+	}
 	now := s.now()
-	for _, a := range slices.Concat(users, accounts) {
+	for _, a := range slices.Concat(users, accounts, groups) {
 		if !a.Live(now) || cause.Type == "" {
 			continue
 		}
-		event := *cause
-		event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](now), now
-		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, a.Holder.Subject(), "role deleted"
-		if err := access.SetAssignments(&event, &a, nil); err != nil {
+		if err := unassignedEvent(tx, cause, now, &a, "role deleted"); err != nil {
 			return false, err
 		}
-		tx.InsertEvent(event)
 	}
 	return len(users) >= access.BatchSize || len(accounts) >= access.BatchSize, nil
+}
+
+// unassignedEvent writes the event that the assignment ended because of the deletion cause.
+func unassignedEvent(tx *store.Tx, cause *rolecall.Event, now rolecall.Time, a *rolecall.Assignment, reason string) error {
+	event := *cause
+	event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](now), now
+	event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, a.Holder.Subject(), reason
+	if err := access.SetAssignments(&event, a, nil); err != nil {
+		return err
+	}
+	tx.InsertEvent(event)
+	return nil
 }
 
 // changeableRole returns the role with the id if the caller may change it. It returns
@@ -273,21 +297,27 @@ func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Mat
 }
 
 // giveSelf prevents callers from adding permissions to themselves by changing a role that
-// they hold. It returns ErrBeyondOwnPermissions if the caller holds the role and the change
+// they hold, directly or through a group. It returns ErrBeyondOwnPermissions if the caller holds the role and the change
 // adds a permission that the caller does not hold. Here it is not enough that the caller
 // may assign the permission to others.
 func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error {
-	own, err := ownAssignment(tx, c, old.ID)
-	if ok, err := access.Found(err); !ok {
+	self := rolecall.HolderOf(c.User.ID)
+	if c.Kind == authz.PrincipalServiceAccount {
+		self.Kind = rolecall.HolderAccount
+	}
+	held, err := tx.Assignments(self)
+	if err != nil {
 		return err
 	}
-	return authz.RequireRoleChange(c.Principal, &own, old, changed)
-}
-
-// ownAssignment returns the caller's own assignment of the role, or ErrNotFound. The caller
-// can be a user or a service account.
-func ownAssignment(tx *store.Tx, c access.Caller, role rolecall.RoleID) (rolecall.Assignment, error) {
-	return tx.Assignment(rolecall.Holder{ID: rolecall.AnyID(c.User.ID), IsAccount: c.Kind == authz.PrincipalServiceAccount}, role)
+	for i := range held {
+		if held[i].Role.ID != old.ID {
+			continue
+		}
+		if err := authz.RequireRoleChange(c.Principal, &held[i], old, changed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {

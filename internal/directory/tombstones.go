@@ -66,10 +66,13 @@ type Restored struct {
 	User             rolecall.User
 	RolesNotRestored []rolecall.RoleID // the user's unexpired roles at the deletion that the caller may not assign, or that do not exist
 	RolesReadable    bool
+
+	GroupsNotRestored []rolecall.GroupID // the user's groups at the deletion that the caller may not add the user to, or that do not exist
+	GroupsReadable    bool
 }
 
 // RestoreUser restores a user who was deleted less than 30 days ago, with those of the
-// user's roles that the caller may assign. A user who was active becomes pending, because
+// user's roles that the caller may assign, and in those of the user's groups that the caller may add the user to. A user who was active becomes pending, because
 // the password was deleted. RestoreUser can fail with ErrNotFound, ErrPermissionDenied,
 // ErrEmailTaken or ErrExternalIDTaken.
 func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.UserID) (restored Restored, err error) {
@@ -90,11 +93,19 @@ func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.
 		if err != nil {
 			return nil, err
 		}
+		memberships, left, err := s.rejoining(tx, c, &user, tombstone.Groups)
+		if err != nil {
+			return nil, err
+		}
 		tx.InsertUser(user)
 		tx.InsertAssignments(back)
 		tx.StartAssignments(user.ID, s.now())
-		restored = Restored{User: user, RolesNotRestored: missing, RolesReadable: c.Reach(rolecall.RolesRead).Includes(user.Department)}
-		return s.restoredEvent(c, &user, back, missing)
+		tx.InsertMemberships(memberships)
+		restored = Restored{
+			User: user, RolesNotRestored: missing, RolesReadable: c.Reach(rolecall.RolesRead).Includes(user.Department),
+			GroupsNotRestored: left, GroupsReadable: authz.ReadGroups.Authorize(c.Principal) == nil,
+		}
+		return s.restoredEvent(c, &user, back, missing, memberships, left)
 	})
 	if err != nil {
 		return Restored{}, err
@@ -122,6 +133,35 @@ func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, 
 	return back, missing, err
 }
 
+// rejoining splits the groups of a deleted user in two. The result back has the memberships that the caller may make
+// now. The result left has the other groups. The transaction must have called LockOwners.
+func (s *Service) rejoining(tx *store.Tx, c access.Caller, user *rolecall.User, groups []rolecall.GroupID) (back []rolecall.Membership, left []rolecall.GroupID, err error) {
+	stored, err := tx.GroupsByID(groups)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := s.now()
+	for _, id := range groups {
+		i := slices.IndexFunc(stored, func(g rolecall.Group) bool { return g.ID == id })
+		if i < 0 {
+			left = append(left, id)
+			continue
+		}
+		held, err := s.liveAssignments(tx, rolecall.HolderOf(id))
+		if err != nil {
+			return nil, nil, err
+		}
+		may := authz.AddMember.AuthorizeUser(c.Principal, user, nil, now) == nil &&
+			(len(held) == 0 || c.RequirePermission(rolecall.RolesAssign, user.Department) == nil) && requireMember(c, held, user.ID) == nil
+		if !may {
+			left = append(left, id)
+			continue
+		}
+		back = append(back, rolecall.Membership{Group: rolecall.GroupName{ID: id, Name: stored[i].Name}, User: user.ID, AddedBy: c.Grantor(), AddedAt: now})
+	}
+	return back, left, nil
+}
+
 // rolesOf returns the stored roles of the assignments, by role id. Deleted roles are
 // missing.
 func rolesOf(tx *store.Tx, assignments []rolecall.Assignment) (map[rolecall.RoleID]rolecall.Role, error) {
@@ -137,14 +177,20 @@ func rolesOf(tx *store.Tx, assignments []rolecall.Assignment) (map[rolecall.Role
 	return byID, err
 }
 
-func (s *Service) restoredEvent(c access.Caller, user *rolecall.User, back []rolecall.Assignment, missing []rolecall.RoleID) (*rolecall.Event, error) {
+func (s *Service) restoredEvent(c access.Caller, user *rolecall.User, back []rolecall.Assignment, missing []rolecall.RoleID, memberships []rolecall.Membership, left []rolecall.GroupID) (*rolecall.Event, error) {
 	value := struct {
 		rolecall.User
 		Roles            []rolecall.RoleID `json:"roles"`
 		RolesNotRestored []rolecall.RoleID `json:"rolesNotRestored,omitempty"`
-	}{*user, []rolecall.RoleID{}, missing}
+
+		Groups            []rolecall.GroupID `json:"groups,omitempty"`
+		GroupsNotRestored []rolecall.GroupID `json:"groupsNotRestored,omitempty"`
+	}{User: *user, Roles: []rolecall.RoleID{}, RolesNotRestored: missing, GroupsNotRestored: left}
 	for _, a := range back {
 		value.Roles = append(value.Roles, a.Role.ID)
+	}
+	for _, m := range memberships {
+		value.Groups = append(value.Groups, m.Group.ID)
 	}
 	after, err := json.Marshal(value)
 	event := s.access.Event(c, rolecall.EventUserRestored, rolecall.About(user.ID))

@@ -20,8 +20,10 @@ type UserListing struct {
 	Email, Department, Status string
 	Departments               []string // only users of one of these departments
 	Role                      rolecall.RoleID
-	HeldAt                    rolecall.Time // if set, Role selects the users who had the role at this time
-	Words                     []string      // rolecall.Words of the search text
+	Direct                    bool             // Role does not select users who have the role only through a group
+	Group                     rolecall.GroupID // only members of this group
+	HeldAt                    rolecall.Time    // if set, Role selects the users who had the role at this time
+	Words                     []string         // rolecall.Words of the search text
 	Sort                      rolecall.UserSort
 	ByCreation                bool // sort=createdAt was requested; this is the order of ids, which every caller may use
 	Desc                      bool
@@ -70,7 +72,7 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 // UserPage.RestrictedBy.
 func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
-		TextFilter: l.TextFilter, Within: p.Visible(), Status: rolecall.UserStatus(l.Status), Role: l.Role, HeldAt: l.HeldAt, Now: s.now(),
+		TextFilter: l.TextFilter, Within: p.Visible(), Status: rolecall.UserStatus(l.Status), Role: l.Role, Direct: l.Direct, Group: l.Group, HeldAt: l.HeldAt, Now: s.now(),
 		Words: l.Words, Sort: l.Sort, Desc: l.Desc, After: l.After, Limit: l.Limit, Count: l.Count,
 	}
 	narrow := func(reach rolecall.Reach, m rolecall.UserMember) {
@@ -112,6 +114,11 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 			return q, 0, err
 		}
 		q.Within = q.Within.Intersect(p.Reach(rolecall.RolesRead))
+	}
+	if !l.Group.IsZero() {
+		if err := authz.ReadGroups.Authorize(p); err != nil {
+			return q, 0, err
+		}
 	}
 	if len(l.Words) > 0 {
 		q.NameWords, q.EmailWords = p.Reads(rolecall.MemberName), p.Reads(rolecall.MemberEmail)

@@ -13,8 +13,8 @@ func testConditional(t *testing.T, p *program) {
 }
 
 func testTags(t *testing.T, w *world) {
-	id, role := w.user(t, "tagged", "Sales"), w.role(t, "Tagged", "users:read")
-	for _, target := range []struct{ path, patch string }{{"/users/" + id, `{"name":"Changed"}`}, {"/roles/" + role, `{"name":"Changed"}`}} {
+	id, role, group := w.user(t, "tagged", "Sales"), w.role(t, "Tagged", "users:read"), w.group(t, "Tagged")
+	for _, target := range []struct{ path, patch string }{{"/users/" + id, `{"name":"Changed"}`}, {"/roles/" + role, `{"name":"Changed"}`}, {"/groups/" + group, `{"name":"Changed"}`}} {
 		get, change := "GET "+target.path, "PATCH "+target.path
 		first := w.owner.do(t, get, "").expect(t, 200)
 		tag := first.header.Get("Etag")
@@ -48,8 +48,8 @@ func testTags(t *testing.T, w *world) {
 
 func testParallelPatches(t *testing.T, w *world) {
 	const n = 50
-	id, role := w.user(t, "contended", ""), w.role(t, "Contended")
-	for _, path := range []string{"/users/" + id, "/roles/" + role} {
+	id, role, group := w.user(t, "contended", ""), w.role(t, "Contended"), w.group(t, "Contended")
+	for _, path := range []string{"/users/" + id, "/roles/" + role, "/groups/" + group} {
 		tag := w.owner.do(t, "GET "+path, "").expect(t, 200).header.Get("Etag")
 		if got := w.patchAtOnce(t, n, path, "if-match: "+tag); got[200] != 1 || got[412] != n-1 {
 			t.Errorf("%d patches of %s with one tag answered %v", n, path, got)

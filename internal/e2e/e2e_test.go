@@ -15,6 +15,7 @@ import (
 
 func TestUsers(t *testing.T)          { onEachStore(t, testUsers) }
 func TestRoles(t *testing.T)          { onEachStore(t, testRoles) }
+func TestGroups(t *testing.T)         { onEachStore(t, testGroups) }
 func TestSessions(t *testing.T)       { onEachStore(t, testSessions) }
 func TestIdempotency(t *testing.T)    { onEachStore(t, testIdempotency) }
 func TestConditional(t *testing.T)    { onEachStore(t, testConditional) }

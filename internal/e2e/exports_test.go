@@ -118,16 +118,18 @@ func testExportedFormulas(t *testing.T, w *world) {
 
 func testExportedEventsHaveNames(t *testing.T, w *world) {
 	role, user, erased := w.role(t, "Night shift", "users:read"), w.user(t, "named", "Sales"), w.user(t, "erased", "Sales")
+	group, deleted := w.group(t, "Day shift"), w.group(t, "Late shift")
 	w.owner.do(t, "DELETE /roles/"+role, "").expect(t, 204)
+	w.owner.do(t, "DELETE /groups/"+deleted, "").expect(t, 204)
 	w.owner.do(t, "POST /users/"+erased+"/erase", "").expect(t, 204)
 	for _, c := range []struct {
 		who   *caller
 		names map[string]string // of the subjects with these ids
 		actor string
 	}{
-		{w.owner, map[string]string{role: "Night shift", user: "User named", erased: ""}, w.owner.do(t, "GET /users/"+w.owner.id, "").text("/name")},
-		{w.holder(t, "auditor", "", "", "events:read"), map[string]string{role: "", user: "", erased: ""}, ""},
-		{w.holder(t, "clerk", "", "", "events:read", "users.name:read"), map[string]string{role: "", user: "User named", erased: ""}, w.owner.do(t, "GET /users/"+w.owner.id, "").text("/name")},
+		{w.owner, map[string]string{role: "Night shift", group: "Day shift", deleted: "Late shift", user: "User named", erased: ""}, w.owner.do(t, "GET /users/"+w.owner.id, "").text("/name")},
+		{w.holder(t, "auditor", "", "", "events:read"), map[string]string{role: "", group: "", deleted: "", user: "", erased: ""}, ""},
+		{w.holder(t, "clerk", "", "", "events:read", "users.name:read"), map[string]string{role: "", group: "", deleted: "", user: "User named", erased: ""}, w.owner.do(t, "GET /users/"+w.owner.id, "").text("/name")},
 	} {
 		for id, want := range c.names {
 			rows := c.who.do(t, "GET /exports/events?subject="+id, "").expect(t, 200).rows(t)

@@ -20,6 +20,9 @@ func userRolesCells(t *testing.T, m *matrix, p *principal) {
 
 var _ = specify("UsersController_listUserRoles", changesNothing, withObject(aUser, "GET /users/{id}/roles", ""), userRolesCells)
 
+// everyAssignmentMember is the list of members of an assignment of a role.
+const everyAssignmentMember = "role through reach expiresAt grantedBy grantedAt"
+
 // passed returns the roles that requests of the matrix assign to users. System roles such as
 // owner are left out, because they would change the principals.
 func (m *matrix) passed() []*roleObject {
@@ -29,7 +32,7 @@ func (m *matrix) passed() []*roleObject {
 func assignCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		for _, r := range m.passed() {
-			wanted := first(done(201, "role reach expiresAt grantedBy grantedAt"),
+			wanted := first(done(201, everyAssignmentMember),
 				check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(s) && r.exists, notThere}, check{p.may("roles:assign", s.department), mayNot},
 				check{p.mayPass(r.permissions, "Sales"), beyondOwn}, check{!p.speaksFor(s) || p.has(p.holds, r.permissions, "Sales"), beyondOwn})
 			line := "/users/" + s.id + "/roles/" + r.id
@@ -40,7 +43,7 @@ func assignCells(t *testing.T, m *matrix, p *principal) {
 		}
 	}
 	inside := m.subjects(t, p)[0]
-	p.compare(t, "the owner role", "PUT /users/"+inside.id+"/roles/"+m.roles[2].id, within("Sales"), first(done(201, "role reach expiresAt grantedBy grantedAt"),
+	p.compare(t, "the owner role", "PUT /users/"+inside.id+"/roles/"+m.roles[2].id, within("Sales"), first(done(201, everyAssignmentMember),
 		check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(inside), notThere}, check{p.may("roles:assign", inside.department), mayNot}, check{p.mayPass(m.roles[2].permissions, "Sales"), beyondOwn}))
 }
 
@@ -203,7 +206,7 @@ func accessCells(t *testing.T, m *matrix, p *principal) {
 var _ = specify("AccessController_listAccess", changesNothing, withoutObject("GET /access?permission=users:read", ""), accessCells)
 
 func sessionCells(t *testing.T, _ *matrix, p *principal) {
-	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles permissions scopedPermissions permissionsExpireAt session"))
+	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant principal user roles groups permissions scopedPermissions permissionsExpireAt session"))
 	oneself := everyMember
 	if p.program && p.holder == nil {
 		oneself = "id name"

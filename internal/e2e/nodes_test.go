@@ -40,6 +40,7 @@ type revoked struct {
 	world  *world
 	caller *caller
 	role   string // id of the caller's role
+	group  string // id of the group through which the caller has the role, or ""
 	number int
 }
 
@@ -148,6 +149,29 @@ var machineRevocations = []revocation{
 	}, func(t *testing.T, r *revoked) { r.employ(t) }},
 }
 
+// groupRevocations are the ways to revoke the rights that a user has through a group.
+var groupRevocations = []revocation{
+	{"the user is removed from the group", false, 403, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /groups/"+r.group+"/users/"+r.caller.id, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.world.join(t, r.group, r.caller.id) }},
+	{"the group loses the role", false, 403, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /groups/"+r.group+"/roles/"+r.role, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.world.assignToGroup(t, r.group, r.role, "") }},
+	{"a role of the group gets less", false, 403, revocations[0].revoke, revocations[0].restore},
+	{"the group is deleted", false, 403, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /groups/"+r.group+"?force=true", "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.enlist(t) }},
+}
+
+// enlist creates a group with the role, and adds the caller to it.
+func (r *revoked) enlist(t *testing.T) {
+	t.Helper()
+	r.number++
+	r.group = r.world.group(t, fmt.Sprintf("Group %d", r.number))
+	r.world.assignToGroup(t, r.group, r.role, "")
+	r.world.join(t, r.group, r.caller.id)
+}
+
 // employ creates a service account with the role and a token, which becomes the caller.
 func (r *revoked) employ(t *testing.T) {
 	t.Helper()
@@ -155,6 +179,33 @@ func (r *revoked) employ(t *testing.T) {
 	account := r.world.account(t, fmt.Sprintf("Robot %d", r.number))
 	r.world.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+r.role, "").expect(t, 201)
 	r.caller = r.world.owner.makeToken(t, account, "users:read")
+}
+
+// TestALossThroughAGroupIsSeenByEveryNode checks that another node refuses the requests of a user within
+// seenWithin after the user has lost the permissions of a group.
+func TestALossThroughAGroupIsSeenByEveryNode(t *testing.T) {
+	t.Parallel()
+	binary, shared := build(t), database{t, pgtest.URL(t)}
+	near, metrics := serve(t, binary, shared.url), freeAddress(t)
+	far := serve(t, binary, shared.url, "--metrics-listen", metrics)
+	r := newRevoked(t, near)
+	r.world.owner.do(t, "DELETE /users/"+r.caller.id+"/roles/"+r.role, "").expect(t, 204)
+	r.enlist(t)
+	there := r.on(t, far)
+	var longest time.Duration
+	for i := range 2 * len(groupRevocations) {
+		disturb := undisturbed
+		if i >= len(groupRevocations) {
+			disturb = shared.cutListeners
+		}
+		awaitMetric(t, metrics, "rolecall_watch_up 1")
+		what := groupRevocations[i%len(groupRevocations)]
+		lag := what.lag(t, r, there, disturb)
+		if longest = max(longest, lag); lag >= seenWithin {
+			t.Errorf("round %d: %s: still honoured on the other node after %v", i, what.name, lag)
+		}
+	}
+	t.Logf("the longest took %v", longest)
 }
 
 // TestATokenThatIsRevokedEndsOnEveryNode checks that another node refuses the token of a

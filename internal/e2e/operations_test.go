@@ -60,6 +60,8 @@ func aRole(t *testing.T, w *providerWorld) string {
 	return w.role(t, "Role "+newKey(), "users.name:read")
 }
 
+func aGroup(t *testing.T, w *providerWorld) string { return w.group(t, "Support "+newKey()) }
+
 func anAccount(t *testing.T, w *providerWorld) string { return w.account(t, "Account "+newKey()) }
 
 func aSuspendedAccount(t *testing.T, w *providerWorld) string {
@@ -188,7 +190,7 @@ func (w *providerWorld) state(t *testing.T) string {
 	var all []string
 	operator := w.program.operator.of(w.world)
 	for path, reader := range map[string]*caller{
-		"/users?limit=200": w.owner, "/roles?limit=200": w.owner, "/service-accounts?limit=200": w.owner, "/webhooks": w.owner, "/connections": w.owner,
+		"/users?limit=200": w.owner, "/roles?limit=200": w.owner, "/groups?limit=200": w.owner, "/service-accounts?limit=200": w.owner, "/webhooks": w.owner, "/connections": w.owner,
 		"/operator/tenants?limit=200": operator, "/operator/webhooks": operator,
 	} {
 		a := reader.do(t, "GET "+path, "").expect(t, 200)

@@ -59,7 +59,7 @@ func covers(held, asked string) bool {
 // it for some departments only.
 func aboutUsers(permission string) bool {
 	_, resource, _, _ := parts(permission)
-	return resource == "users" || resource == "sessions" || resource == "identities" || permission == "roles:assign" || permission == "roles:read"
+	return resource == "users" || resource == "sessions" || resource == "identities" || permission == "roles:assign" || permission == "roles:read" || permission == "groups:members"
 }
 
 // may reports whether the principal has the permission for the users of the department. An

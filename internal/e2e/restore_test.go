@@ -31,7 +31,7 @@ func testBack(t *testing.T, w *world) {
 		{name: "nor is nobody", as: w.owner, send: "POST /users/" + never + "/restore", status: 404, code: "not-found"},
 		{name: "it takes an id", as: w.owner, send: "POST /users/none/restore", status: 400, faults: []string{"parameter:id format"}},
 		{name: "it takes a session", as: w.anonymous(), send: "POST " + line + "/restore", status: 401, code: "unauthenticated"},
-		{name: "restored", as: w.owner, send: "POST " + line + "/restore", status: 200, members: "user rolesNotRestored",
+		{name: "restored", as: w.owner, send: "POST " + line + "/restore", status: 200, members: "user rolesNotRestored groupsNotRestored",
 			has:      map[string]any{"/user/id": c.id, "/user/email": c.email, "/user/name": before.text("/name"), "/user/department": "Sales", "/user/status": "pending", "/user/createdAt": before.text("/createdAt")},
 			contains: []string{`"rolesNotRestored":[]`}, headers: map[string]string{"Withheld-Fields": ""}},
 		{name: "not twice", as: w.owner, send: "POST " + line + "/restore", status: 404, code: "not-found"},

@@ -131,7 +131,7 @@ func testAssign(t *testing.T, w *world) {
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	stored := soon.Format("2006-01-02T15:04:05.000000Z")
 	play(t, []scenario{
-		{name: "no body: everywhere and without end", as: w.owner, send: line, status: 201, members: "role reach expiresAt grantedBy grantedAt",
+		{name: "no body: everywhere and without end", as: w.owner, send: line, status: 201, members: everyAssignmentMember,
 			has: map[string]any{"/role/id": role, "/role/name": "Assigned", "/reach": nil, "/expiresAt": nil, "/grantedBy": w.owner.id}},
 		{name: "again replaces", as: w.owner, send: line, body: `{"reach":{"departments":["Sales","SALES","Ops"]},"expiresAt":` + quoted(soon.In(time.FixedZone("", 3600)).Format(time.RFC3339)) + `}`, status: 200,
 			has: map[string]any{"/reach/departments/0": "Ops", "/reach/departments/1": "Sales", "/reach/departments/2": nil, "/expiresAt": stored}},

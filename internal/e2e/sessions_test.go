@@ -88,7 +88,7 @@ func testCookie(t *testing.T, w *world) {
 
 func testWhoAmI(t *testing.T, w *world) {
 	a := w.owner.do(t, "GET /auths/session", "").expect(t, 200)
-	s := scenario{status: 200, members: "tenant principal user roles permissions scopedPermissions permissionsExpireAt session",
+	s := scenario{status: 200, members: "tenant principal user roles groups permissions scopedPermissions permissionsExpireAt session",
 		has: map[string]any{"/tenant/name": w.name, "/user/id": w.owner.id, "/user/email": address("owner"), "/roles/0/key": "owner", "/permissions/0": "*/*:*", "/permissions/1": "*:*"},
 	}
 	s.check(t, a)

@@ -30,10 +30,12 @@ func (op *operation) about(user, role, account string) string {
 	switch {
 	case strings.HasPrefix(op.path, "/roles/"), strings.HasPrefix(op.path, "/exports/roles/"):
 		id = role
+	case strings.HasPrefix(op.path, "/groups/"):
+		id = never
 	case strings.HasPrefix(op.path, "/service-accounts/"):
 		id = account
 	}
-	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{identityId}", never, "{tokenId}", never, "{passkeyId}", "AAAA", "{name}", "no-such-tenant").Replace(op.path)
+	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{userId}", user, "{sessionId}", never, "{identityId}", never, "{tokenId}", never, "{passkeyId}", "AAAA", "{name}", "no-such-tenant").Replace(op.path)
 	switch op.path {
 	case "/auths/check", "/access":
 		line += "?permission=users:read"

@@ -51,6 +51,7 @@ var _ = operation.Component[accessBody]("Access", "A user or service account tha
 type accessGrant struct {
 	Role        roleName              `json:"role" doc:"The role."`
 	Permissions []rolecall.Permission `json:"permissions" doc:"The permissions of the role that cover the permission of the request. They can have wildcards."`
+	Through     throughBody           `json:"through" nullable:"true" doc:"The group through which the user has the role. Null if the role is assigned directly."`
 	Reach       reachBody             `json:"reach" nullable:"true" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt   rolecall.Time         `json:"expiresAt" nullable:"true" doc:"When the assignment expires. Null for never."`
 }
@@ -59,7 +60,7 @@ var _ = operation.Component[accessGrant]("AccessGrant", "A role assignment that 
 
 func newAccessBody(c access.Caller, a *directory.Access, permission rolecall.Permission) accessBody {
 	body := accessBody{Grants: operation.Bodies(a.Assignments, func(a *rolecall.Assignment) accessGrant {
-		return accessGrant{newRoleName(&a.Role), a.Role.Covering(permission), reachBody{a.Reach}, a.ExpiresAt}
+		return accessGrant{newRoleName(&a.Role), a.Role.Covering(permission), throughBody{a.Through}, reachBody{a.Reach}, a.ExpiresAt}
 	})}
 	if a.User != nil {
 		body.User = &userBody{user: a.User, readable: c.ReadableListMembers(a.User)}

@@ -18,7 +18,7 @@ func (s *Server) assignmentOperations() []*operation.Operation {
 	return []*operation.Operation{
 		{
 			Method: http.MethodGet, Path: "/users/{id}/roles", ID: "UsersController_listUserRoles", Summary: "List a user's roles",
-			Description: "Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time.",
+			Description: "Lists the user's role assignments that have not expired, with those through groups: one item for each way in which the user has a role. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time.",
 			Policy:      authz.ReadUserRoles,
 			Answers:     operation.Answers{{http.StatusOK, "A page of role assignments.", []string{"Link"}}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrHistoryExpired},
@@ -50,7 +50,7 @@ func (s *Server) assignmentOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodDelete, Path: "/users/{id}/roles/{roleId}", ID: "UsersController_unassignRole", Summary: "Remove a role from a user",
-			Description: "Removes the role from the user.",
+			Description: "Removes the role from the user. If the user has the role only through a group, the answer is 404.",
 			Policy:      authz.UnassignRole,
 			Answers:     operation.Answers{{http.StatusNoContent, "The role was removed from the user.", nil}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
@@ -180,20 +180,42 @@ type reachDraft struct {
 
 var _ = operation.Component[reachDraft]("Reach", "The departments in which the permissions of an assigned role apply.")
 
-// assignmentBody is a role assignment of a user or service account.
+// assignmentBody is a role assignment of a user, service account or group.
 type assignmentBody struct {
 	Role      assignedRole    `json:"role" doc:"The role."`
+	Through   throughBody     `json:"through" nullable:"true" doc:"The group through which the user has the role. Null if the role is assigned directly."`
 	Reach     reachBody       `json:"reach" nullable:"true" doc:"The reach of the assignment. Null for the whole tenant."`
 	ExpiresAt rolecall.Time   `json:"expiresAt" nullable:"true" doc:"When the assignment expires. Null for never."`
 	GrantedBy rolecall.UserID `json:"grantedBy" nullable:"true" doc:"ID of the principal who assigned the role. Null for an operator."`
 	GrantedAt rolecall.Time   `json:"grantedAt" doc:"When the role was assigned."`
 }
 
-var _ = operation.Component[assignmentBody]("Assignment", "The assignment of a role to a user or service account, with its reach and expiry.")
-var _ = operation.Component[operation.Page[assignmentBody]]("AssignmentPage", "A page of the assignments of a user or service account.")
+var _ = operation.Component[assignmentBody]("Assignment", "The assignment of a role to a user, service account or group, with its reach and expiry.")
+var _ = operation.Component[operation.Page[assignmentBody]]("AssignmentPage", "A page of the assignments of a user, service account or group.")
 
 func newAssignmentBody(a *rolecall.Assignment) assignmentBody {
-	return assignmentBody{assignedRole{&a.Role}, reachBody{a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt}
+	return assignmentBody{assignedRole{&a.Role}, throughBody{a.Through}, reachBody{a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt}
+}
+
+// throughBody is the group through which a user has a role. Its JSON is null for a role that is assigned directly.
+type throughBody struct{ group rolecall.GroupName }
+
+// wayBody is the schema of throughBody.
+type wayBody struct {
+	Group rolecall.GroupName `json:"group" doc:"The group."`
+}
+
+var _ = operation.Component[wayBody]("Through", "The way in which a user has a role that is not assigned directly.")
+var _ = operation.SameSchema[throughBody, wayBody]()
+
+var wayEncoder = wire.NewEncoder[wayBody]()
+
+// AppendJSON appends an object with the group, or null.
+func (t throughBody) AppendJSON(b []byte) []byte {
+	if t.group.ID.IsZero() {
+		return append(b, "null"...)
+	}
+	return wayEncoder.Append(b, &wayBody{t.group})
 }
 
 // assignedRole is the role of an assignment. It has only the id if the caller may not read the role.

@@ -165,6 +165,7 @@ type currentSession struct {
 	Principal         currentPrincipal      `json:"principal" doc:"The caller. An API token of a user acts as that user."`
 	User              userBody              `json:"user" doc:"The user. A service account and an operator have an ID and a name only."`
 	Roles             []roleName            `json:"roles" doc:"The roles of the caller."`
+	Groups            []rolecall.GroupName  `json:"groups" doc:"The groups of the user. Decide by permissions, and not by groups."`
 	Permissions       []rolecall.Permission `json:"permissions" doc:"The permissions of the caller in the whole tenant. They can have wildcards: users:* covers users:read, and the permissions of an owner cover everything. To check a permission, use GET /auths/check or POST /auths/checks."`
 	ScopedPermissions []scopedPermissions   `json:"scopedPermissions" doc:"The permissions of the caller that are limited to some departments, with one entry per reach. A permission can be in several entries, and then applies in the departments of all of them."`
 	PermissionsExpire rolecall.Time         `json:"permissionsExpireAt" nullable:"true" doc:"When the first role of the caller or the API token expires. Then the permissions change without an event. Null for never."`
@@ -212,7 +213,8 @@ func newCurrentSession(p *authz.Principal) currentSession {
 		Tenant:      currentTenant{p.Tenant.ID, p.Tenant.Name},
 		Principal:   currentPrincipal{p.Actor().Type, p.User.ID, p.User.Name},
 		User:        userBody{user: &p.User, readable: readable},
-		Roles:       operation.Bodies(assignments, func(a *rolecall.Assignment) roleName { return newRoleName(&a.Role) }),
+		Roles:       rolesOf(assignments),
+		Groups:      operation.Bodies(p.Groups, func(g *rolecall.GroupName) rolecall.GroupName { return *g }),
 		Permissions: everywhere,
 		ScopedPermissions: operation.Bodies(scoped, func(s *authz.Scope) scopedPermissions {
 			return scopedPermissions{reachBody{s.Reach}, s.Permissions}
@@ -224,6 +226,17 @@ func newCurrentSession(p *authz.Principal) currentSession {
 		b.Session.TokenExpiresAt = p.SessionTokenExpiresAt
 	}
 	return b
+}
+
+// rolesOf returns the roles of the assignments, which are sorted by role. A user can have a role in several ways.
+func rolesOf(assignments []rolecall.Assignment) []roleName {
+	roles := []roleName{}
+	for i := range assignments {
+		if i == 0 || assignments[i-1].Role.ID != assignments[i].Role.ID {
+			roles = append(roles, newRoleName(&assignments[i].Role))
+		}
+	}
+	return roles
 }
 
 // signInBody is the signed-in user and the session.

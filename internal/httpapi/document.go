@@ -33,6 +33,7 @@ func Document() *huma.OpenAPI {
 			{Name: "Invitations", Description: "Invitations that were not accepted and have not expired."},
 			{Name: "Roles", Description: "Named sets of permissions, and the users who have them."},
 			{Name: "Access", Description: "Who has a permission, and through which roles."},
+			{Name: "Groups", Description: "Sets of users, whose roles apply to their members."},
 			{Name: "ServiceAccounts", Description: "Programs of a tenant, their roles and their tokens."},
 			{Name: "Connections", Description: "Identity providers (OpenID Connect) with which the users of a tenant sign in."},
 			{Name: "Webhooks", Description: "Endpoints to which the items of the change feed are sent."},

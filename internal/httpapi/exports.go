@@ -46,21 +46,27 @@ type exportUsersRequest struct {
 	operation.RawQuery
 	Status string          `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 	Role   rolecall.RoleID `query:"role" doc:"Only users with this role. It needs the permission roles:read."`
+	groupQuery
 }
 
 func (s *Server) exportUsers(ctx context.Context, c access.Caller, in *exportUsersRequest) (*rolecall.Table, error) {
-	return s.directory.ExportUsers(ctx, c, in.listing(in.Status, in.Role))
+	listing := in.listing(in.Status, in.Role)
+	listing.Group = in.Group
+	return s.directory.ExportUsers(ctx, c, listing)
 }
 
 type exportRoleUsersRequest struct {
 	rolePath
 	userFilters
 	operation.RawQuery
+	directQuery
 	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 }
 
 func (s *Server) exportRoleUsers(ctx context.Context, c access.Caller, in *exportRoleUsersRequest) (*rolecall.Table, error) {
-	return s.directory.ExportRoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
+	listing := in.listing(in.Status, rolecall.RoleID{})
+	listing.Direct = in.Direct
+	return s.directory.ExportRoleUsers(ctx, c, in.ID, listing)
 }
 
 type exportEventsRequest struct {

@@ -108,6 +108,7 @@ type jobUsers struct {
 	Status     jobStatus      `json:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 	Department departmentText `json:"department" doc:"Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter."`
 	Role       jobRole        `json:"role" doc:"Only users with this role. It needs the permission roles:read."`
+	Group      jobGroup       `json:"group" doc:"Only members of this group. It needs the permission groups:read in the whole tenant."`
 }
 
 var _ = operation.Component[jobUsers]("JobUsers", "Selects the users of a job. Without members, it selects all users.")
@@ -126,7 +127,7 @@ func (f *jobFilter) UnmarshalWire(d *wire.Decoding, pointer string, value jsonte
 
 func (f *jobFilter) filter() rolecall.JobFilter {
 	return rolecall.JobFilter{
-		Words: f.users.Search, Status: string(f.users.Status), Department: string(f.users.Department), Role: rolecall.RoleID(f.users.Role),
+		Words: f.users.Search, Status: string(f.users.Status), Department: string(f.users.Department), Role: rolecall.RoleID(f.users.Role), Group: rolecall.GroupID(f.users.Group),
 	}
 }
 
@@ -162,22 +163,38 @@ func (s *jobSearch) UnmarshalWire(d *wire.Decoding, pointer string, value jsonte
 	}
 }
 
-// jobRole is the role of a filter.
-type jobRole rolecall.RoleID
+// jobRole and jobGroup are the role and the group of a filter.
+type (
+	jobRole  rolecall.RoleID
+	jobGroup rolecall.GroupID
+)
 
-var _ = operation.SameSchema[jobRole, rolecall.RoleID]()
+var (
+	_ = operation.SameSchema[jobRole, rolecall.RoleID]()
+	_ = operation.SameSchema[jobGroup, rolecall.GroupID]()
+)
 
 // UnmarshalWire reads the id.
 func (r *jobRole) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	*r = jobRole(filterID[rolecall.Role](d, pointer, value, "must be the ID of a role"))
+}
+
+// UnmarshalWire reads the id.
+func (g *jobGroup) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	*g = jobGroup(filterID[rolecall.Group](d, pointer, value, "must be the ID of a group"))
+}
+
+// filterID reads an id. If the value is not one, it adds a field error with the detail.
+func filterID[T any](d *wire.Decoding, pointer string, value jsontext.Value, detail string) (id rolecall.ID[T]) {
 	text, ok := d.Text(pointer, value)
 	if !ok {
-		return
+		return id
 	}
-	id, err := rolecall.ParseID[rolecall.Role](text)
-	if err != nil {
-		d.Add(pointer, "format", "must be the ID of a role")
+	id, err := rolecall.ParseID[T](text)
+	if err != nil || id.IsZero() { // a zero id would select all users
+		d.Add(pointer, "format", detail)
 	}
-	*r = jobRole(id)
+	return id
 }
 
 // statusJob describes a job that suspends or resumes users.
@@ -285,10 +302,11 @@ var _ = operation.Component[operation.Page[jobBody]]("JobPage", "A page of jobs.
 
 // jobFilterBody is the filter of a job, without the text of its search.
 type jobFilterBody struct {
-	Searched   bool            `json:"searched" doc:"Whether the job has a search text. The text is not returned, because it can be personal data."`
-	Status     optionalText    `json:"status" nullable:"true" doc:"Only users with this status."`
-	Department optionalText    `json:"department" nullable:"true" doc:"Only users of this department."`
-	Role       rolecall.RoleID `json:"role" nullable:"true" doc:"Only users with this role."`
+	Searched   bool             `json:"searched" doc:"Whether the job has a search text. The text is not returned, because it can be personal data."`
+	Status     optionalText     `json:"status" nullable:"true" doc:"Only users with this status."`
+	Department optionalText     `json:"department" nullable:"true" doc:"Only users of this department."`
+	Role       rolecall.RoleID  `json:"role" nullable:"true" doc:"Only users with this role."`
+	Group      rolecall.GroupID `json:"group" nullable:"true" doc:"Only members of this group."`
 }
 
 var _ = operation.Component[jobFilterBody]("JobFilter", "The filter of a job, without the text of its search.")
@@ -303,7 +321,7 @@ var _ = operation.Component[jobStarter]("JobStarter", "The principal who started
 func newJobBody(j *rolecall.Job) jobBody {
 	return jobBody{
 		ID: j.ID, Action: j.Action, Status: j.Status, Problem: optionalText(j.Problem),
-		Users:  jobFilterBody{j.Filter.Searched, optionalText(j.Filter.Status), optionalText(j.Filter.Department), j.Filter.Role},
+		Users:  jobFilterBody{j.Filter.Searched, optionalText(j.Filter.Status), optionalText(j.Filter.Department), j.Filter.Role, j.Filter.Group},
 		RoleID: j.RoleID, Reach: reachBody{j.Assignment.Reach()}, ExpiresAt: j.Assignment.Expiry(), Reason: optionalText(j.Reason),
 		StartedBy: jobStarter(j.Starter), CreatedAt: j.CreatedAt, EndedAt: j.EndedAt,
 		Expected: j.Expected.Count, ExpectedIsExact: j.Expected.Exact,

@@ -48,7 +48,7 @@ func (s *Server) roleOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodDelete, Path: "/roles/{id}", ID: "RolesController_deleteRole", Summary: "Delete a role",
-			Description: "If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true.",
+			Description: "If users, service accounts or groups have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true.",
 			Policy:      authz.DeleteRole,
 			Answers:     operation.Answers{{http.StatusNoContent, "The role was deleted.", nil}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleInUse, rolecall.ErrRoleDemandsFactor, rolecall.ErrSystemRole, rolecall.ErrLastOwner},
@@ -56,7 +56,7 @@ func (s *Server) roleOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodGet, Path: "/roles/{id}/users", ID: "RolesController_listRoleUsers", Summary: "List the users with a role",
-			Description: "Lists the users who have the role, as far as the caller may read them. With at, it lists the users who had the role at an earlier time.",
+			Description: "Lists the users who have the role, directly or through a group, as far as the caller may read them. With at, it lists the users who had the role at an earlier time.",
 			Policy:      authz.ListRoleUsers,
 			Answers:     operation.Answers{{http.StatusOK, "A page of users, with the members that the caller may read.", []string{"Link", "Withheld-Fields"}}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrFieldNotReadable, rolecall.ErrHistoryExpired},
@@ -127,7 +127,7 @@ func (s *Server) updateRole(ctx context.Context, c access.Caller, in *updateRole
 type deleteRoleRequest struct {
 	rolePath
 	operation.IfMatchHeader
-	Force bool `query:"force" doc:"Whether to remove the role from all users and service accounts that have it."`
+	Force bool `query:"force" doc:"Whether to remove the role from all users, service accounts and groups that have it."`
 }
 
 func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRoleRequest) (operation.Response[operation.NoContent], error) {
@@ -137,13 +137,19 @@ func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRole
 type listRoleUsersRequest struct {
 	rolePath
 	userFilterRequest
+	directQuery
 	Status string   `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 	At     pastTime `query:"at" example:"2026-03-31T12:00:00Z" doc:"List the users who had the role at this time. Users who were deleted since then are absent. The other filters and the permissions of the caller apply to the users as they are now. The role can be deleted. For a time whose assignments are not recorded, the answer is 410."`
 }
 
+// directQuery is the query parameter direct.
+type directQuery struct {
+	Direct bool `query:"direct" doc:"Whether to list only the users to whom the role is assigned directly, and not those who have it only through a group."`
+}
+
 func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRoleUsersRequest) (operation.Response[userPage], error) {
 	listing := in.listing(in.Status, rolecall.RoleID{})
-	listing.HeldAt = rolecall.Time(in.At)
+	listing.HeldAt, listing.Direct = rolecall.Time(in.At), in.Direct
 	page, err := s.directory.RoleUsers(ctx, c, in.ID, listing)
 	return operation.Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
 }

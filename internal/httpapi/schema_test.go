@@ -66,6 +66,8 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 
 		"CreateConnection.domains":   {1, rolecall.ConnectionDomainsMax, 1, 253},
 		"CreateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
+		"CreateGroup.name":           {1, rolecall.GroupNameMax},
+		"UpdateGroup.name":           {1, rolecall.GroupNameMax},
 		"UpdateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
 		"CreateAPIToken.name":        {rolecall.APITokenNameMin, rolecall.APITokenNameMax},
 		"CreateAPIToken.permissions": {1, rolecall.APITokenPermissionsMax},

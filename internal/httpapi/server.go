@@ -75,7 +75,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 // exists, requests to the paths of the latter get 404.
 func (s *Server) operations() []*operation.Operation {
 	return slices.Concat(
-		s.userOperations(), s.overviewOperations(), s.assignmentOperations(), s.sessionOperations(), s.tokenOperations(), s.jobOperations(), s.roleOperations(), s.accessOperations(),
+		s.userOperations(), s.overviewOperations(), s.assignmentOperations(), s.sessionOperations(), s.tokenOperations(), s.jobOperations(), s.roleOperations(), s.groupOperations(), s.accessOperations(),
 		s.webhookOperations(), s.connectionOperations(), s.oidcOperations(), s.serviceAccountOperations(), s.eventOperations(), s.changeOperations(),
 		s.tenantOperations(), s.summaryOperations(), s.authOperations(), s.checkOperations(), s.factorOperations(), s.invitationOperations(), s.passwordOperations(), s.emailChangeOperations(),
 		s.logoOperations(), s.exportOperations(), s.operatorOperations(), s.tenantsChangeOperations(), s.operatorEventOperations(), s.operatorWebhookOperations(),
@@ -148,8 +148,9 @@ type (
 	idPath[T any] struct {
 		ID rolecall.ID[T] `path:"id"`
 	}
-	userPath = idPath[rolecall.User]
-	rolePath = idPath[rolecall.Role]
+	userPath  = idPath[rolecall.User]
+	rolePath  = idPath[rolecall.Role]
+	groupPath = idPath[rolecall.Group]
 	// userRequest has only the id of a user.
 	userRequest struct{ userPath }
 	// getRequest reads one object.
@@ -169,10 +170,10 @@ type (
 	}
 )
 
-// holder is a user or a service account. Both can have roles and API tokens, so they share the
-// handlers for these.
+// holder is what can have roles. All holders share the handlers for these, and users and service accounts those for API
+// tokens.
 type holder interface {
-	rolecall.User | rolecall.ServiceAccount
+	rolecall.User | rolecall.ServiceAccount | rolecall.Group
 }
 
 // holders has the handlers of operations on the holders of one kind.

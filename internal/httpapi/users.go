@@ -152,8 +152,14 @@ type listUsersRequest struct {
 	userFilterRequest
 	Status string          `query:"status" enum:"pending,active,suspended,deleted" doc:"Only users with this status. The value deleted lists the users who can be restored, the most recently deleted first. It needs the permission users:restore, and can be combined only with limit and cursor."`
 	Role   rolecall.RoleID `query:"role" doc:"Only users with this role. It needs the permission roles:read."`
+	groupQuery
 
 	Include includeValue `query:"include" example:"lastLoginAt,roles" doc:"Members to add to each user, separated by commas: lastLoginAt, roles or factors. A member that the caller may not read is absent."`
+}
+
+// groupQuery is the query parameter group.
+type groupQuery struct {
+	Group rolecall.GroupID `query:"group" doc:"Only members of this group. It needs the permission groups:read in the whole tenant."`
 }
 
 // includeValue is the query parameter include. It selects additional members of the users in a
@@ -187,6 +193,7 @@ func (s *Server) listUsers(ctx context.Context, c access.Caller, in *listUsersRe
 		return s.listDeletedUsers(ctx, c, in)
 	}
 	listing := in.listing(in.Status, in.Role)
+	listing.Group = in.Group
 	listing.Include = directory.Include(in.Include)
 	page, err := s.directory.Users(ctx, c, listing)
 	if err != nil {
@@ -455,6 +462,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 	}
 	check("department", r.Department != "")
 	check("role", !r.Role.IsZero())
+	check("group", !r.Group.IsZero())
 	check("count", r.Count)
 	check("include", r.Include != includeValue{})
 	return faults
@@ -462,8 +470,9 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 
 // restoredUser is the response to the restore of a deleted user.
 type restoredUser struct {
-	User             userBody           `json:"user" doc:"The user, with the members that the caller may read."`
-	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The former roles of the user that were not assigned again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
+	User              userBody            `json:"user" doc:"The user, with the members that the caller may read."`
+	GroupsNotRestored *[]rolecall.GroupID `json:"groupsNotRestored,omitzero" doc:"The former groups of the user to which the user was not added again, because the caller may not add the user or because they were deleted. Absent if the caller may not read groups."`
+	RolesNotRestored  *[]rolecall.RoleID  `json:"rolesNotRestored,omitzero" doc:"The former roles of the user that were not assigned again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
 }
 
 var _ = operation.Component[restoredUser]("RestoredUser", "A user who was deleted and is restored. The user needs an invitation to sign in.")
@@ -475,6 +484,9 @@ func (s *Server) restoreUser(ctx context.Context, c access.Caller, in *userReque
 	body := restoredUser{User: newUserBody(c, &restored.User)}
 	if restored.RolesReadable {
 		body.RolesNotRestored = &restored.RolesNotRestored
+	}
+	if restored.GroupsReadable {
+		body.GroupsNotRestored = &restored.GroupsNotRestored
 	}
 	return operation.Response[restoredUser]{Body: body}, err
 }

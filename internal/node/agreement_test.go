@@ -209,7 +209,7 @@ func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *ro
 func checksAgreeWithGrants(t *rapid.T, c access.Caller) {
 	everywhere, scoped := c.Scopes()
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {
-		ofUsers := !p.Own() || p.Resource == "users" || p.Resource == "sessions" || p.Resource == "identities" || p == rolecall.RolesAssign || p == rolecall.RolesRead
+		ofUsers := !p.Own() || p.Resource == "users" || p.Resource == "sessions" || p.Resource == "identities" || p == rolecall.RolesAssign || p == rolecall.RolesRead || p == rolecall.GroupsMembers
 		for _, department := range []*string{nil, new("Sales"), new("Research"), new("Nowhere")} {
 			listed := slices.ContainsFunc(everywhere, func(q rolecall.Permission) bool { return q.Covers(p) }) ||
 				ofUsers && slices.ContainsFunc(scoped, func(s authz.Scope) bool {

@@ -112,16 +112,16 @@ func (w watcher) CaughtUp(behind time.Duration) {
 // Changed wakes the readers that wait for changes of the tenant (store.Watcher).
 func (w watcher) Changed(tenant rolecall.TenantID) { w.feed.Changed(tenant) }
 
-// finishDeletions waits for requests that delete a role with many users, and removes the
-// role from the remaining users. It returns when ctx ends.
+// finishDeletions waits for requests that delete a role or a group with many users, and removes it
+// from the remaining users. It returns when ctx ends.
 func (n *Node) finishDeletions(ctx context.Context) {
 	for {
 		tenant, ok := n.Access.NextUnfinished(ctx)
 		if !ok {
 			return
 		}
-		if err := n.purgeAll(ctx, tenant, n.Directory.ContinueRoleDeletion); err != nil && ctx.Err() == nil {
-			n.Access.Outages.Warn(ctx, "cannot remove a deleted role from all users; will retry", err, "tenant", tenant)
+		if err := n.purgeAll(ctx, tenant, n.Directory.ContinueDeletions); err != nil && ctx.Err() == nil {
+			n.Access.Outages.Warn(ctx, "cannot remove a deleted role or group from all users; will retry", err, "tenant", tenant)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (n *Node) Purge(ctx context.Context) error {
 				if err != nil {
 					return expired, err
 				}
-				taken, err := n.Directory.ContinueRoleDeletion(tx)
+				taken, err := n.Directory.ContinueDeletions(tx)
 				return expired + taken, err
 			}))
 		}

@@ -189,11 +189,11 @@ func (q recordedQuerier) Exec(query string, args ...any) {
 
 // recordedReads are the reads to record, by a substring of their statements.
 var recordedReads = map[string]string{
-	"r.email_key = $2":                           "user by address",
-	"a.user_id = $2 order by a.role_id":          "assignments of a user",
-	"from operator_keys where hash = $1":         "operator key by token",
-	"from session_tokens t\n\t\tjoin sessions s": "session by token",
-	"t.hash = $2\n\t\tunion all":                 "API token by hash",
+	"r.email_key = $2":                                                             "user by address",
+	"a.user_id = $2\n\t\tunion all":                                                "assignments of a user",
+	"from operator_keys where hash = $1":                                           "operator key by token",
+	"from session_tokens t\n\t\tjoin sessions s":                                   "session by token",
+	"from api_tokens t\n\t\tjoin users r":                                          "API token by hash",
 	"delete from assignments where tenant_id = $1 and role_id = $2 and user_id <=": "removal of holders",
 }
 

@@ -120,6 +120,7 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 			return nil, err
 		}
 		e.principal = authz.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.stamp.At)
+		e.principal.Groups = state.Groups
 		e.token, e.generation = state.Token, state.Generation
 		if e.token.RetiredAt != rolecall.Never {
 			e.principal.SessionTokenExpiresAt = expiryOf(&e.token, &tenant)
@@ -214,7 +215,7 @@ type principalEntry struct {
 }
 
 // The limits of loads of callers with more than largeCaller permissions in their roles. Such a caller can have
-// 100,000, which take 20 MB.
+// 100,000, which take 20 MB, and more through groups.
 const (
 	largeCaller      = 4000
 	largeLoadsQueue  = 7 // loads that wait, per core

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -14,6 +13,7 @@ const (
 	// first row has the permissions of the token.
 	userStateColumns    = firstStateColumns + `case when ` + followsAssignment + ` then null else t.permissions end, ` + lastStateColumns
 	accountStateColumns = firstStateColumns + `case when ` + followsAccountRole + ` then null else t.permissions end, ` + lastStateColumns
+	memberStateColumns  = firstStateColumns + `null, ` + lastStateColumns
 	firstStateColumns   = `t.id, t.user_id, t.service_account_id, t.name, `
 	lastStateColumns    = `t.created_by, t.created_at, t.expires_at, t.last_used_at`
 
@@ -39,8 +39,8 @@ const (
 )
 
 // The holder is a user or a service account. The first part of the union finds tokens
-// of users. The second part finds tokens of service accounts, and returns the service
-// account in the columns of a user.
+// of users, and the second one the roles of their groups. The third part finds tokens of service accounts, and returns
+// the service account in the columns of a user.
 var selectAPITokenState = `select ` + userStateColumns + `, ` + guarded + `, ` + holderColumns + `, ` + assignmentColumns + `
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
@@ -48,8 +48,15 @@ var selectAPITokenState = `select ` + userStateColumns + `, ` + guarded + `, ` +
 		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where t.tenant_id = $1 and t.hash = $2
 		union all
+		select ` + memberStateColumns + `, ` + guarded + `, ` + memberUserColumns + `, ` + throughColumns + `
+		from api_tokens t
+		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
+		join group_members m on m.tenant_id = t.tenant_id and m.user_id = t.user_id
+		` + rolesThrough + `
+		where t.tenant_id = $1 and t.hash = $2
+		union all
 		select ` + accountStateColumns + `, 0, ` + accountColumns + `,
-			a.service_account_id, ` + heldColumns + `
+			a.service_account_id, ` + heldColumns + `, null, ''
 		from api_tokens t
 		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
 		left join service_account_roles a on a.tenant_id = t.tenant_id and a.service_account_id = t.service_account_id
@@ -67,8 +74,8 @@ func apiTokenStateDest(token *rolecall.APIToken) []any {
 	return dest
 }
 
-// APITokenByHash returns the token with this hash, its holder, and all assignments of the
-// holder, sorted by role id. It returns ErrNotFound if the token does not exist, and
+// APITokenByHash returns the token with this hash, its holder, and the groups and all assignments of the
+// holder, as Assignments returns them. It returns ErrNotFound if the token does not exist, and
 // ErrManyPermissions if the roles of the holder have more permissions than the limit. The
 // result can contain an expired token and expired assignments, so the caller must check
 // when they expire.
@@ -80,14 +87,16 @@ func (t *Tx) APITokenByHash(hash []byte, limit int) (state rolecall.APITokenStat
 		if err != nil {
 			return err
 		}
-		a.Holder.IsAccount = !state.Token.ServiceAccountID.IsZero()
+		if !state.Token.ServiceAccountID.IsZero() {
+			a.Holder.Kind = rolecall.HolderAccount
+		}
 		return held.add(&a)
 	})
 	if err == nil && n == 0 {
 		err = rolecall.ErrNotFound
 	}
-	state.Assignments = held.all
-	slices.SortFunc(state.Assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
+	held.sort()
+	state.Assignments, state.Groups = held.all, held.groups
 	return state, err
 }
 
@@ -101,7 +110,7 @@ func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err erro
 // tokens that have not been purged yet. APITokens reads a bounded number of rows.
 func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
 	holder := where("user_id = ?", q.Holder.ID)
-	if q.Holder.IsAccount {
+	if q.Holder.Kind == rolecall.HolderAccount {
 		holder = where("service_account_id = ?", q.Holder.ID)
 	}
 	l := &listing[rolecall.APIToken]{

@@ -122,20 +122,20 @@ func (t *Tx) EventByID(id rolecall.EventID) (rolecall.Event, error) {
 	return r.event(), err
 }
 
-// Deletion is the event of the deletion of a role or a service account.
+// Deletion is the event of the deletion of a role, a group or a service account.
 type Deletion struct {
 	Subject rolecall.Subject
-	Before  []byte // the role or the service account as a JSON object
+	Before  []byte // the object as JSON
 }
 
-// Deletions returns the deletions of those roles and service accounts whose ids are among ids, in no
+// Deletions returns the deletions of those roles, groups and service accounts whose ids are among ids, in no
 // particular order. It reads the newest event about each id: nothing happens to an object after its
 // deletion.
 func (t *Tx) Deletions(ids []rolecall.AnyID) (found []Deletion, err error) {
 	for chunk := range slices.Chunk(ids, rowsAtOnce) {
 		b := newBuilder(t.tenant)
-		b.write("select r.subject_type, r.subject_id, r.before from events r where r.tenant_id = $1 and r.type in (?, ?) and r.id in (",
-			string(rolecall.EventRoleDeleted), string(rolecall.EventServiceAccountDeleted))
+		b.write("select r.subject_type, r.subject_id, r.before from events r where r.tenant_id = $1 and r.type in (?, ?, ?) and r.id in (",
+			string(rolecall.EventRoleDeleted), string(rolecall.EventGroupDeleted), string(rolecall.EventServiceAccountDeleted))
 		for i, id := range chunk {
 			if i > 0 {
 				b.write(", ")

@@ -15,7 +15,7 @@ import (
 const wordCandidates = 4
 
 // Users returns a page of the users that q selects. It counts how many users have each
-// search word, the role and the department of q. If the smallest of these groups is small
+// search word, the role, the group and the department of q. If the smallest of these groups is small
 // enough for one page, Users reads only this group. Otherwise, it scans the users in the
 // order of the list. In both cases, it reads a bounded number of rows.
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
@@ -24,6 +24,20 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	}
 	if !q.Role.IsZero() && q.HeldAt == 0 { // a deleted role can still have assignments
 		if _, err := t.RoleByID(q.Role); errors.Is(err, rolecall.ErrNotFound) {
+			return nothing[rolecall.User](q.Count), nil
+		} else if err != nil {
+			return rolecall.Page[rolecall.User]{}, err
+		}
+		if !q.Direct { // without the groups, the list can be read in its order
+			throughGroups, err := t.exists(selectGroupsOfRole, q.Role)
+			if err != nil {
+				return rolecall.Page[rolecall.User]{}, err
+			}
+			q.Direct = !throughGroups
+		}
+	}
+	if !q.Group.IsZero() { // a deleted group can still have members
+		if _, err := t.GroupByID(q.Group); errors.Is(err, rolecall.ErrNotFound) {
 			return nothing[rolecall.User](q.Count), nil
 		} else if err != nil {
 			return rolecall.Page[rolecall.User]{}, err
@@ -126,20 +140,26 @@ func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
 	case q.ExternalID != "":
 		return scan, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
-	role := source{table: "assignments", id: "user_id", conditions: []condition{where("role_id = ?", q.Role)}}
+	role := tablesOfUsers(!q.Direct).holders(where("role_id = ?", q.Role))
 	if q.HeldAt != 0 {
-		role = heldSource(q.Role)
+		role = heldSource(q.Role, q.Direct)
 	}
+	group := source{table: "group_members", id: "user_id", conditions: []condition{where("group_id = ?", q.Group)}}
 	department, narrowed := departmentSource(q)
 	byID := q.Sort == rolecall.SortByID
 	switch {
-	case byID && !q.Role.IsZero() && q.HeldAt == 0:
+	case byID && !q.Role.IsZero() && q.HeldAt == 0 && q.Direct:
 		scan = role
+	case byID && !q.Group.IsZero():
+		scan = group
 	case byID && narrowed == 1:
 		scan = department
 	}
 	if !q.Role.IsZero() && scan.table != role.table {
 		candidates = append(candidates, role)
+	}
+	if !q.Group.IsZero() && scan.table != group.table {
+		candidates = append(candidates, group)
 	}
 	if narrowed > 0 && (scan.table != "users" || scan.conditions == nil) {
 		candidates = append(candidates, department)
@@ -249,11 +269,19 @@ func userConditions(q *rolecall.UserQuery) []condition {
 	switch {
 	case q.Role.IsZero():
 	case q.HeldAt != 0:
-		all = append(all, heldAt(q.Role, q.HeldAt))
+		all = append(all, heldAt(q.Role, q.HeldAt, q.Direct))
 	default:
 		// With "exists", PostgreSQL might read all holders of the role to hash them.
-		all = append(all, where("(select a.expires_at from assignments a where a.tenant_id = $1"+
-			" and a.user_id = r.id and a.role_id = ?) > ?", q.Role, q.Now))
+		holds := where("(select a.expires_at from assignments a where a.tenant_id = $1"+
+			" and a.user_id = r.id and a.role_id = ?) > ?", q.Role, q.Now)
+		if !q.Direct {
+			holds = either(holds, where("(select max(a.expires_at) from group_members m join group_roles a on a.tenant_id = $1 and a.group_id = m.group_id"+
+				" and a.role_id = ? where m.tenant_id = $1 and m.user_id = r.id) > ?", q.Role, q.Now))
+		}
+		all = append(all, holds)
+	}
+	if !q.Group.IsZero() {
+		all = append(all, where("(select m.added_at from group_members m where m.tenant_id = $1 and m.user_id = r.id and m.group_id = ?) is not null", q.Group))
 	}
 	names, emails := wordReach(q.NameWords, q.Within), wordReach(q.EmailWords, q.Within)
 	for _, word := range q.Words {

@@ -21,6 +21,8 @@ var (
 	purgeOneTimeTokens = purge("one_time_tokens", "hash", "expires_at <= $2")
 	purgeAPITokens     = purge("api_tokens", "id", "expires_at <= $2")
 	purgeAssignments   = purge("past_assignments", "user_id, role_id, started_at", "ended_at < $2")
+	purgeMembers       = purge("past_group_members", "user_id, group_id, added_at", "ended_at < $2")
+	purgeGroupRoles    = purge("past_group_roles", "group_id, role_id, granted_at", "ended_at < $2")
 	purgeTombstones    = purge("tombstones", "user_id", "deleted_at <= $2")
 	purgeJobResults    = purge("job_results", "job_id, user_id", "recorded_at <= $2")
 	purgeJobs          = purge("jobs", "id", "ended_at > 0 and ended_at <= $2")
@@ -32,6 +34,8 @@ var emptyings = []string{
 	empty("event_queue", "n"), empty("changes", "number"), empty("feeds", "tenant_id"), empty("tiles", "level, n"), empty("logs", "tenant_id"), empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
 	empty("session_tokens", "hash"), empty("id_tokens", "session_id"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
 	empty("past_assignments", "user_id, role_id, started_at"),
+	empty("group_members", "user_id, group_id"), empty("group_roles", "group_id, role_id"), empty("groups", "id"),
+	empty("past_group_members", "user_id, group_id, added_at"), empty("past_group_roles", "group_id, role_id, granted_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),
 	empty("identities", "id"), empty("connections", "id"),
@@ -81,8 +85,8 @@ func empty(table, key string) string {
 
 // PurgeExpired deletes expired rows of the tenant: idempotency keys, sessions and one-time
 // tokens at their expiry, invitations and API tokens 30 days later, tombstones 30 days
-// after the deletion of the user, jobs that ended more than JobLifetime ago, and events
-// and past assignments before eventsBefore. It also continues the erasures that are due.
+// after the deletion of the user, jobs that ended more than JobLifetime ago, and events,
+// past assignments and past memberships before eventsBefore. It also continues the erasures that are due.
 //
 // PurgeExpired deletes up to limit rows of each kind. It returns the number of rows that
 // it changed. If the number is less than limit, no expired rows are left.
@@ -92,7 +96,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		before    any
 	}{
 		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now.Add(-rolecall.InvitationKept)}, {purgeOneTimeTokens, now},
-		{purgeAPITokens, now.Add(-keptExpired)}, {purgeAssignments, eventsBefore},
+		{purgeAPITokens, now.Add(-keptExpired)}, {purgeAssignments, eventsBefore}, {purgeMembers, eventsBefore}, {purgeGroupRoles, eventsBefore},
 		{purgeJobResults, now.Add(-rolecall.JobLifetime)}, {purgeJobs, now.Add(-rolecall.JobLifetime)},
 	} {
 		n, err := t.countRows(over.statement, t.tenant, over.before, limit)

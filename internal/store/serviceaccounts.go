@@ -23,11 +23,11 @@ const (
 
 	countServiceAccountRoles = `select departments from service_account_roles where tenant_id = $1 and service_account_id = $2 limit $3`
 
-	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `
+	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `, null, ''
 		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.service_account_id = $2 order by a.role_id`
 
-	selectServiceAccountRole = `select a.service_account_id, ` + heldColumns + `
+	selectServiceAccountRole = `select a.service_account_id, ` + heldColumns + `, null, ''
 		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.service_account_id = $2 and a.role_id = $3`
 
@@ -115,5 +115,5 @@ func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 // accounts, and returns the deleted assignments. Like DeleteAssignments, it invalidates no
 // cached data.
 func (t *Tx) DeleteServiceAccountRoles(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
-	return t.deleteAssignments(selectAccountHolders, deleteServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, 0, limit)
+	return t.deleteAssignments(selectAccountHolders, deleteServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{Kind: rolecall.HolderAccount}, Role: rolecall.Role{ID: role}}, 0, limit)
 }

@@ -85,7 +85,15 @@ var (
 		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
 		left join assignments a on a.tenant_id = s.tenant_id and a.user_id = s.user_id
 		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
-		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
+		where t.tenant_id = $1 and t.hash = $2
+		union all
+		select ` + tokenColumns + memberUserColumns + `, ` + throughColumns + `
+		from session_tokens t
+		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
+		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
+		join group_members m on m.tenant_id = s.tenant_id and m.user_id = s.user_id
+		` + rolesThrough + `
+		where t.tenant_id = $1 and t.hash = $2`
 )
 
 func sessionDest(s *rolecall.Session) []any {
@@ -105,7 +113,8 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 	return state, err
 }
 
-// SessionWithRoles is SessionByToken with all assignments of the user, in one statement. They can be expired.
+// SessionWithRoles is SessionByToken with the groups of the user and all assignments, as Assignments returns them, in
+// one statement. They can be expired.
 // It returns ErrManyPermissions if their roles have more permissions than the limit.
 func (t *Tx) SessionWithRoles(hash []byte, limit int) (state rolecall.SessionState, err error) {
 	held := heldRoles{limit: limit}
@@ -119,7 +128,8 @@ func (t *Tx) SessionWithRoles(hash []byte, limit int) (state rolecall.SessionSta
 	if err == nil && n == 0 {
 		err = rolecall.ErrNotFound
 	}
-	state.Assignments = held.all
+	held.sort()
+	state.Assignments, state.Groups = held.all, held.groups
 	return state, err
 }
 

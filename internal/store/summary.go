@@ -108,7 +108,9 @@ func (t *Tx) ExpiringRoles(accounts bool, after, until rolecall.Time) (list []ro
 		statement = selectExpiringAccountRoles
 	}
 	_, err = t.q.Query(statement, []any{t.tenant, after, until}, into(&list, func(r *rolecall.ExpiringRole) []any {
-		r.Holder.IsAccount = accounts
+		if accounts {
+			r.Holder.Kind = rolecall.HolderAccount
+		}
 		return []any{&r.Holder.ID, &r.RoleID, &r.RoleName, &r.ExpiresAt}
 	}))
 	return list, err

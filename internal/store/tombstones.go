@@ -28,11 +28,12 @@ const (
 )
 
 // tombstone is the JSON content of a row of the table tombstones: a deleted user with the
-// user's assignments, which must be the last member.
+// user's groups and direct assignments, which must be the last members.
 type tombstone struct {
-	User        rolecall.User     `json:"user"`
-	Version     int64             `json:"version"`
-	Assignments []tombstoneHolder `json:"assignments"`
+	User        rolecall.User      `json:"user"`
+	Version     int64              `json:"version"`
+	Groups      []rolecall.GroupID `json:"groups,omitempty"`
+	Assignments []tombstoneHolder  `json:"assignments"`
 }
 
 type tombstoneHolder struct {
@@ -44,8 +45,11 @@ type tombstoneHolder struct {
 }
 
 // insertTombstone stores the data that is needed to restore the deleted user.
-func (t *Tx) insertTombstone(u rolecall.User, assignments []rolecall.Assignment, at rolecall.Time) {
+func (t *Tx) insertTombstone(u rolecall.User, assignments []rolecall.Assignment, memberships []rolecall.Membership, at rolecall.Time) {
 	content := tombstone{User: u, Version: u.Version}
+	for _, m := range memberships {
+		content.Groups = append(content.Groups, m.Group.ID)
+	}
 	for _, a := range assignments {
 		content.Assignments = append(content.Assignments, tombstoneHolder{
 			a.Role.ID, a.Reach.Departments(), int64(a.ExpiresAt), a.GrantedBy, int64(a.GrantedAt),
@@ -86,6 +90,7 @@ func (t *Tx) tombstone(statement string, id rolecall.UserID, since rolecall.Time
 	var stored tombstone
 	err = t.row(statement, []any{t.tenant, id, since}, &found.ID, &found.DeletedAt, asJSON(&stored))
 	found.User, found.Assignments = stored.restorable()
+	found.Groups = stored.Groups
 	return found, err
 }
 

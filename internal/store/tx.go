@@ -199,6 +199,8 @@ func sizeOf(item any) int {
 		return sizeOf(&item.User)
 	case *rolecall.Role:
 		return others + len(item.Name) + len(item.Description) + sizeOfPermissions(item.Permissions) + sizeOfPermissions(item.Grants)
+	case *rolecall.Group:
+		return others + len(item.Name) + len(item.Description)
 	case *rolecall.APIToken:
 		return others + len(item.Name) + sizeOfPermissions(item.Permissions)
 	case *eventRow:

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -42,6 +43,9 @@ var (
 	// holderColumns are userColumns of a user r in a query with a row for each assignment a. Only the first
 	// row has the metadata, which can be larger than all other columns.
 	holderColumns = strings.Replace(userColumns, `r.metadata`, `case when `+followsAssignment+` then null else r.metadata end`, 1)
+
+	// memberUserColumns are userColumns without the metadata, for a row of holderColumns that is not the first.
+	memberUserColumns = strings.Replace(userColumns, `r.metadata`, `null`, 1)
 
 	// accountColumns are userColumns of a service account r.
 	accountColumns = `r.id, ` + memberColumns(rolecall.AllUserMembers, func(column string) string {
@@ -253,17 +257,22 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 // not exist. It can have written something then, so the caller must return an error from
 // Update, such as that of CheckVersion.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
-	assignments, err := t.Assignments(rolecall.HolderOf(u.ID))
+	assignments, err := t.DirectAssignments(u.ID)
+	if err != nil {
+		return false, err
+	}
+	memberships, err := t.Memberships(u.ID)
 	if err != nil {
 		return false, err
 	}
 	t.q.Exec(endAssignmentsOfUser, at, t.tenant, u.ID)
+	t.q.Exec(endMembersOfUser, at, t.tenant, u.ID)
 	ok, err := t.updateVersioned(deleteUser, u.ID, u.Version)
 	if !ok || err != nil {
 		return false, err
 	}
 	t.releaseEmail(u.EmailKey())
-	t.insertTombstone(u, assignments, at)
+	t.insertTombstone(u, assignments, memberships, at)
 	t.deleteWords(u.ID, WordsOf(&u).Rows())
 	t.DeleteAllOneTimeTokens(u.ID)
 	t.q.Exec(deleteMailsOfUser, t.tenant, u.ID)
@@ -334,6 +343,19 @@ var selectRoleNames = `select a.user_id, o.id, o."key", o.name
 	join roles o on o.tenant_id = $1 and o.id = a.role_id and o.deletion is null
 	where r.tenant_id = $1`
 
+// selectGroupRoleNames begins the statement that reads at most RoleNamesMax+1 roles that each user has through groups, and
+// endGroupRoleNames ends it, after the condition on the users r.
+const selectGroupRoleNames = `select h.user_id, o.id, o."key", o.name
+	from (select user_id, role_id, row_number() over (partition by user_id order by role_id) as place
+		from (select distinct m.user_id, a.role_id from users r
+			join group_members m on m.tenant_id = $1 and m.user_id = r.id
+			join group_roles a on a.tenant_id = $1 and a.group_id = m.group_id and a.expires_at > ?
+			where r.tenant_id = $1`
+
+var endGroupRoleNames = `) d) h
+	join roles o on o.tenant_id = $1 and o.id = h.role_id and o.deletion is null
+	where h.place <= ` + strconv.Itoa(rolecall.RoleNamesMax+1)
+
 // lastID is the greatest id.
 var lastID = rolecall.RoleID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
@@ -351,7 +373,7 @@ type heldRole struct {
 	role rolecall.Role
 }
 
-// RoleNames returns the roles of each user whose assignments have not expired at now,
+// RoleNames returns the roles that each user has directly or through groups, by assignments that have not expired at now,
 // sorted by id. Of each role, only the id, the key and the name are set. RoleNames returns
 // at most RoleNamesMax+1 roles of a user, so that the caller can see whether a user has
 // more than RoleNamesMax.
@@ -361,14 +383,23 @@ func (t *Tx) RoleNames(ids []rolecall.UserID, now rolecall.Time) (map[rolecall.U
 		b := newBuilder(t.tenant)
 		b.write(selectRoleNames, now, now, lastID)
 		b.all([]condition{oneOf("r.id", chunk)})
-		b.write(" order by a.user_id, a.role_id")
-		if _, err := b.query(t.q, into(&held, func(h *heldRole) []any { return []any{&h.user, &h.role.ID, &h.role.Key, &h.role.Name} })); err != nil {
-			return nil, err
+		through := newBuilder(t.tenant)
+		through.write(selectGroupRoleNames, now)
+		through.all([]condition{oneOf("r.id", chunk)})
+		through.write(endGroupRoleNames)
+		for _, b := range []*builder{b, through} {
+			if _, err := b.query(t.q, into(&held, func(h *heldRole) []any { return []any{&h.user, &h.role.ID, &h.role.Key, &h.role.Name} })); err != nil {
+				return nil, err
+			}
 		}
 	}
+	slices.SortFunc(held, func(a, b heldRole) int { return bytes.Compare(a.role.ID[:], b.role.ID[:]) })
 	roles := map[rolecall.UserID][]rolecall.Role{}
 	for _, h := range held {
-		roles[h.user] = append(roles[h.user], h.role)
+		of := roles[h.user]
+		if len(of) <= rolecall.RoleNamesMax && (len(of) == 0 || of[len(of)-1].ID != h.role.ID) { // not twice
+			roles[h.user] = append(of, h.role)
+		}
 	}
 	return roles, nil
 }

@@ -44,6 +44,19 @@ class World:
     def role(self) -> str:
         return self.owner.create_role({"name": random_name("Role"), "permissions": ["users:read"]})["id"]
 
+    def group(self) -> str:
+        return self.owner.create_group({"name": random_name("Group")})["id"]
+
+    def group_role(self) -> tuple[str, str]:
+        group, role = self.group(), self.role()
+        self.owner.assign_group_role(group, role)
+        return group, role
+
+    def member(self) -> tuple[str, str]:
+        group, user = self.group(), self.user()
+        self.owner.add_group_user(group, user)
+        return group, user
+
     def account(self) -> str:
         return self.owner.create_service_account({"name": random_name("Program")})["id"]
 
@@ -216,6 +229,17 @@ ARGUMENTS: dict[str, Callable[[World], Arguments]] = {
     "get_role": lambda w: use(w.role()),
     "update_role": lambda w: use(w.role(), {"description": "New"}),
     "list_role_users": lambda w: use(w.assigned()[1], count=True),
+    "create_group": lambda w: use({"name": random_name("Group")}),
+    "delete_group": lambda w: use(w.group_role()[0], force=True),
+    "get_group": lambda w: use(w.group()),
+    "update_group": lambda w: use(w.group(), {"description": "New"}),
+    "list_group_roles": lambda w: use(w.group_role()[0], include_expired=True),
+    "assign_group_role": lambda w: use(w.group(), w.role(), {"reach": {"departments": ["Sales"]}}),
+    "unassign_group_role": lambda w: use(*w.group_role()),
+    "list_group_users": lambda w: use(w.member()[0], count=True),
+    "add_group_user": lambda w: use(w.group(), w.user()),
+    "remove_group_user": lambda w: use(*w.member()),
+    "list_user_groups": lambda w: use(w.member()[1]),
     "create_service_account": lambda w: use({"name": random_name("Program")}),
     "delete_service_account": lambda w: use(w.account()),
     "get_service_account": lambda w: use(w.account()),

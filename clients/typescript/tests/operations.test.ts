@@ -90,6 +90,7 @@ for (const store of stores) {
 
     const user = async () => (await owner.POST("/users", { body: { email: `user-${world.next()}@example.com`, name: "Grace Hopper" } })).data.id;
     const role = async () => (await owner.POST("/roles", { body: { name: `Role ${world.next()}`, permissions: ["users:read"] } })).data.id;
+    const group = async () => (await owner.POST("/groups", { body: { name: `Group ${world.next()}` } })).data.id;
     const account = async () => (await world.serviceAccount(owner, "changes:read")).id;
     const webhook = async () => {
       const { data } = await owner.POST("/webhooks", { body: { url: "https://hooks.example.com/x", serviceAccountId: await account() } });
@@ -138,6 +139,16 @@ for (const store of stores) {
     const assignment = async (kind: "users" | "service-accounts") => {
       const call = { path: { id: kind === "users" ? await user() : await account(), roleId: await role() } };
       await owner.PUT(kind === "users" ? "/users/{id}/roles/{roleId}" : "/service-accounts/{id}/roles/{roleId}", { params: call });
+      return call;
+    };
+    const groupRole = async () => {
+      const call = { path: { id: await group(), roleId: await role() } };
+      await owner.PUT("/groups/{id}/roles/{roleId}", { params: call });
+      return call;
+    };
+    const member = async () => {
+      const call = { path: { id: await group(), userId: await user() } };
+      await owner.PUT("/groups/{id}/users/{userId}", { params: call });
       return call;
     };
     const exported = async (): Promise<Call> => ({ parseAs: "text" });
@@ -204,6 +215,15 @@ for (const store of stores) {
       "PUT /users/{id}/roles/{roleId}": async () => ({ path: { id: await user(), roleId: await role() } }),
       "DELETE /service-accounts/{id}/roles/{roleId}": () => assignment("service-accounts"),
       "PUT /service-accounts/{id}/roles/{roleId}": async () => ({ path: { id: await account(), roleId: await role() } }),
+      "GET /groups/{id}/roles": async () => ({ path: { id: (await groupRole()).path.id } }),
+      "DELETE /groups/{id}/roles/{roleId}": groupRole,
+      "PUT /groups/{id}/roles/{roleId}": async () => ({ path: { id: await group(), roleId: await role() } }),
+      "GET /groups/{id}/users": async () => ({ path: { id: (await member()).path.id } }),
+      "DELETE /groups/{id}/users/{userId}": member,
+      "PUT /groups/{id}/users/{userId}": async () => ({ path: { id: await group(), userId: await user() } }),
+      "POST /groups": async () => ({ body: { name: `Group ${world.next()}` } }),
+      "PATCH /groups/{id}": async () => ({ path: { id: await group() }, body: { description: "New" } }),
+      "GET /users/{id}/groups": async () => ({ path: { id: (await member()).path.userId } }),
       "POST /service-accounts/{id}/resume": async () => {
         const path = { id: await account() };
         await owner.POST("/service-accounts/{id}/suspend", { params: { path }, body: { reason: "test" } });
@@ -263,7 +283,7 @@ for (const store of stores) {
       },
     };
     const ids: [RegExp, () => Promise<string>][] = [
-      [/^\/users\/\{id\}/, user], [/^\/roles\/\{id\}/, role], [/^\/service-accounts\/\{id\}/, account],
+      [/^\/users\/\{id\}/, user], [/^\/roles\/\{id\}/, role], [/^\/groups\/\{id\}/, group], [/^\/service-accounts\/\{id\}/, account],
       [/^\/webhooks\/\{id\}/, webhook], [/^\/operator\/webhooks\/\{id\}/, operatorWebhook], [/^\/jobs\/\{id\}/, job], [/^\/connections\/\{id\}/, connection],
     ];
 

@@ -14,7 +14,7 @@ func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
 		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{},
-		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.WebhookID{}, rolecall.WebhookDeliveryID{}, rolecall.ConnectionID{}, rolecall.IdentityID{}, rolecall.AnyID{},
+		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.WebhookID{}, rolecall.WebhookDeliveryID{}, rolecall.ConnectionID{}, rolecall.IdentityID{}, rolecall.GroupID{}, rolecall.AnyID{},
 	} {
 		types.RegisterDefaultPgType(id, "uuid")
 	}
@@ -99,6 +99,8 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 		return rolecall.AnyID(id), true
 	case rolecall.WebhookID:
 		return rolecall.AnyID(id), true
+	case rolecall.GroupID:
+		return rolecall.AnyID(id), true
 	case rolecall.WebhookDeliveryID:
 		return rolecall.AnyID(id), true
 	case rolecall.ConnectionID:
@@ -138,6 +140,8 @@ func targetOf(target any) *rolecall.AnyID {
 	case *rolecall.JobID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.WebhookID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.GroupID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.WebhookDeliveryID:
 		return (*rolecall.AnyID)(id)

@@ -18,6 +18,8 @@ var constraints = map[string]string{
 	"users.tenant_id, users.email_key":                            "users_email",
 	"users.tenant_id, users.external_id":                          "users_external_id",
 	"roles.tenant_id, roles.name_key":                             "roles_name",
+	"groups.tenant_id, groups.name_key":                           "groups_name",
+	"groups.tenant_id, groups.external_id":                        "groups_external_id",
 	"roles.tenant_id, roles.key":                                  "roles_key",
 	"tenants.name":                                                "tenants_name",
 	"passkeys.tenant_id, passkeys.id":                             "passkeys_pkey",

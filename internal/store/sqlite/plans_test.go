@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -192,7 +194,7 @@ func TestEachIDIsAnIndexSearch(t *testing.T) {
 			_, err := tx.ServiceAccountsByID([]rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)})
 			return err
 		},
-		"SEARCH a USING PRIMARY KEY (tenant_id=? AND user_id=? AND role_id<?)": func(tx *store.Tx) error {
+		"USING PRIMARY KEY (tenant_id=? AND user_id=?": func(tx *store.Tx) error {
 			_, err := tx.RoleNames([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now)
 			return err
 		},
@@ -235,6 +237,80 @@ func TestTheListOfAccessIsDrivenByAnIndex(t *testing.T) {
 			t.Errorf("not driven by %q: %s", c.drives, page)
 		}
 	}
+}
+
+// The statements about groups search each table of groups by an index.
+func TestGroupsAreReadByIndexes(t *testing.T) {
+	s := openNew(t)
+	tenant, role := crowd(t, s)
+	group := rolecall.Group{ID: rolecall.NewID[rolecall.Group](now), Name: "Support", CreatedAt: now, UpdatedAt: now, Version: 1}
+	user := rolecall.NewID[rolecall.User](now)
+	if err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
+		tx.InsertGroup(group)
+		tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(group.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	users := func(q rolecall.UserQuery) func(*store.Tx) error {
+		return func(tx *store.Tx) error {
+			q.Within, q.Now, q.Limit = rolecall.Everywhere(), now, 50
+			_, err := tx.Users(q)
+			return err
+		}
+	}
+	groups := func(q rolecall.GroupQuery) func(*store.Tx) error {
+		return func(tx *store.Tx) error {
+			q.Limit = 50
+			_, err := tx.Groups(q)
+			return err
+		}
+	}
+	scan := regexp.MustCompile(`SCAN (m|a|g|o|r|users|assignments|past_\w+|group_\w+|groups)\b|(m USING PRIMARY KEY|group_members\w*) \(tenant_id=\?\)`)
+	names := plansOf(t, s, tenant, func(tx *store.Tx) error { _, err := tx.RoleNames([]rolecall.UserID{user}, now); return err })
+	if bounded := "SEARCH a USING PRIMARY KEY (tenant_id=? AND user_id=? AND role_id<?)"; !strings.Contains(names[0], bounded) {
+		t.Errorf("role names are not driven by %q: %s", bounded, names[0])
+	}
+	for name, look := range map[string]func(*store.Tx) error{
+		"a role":                    users(rolecall.UserQuery{Role: role.ID}),
+		"a role at a time":          users(rolecall.UserQuery{Role: role.ID, HeldAt: now}),
+		"a group":                   users(rolecall.UserQuery{Group: group.ID}),
+		"a group by name":           users(rolecall.UserQuery{Group: group.ID, Sort: rolecall.SortByName}),
+		"groups":                    groups(rolecall.GroupQuery{}),
+		"groups by name":            groups(rolecall.GroupQuery{ByName: true}),
+		"a group by external id":    groups(rolecall.GroupQuery{ExternalID: "1"}),
+		"groups with a word":        groups(rolecall.GroupQuery{Words: []string{"support"}}),
+		"the assignments":           func(tx *store.Tx) error { _, err := tx.Assignments(rolecall.HolderOf(user)); return err },
+		"the assignments at a time": func(tx *store.Tx) error { _, err := tx.AssignmentsAt(user, now); return err },
+		"the memberships":           func(tx *store.Tx) error { _, err := tx.Memberships(user); return err },
+		"a session": func(tx *store.Tx) error {
+			_, err := tx.SessionWithRoles([]byte("hash"), 100)
+			return ignoreNotFound(err)
+		},
+		"a token": func(tx *store.Tx) error { _, err := tx.APITokenByHash([]byte("hash"), 100); return ignoreNotFound(err) },
+		"access": func(tx *store.Tx) error {
+			q := rolecall.AccessQuery{Permission: role.Permissions[0], Within: rolecall.Everywhere(), Now: now, Limit: 50}
+			if _, err := tx.UsersWithAccess(q); err != nil {
+				return err
+			}
+			_, _, err := tx.AccessAssignments(q, []rolecall.UserID{user})
+			return err
+		},
+		"role names": func(tx *store.Tx) error { _, err := tx.RoleNames([]rolecall.UserID{user}, now); return err },
+	} {
+		for _, plan := range plansOf(t, s, tenant, look) {
+			if found := scan.FindString(withoutWindow(plan)); found != "" {
+				t.Errorf("%s: %s in %s", name, found, plan)
+			}
+		}
+	}
+}
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func TestRoleListsAreDrivenByAnIndex(t *testing.T) {

@@ -46,21 +46,22 @@ var eventCases = []testCase{
 		same(f, f.eventsAbout(u.ID, 10), newestFirst)
 		same(f, len(f.eventsAbout(aUser("Nobody").ID, 10)), 0)
 	}},
-	{"The deletions of roles and service accounts are found by their IDs", func(f *fixture) {
+	{"The deletions of roles, groups and service accounts are found by their IDs", func(f *fixture) {
 		created := aDeletion(rolecall.EventRoleCreated, rolecall.SubjectRole, `{"name":"Old"}`)
 		role := aDeletion(rolecall.EventRoleDeleted, rolecall.SubjectRole, `{"name":"Support"}`)
 		role.Subject = created.Subject
 		account := aDeletion(rolecall.EventServiceAccountDeleted, rolecall.SubjectServiceAccount, `{"name":"Import"}`)
+		group := aDeletion(rolecall.EventGroupDeleted, rolecall.SubjectGroup, `{"name":"Support"}`)
 		user := aDeletion(rolecall.EventUserDeleted, rolecall.SubjectUser, `{"name":"Ada Lovelace"}`)
 		changed := aDeletion(rolecall.EventRoleUpdated, rolecall.SubjectRole, `{"name":"Kept"}`)
 		f.write(func(tx *store.Tx) {
-			for _, e := range []rolecall.Event{created, role, account, user, changed} {
+			for _, e := range []rolecall.Event{created, role, account, group, user, changed} {
 				tx.InsertEvent(e)
 			}
 		})
-		found := f.deletions(role.Subject.ID, account.Subject.ID, user.Subject.ID, changed.Subject.ID, rolecall.NewID[any](start))
+		found := f.deletions(role.Subject.ID, account.Subject.ID, group.Subject.ID, user.Subject.ID, changed.Subject.ID, rolecall.NewID[any](start))
 		slices.SortFunc(found, func(a, b store.Deletion) int { return strings.Compare(string(a.Subject.Type), string(b.Subject.Type)) })
-		same(f, found, []store.Deletion{{Subject: role.Subject, Before: role.Values.Before}, {Subject: account.Subject, Before: account.Values.Before}})
+		same(f, found, []store.Deletion{{Subject: group.Subject, Before: group.Values.Before}, {Subject: role.Subject, Before: role.Values.Before}, {Subject: account.Subject, Before: account.Values.Before}})
 		same(f, len(f.deletions()), 0)
 	}},
 	{"A failed update writes no event", func(f *fixture) {

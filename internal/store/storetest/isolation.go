@@ -207,7 +207,17 @@ func changesNothing(f *fixture, c contents) {
 			identities, _, ok, err := tx.DeleteConnection(c.connection)
 			return ok || identities > 0, err
 		},
-		"DeleteTombstone":   func(tx *store.Tx) (bool, error) { return deletesTombstone(tx, c.deleted.ID) },
+		"DeleteTombstone": func(tx *store.Tx) (bool, error) { return deletesTombstone(tx, c.deleted.ID) },
+		"UpdateGroup":     func(tx *store.Tx) (bool, error) { return tx.UpdateGroup(c.group, c.group) },
+		"HideGroup": func(tx *store.Tx) (bool, error) {
+			return tx.HideGroup(c.group, rolecall.NewID[rolecall.Event](start), start)
+		},
+		"RemoveMember":     func(tx *store.Tx) (bool, error) { return tx.RemoveMember(u.ID, c.group.ID, start+day) },
+		"DeleteGroupRoles": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteGroupRoles(role.ID, start+day)) },
+		"DeleteMembers": func(tx *store.Tx) (bool, error) {
+			deleted, err := tx.DeleteMembers(nameOf(c.group), start+day, 10)
+			return len(deleted) > 0, err
+		},
 		"DeleteAssignments": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteAssignments(role.ID, start, 10)) },
 		"PurgeExpired": func(tx *store.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
@@ -222,6 +232,8 @@ func changesNothing(f *fixture, c contents) {
 	for name, write := range map[string]func(*store.Tx){
 		"SetPassword":          func(tx *store.Tx) { tx.SetPassword(u.ID, "stolen", start) },
 		"UpsertAssignment":     func(tx *store.Tx) { tx.UpsertAssignment(assignment) },
+		"UpsertGroupRole":      func(tx *store.Tx) { tx.UpsertAssignment(ofGroup(c.group, role)) },
+		"InsertMemberships":    func(tx *store.Tx) { tx.InsertMemberships([]rolecall.Membership{{Group: nameOf(c.group), User: u.ID}}) },
 		"UpsertInvitation":     func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(u), aHash()) },
 		"UpsertPendingTOTP":    func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, aHash()) },
 		"InsertPasskey":        func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },

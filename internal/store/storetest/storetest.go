@@ -27,6 +27,7 @@ var suite = []struct {
 	{"erasures", erasureCases},
 	{"lists", listCases},
 	{"roles", roleCases},
+	{"groups", groupCases},
 	{"access", accessCases},
 	{"assignments", assignmentCases},
 	{"sessions", sessionCases},
@@ -387,6 +388,9 @@ func (f *fixture) fill() contents {
 	c.webhook = f.newWebhook(start)
 	c.connection = f.newConnection("acme")
 	c.identity = f.link(users[0], c.connection, "1")
+	c.group = f.newGroup("Support")
+	f.write(func(tx *store.Tx) { tx.UpsertAssignment(ofGroup(c.group, role)) })
+	f.join(rolecall.Membership{Group: nameOf(c.group), User: users[0].ID, AddedAt: start})
 	f.write(func(tx *store.Tx) {
 		tx.UpsertDelivery(c.webhook.ID, rolecall.WebhookDelivery{ID: rolecall.NewID[rolecall.WebhookDelivery](start), Item: rolecall.NewID[rolecall.Event](start)})
 	})
@@ -415,6 +419,7 @@ type contents struct {
 	webhook       rolecall.Webhook
 	connection    rolecall.Connection
 	identity      rolecall.Identity
+	group         rolecall.Group
 }
 
 func (c *contents) addToken(f *fixture, token rolecall.APIToken) {

@@ -61,7 +61,7 @@ public class Flow {
     do {
       UserPage page =
           api.usersListUsers(
-              tenant, 1, cursor, null, null, null, null, null, null, null, null, null);
+              tenant, 1, cursor, null, null, null, null, null, null, null, null, null, null);
       page.getItems().forEach(user -> ids.add(user.getId()));
       cursor = page.getNextCursor();
     } while (cursor != null);

@@ -33,7 +33,7 @@ TEXTS_PER_ENTRY = 100
 # Changes that do not affect what a caller may do: those with KeepsAccess in event.go of Rolecall. Other types, also
 # those of later versions, do.
 HARMLESS = frozenset({
-    "user.created", "user.invited", "user.invitation_withdrawn", "user.email_change_requested", "role.created",
+    "user.created", "user.invited", "user.invitation_withdrawn", "user.email_change_requested", "role.created", "group.created",
     "session.started", "session.sign_in_failed", "user.password_reset_requested", "user.recovery_codes_made",
     "user.recovery_code_used", "connection.created", "connection.tested", "token.created", "service_account.created",
     "tenant.logo_changed", "tenant.logo_removed", "request.refused", "mail.undeliverable", "users.exported",

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 73ba8c92c1357549aab1320544ea69f2851c85fc0d72c313f080a82246eea217
+# 2448ed6b9879c7d56992b3246f5bb8c230a86d192f43ab026c89a5791d442554
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from .models import (
     ConsistencyProof,
     CreateAPIToken,
     CreateConnection,
+    CreateGroup,
     CreateOperatorWebhook,
     CreatePasskey,
     CreateRole,
@@ -60,6 +61,8 @@ from .models import (
     FindConnection,
     FoundConnection,
     FoundedTenant,
+    Group,
+    GroupPage,
     Identity,
     IdentityPage,
     Invitation,
@@ -71,6 +74,8 @@ from .models import (
     LinkDelivery,
     Login,
     Logo,
+    Membership,
+    MembershipPage,
     OfferedConnectionPage,
     OidcCode,
     OpenInvitation,
@@ -103,6 +108,7 @@ from .models import (
     TenantSummary,
     TotpSecret,
     UpdateConnection,
+    UpdateGroup,
     UpdateOperatorWebhook,
     UpdatePasskey,
     UpdateRole,
@@ -311,13 +317,69 @@ class Operations(Sender):
         """Exports the events of the tenant as a CSV file, newest first, with the filters of GET /events. The columns before and after have JSON. The columns actor.name and subject.name have the names of the actor and of the user, role or service account that the event is about, if the caller may read them. The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503. Needs `events:read` in the whole tenant."""
         return self._send_bytes("GET", "/exports/events", query={"type": type, "actor": actor, "from": from_, "to": to, "raw": raw, "subject": subject})
 
-    def export_role_users(self, id: str, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> bytes:
+    def export_role_users(self, id: str, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, direct: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> bytes:
         """Exports the users with the role as a CSV file, with the columns of GET /exports/users and the filters of GET /roles/{id}/users. The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503. Needs `roles:read`, and a permission to read at least one member of users."""
-        return self._send_bytes("GET", f"/exports/roles/{quote(id)}/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "status": status})
+        return self._send_bytes("GET", f"/exports/roles/{quote(id)}/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "direct": direct, "status": status})
 
-    def export_users(self, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, role: str | None = None) -> bytes:
+    def export_users(self, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, role: str | None = None, group: str | None = None) -> bytes:
         """Exports the users that the caller may read as a CSV file, with the filters of GET /users. The columns are the ID and the members that the caller may read of some user. A cell is empty if the caller may not read the member of this user. The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503. Needs `users:read`, or `users.<member>:read` for at least one member."""
-        return self._send_bytes("GET", "/exports/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "status": status, "role": role})
+        return self._send_bytes("GET", "/exports/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "status": status, "role": role, "group": group})
+
+    def list_groups(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, external_id: str | None = None, count: bool | None = None) -> GroupPage:
+        """Lists the groups of the tenant. Needs `groups:read` in the whole tenant."""
+        return cast('GroupPage', self._send_json("GET", "/groups", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "externalId": external_id, "count": count}))
+
+    def iter_groups(self, *, limit: int | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, external_id: str | None = None) -> Iterator[Group]:
+        """Yields the items of all pages of list_groups."""
+        return self._iterate("GET", "/groups", query={"limit": limit, "sort": sort, "q": q, "externalId": external_id})
+
+    def create_group(self, body: CreateGroup, *, idempotency_key: str | None = None) -> Group:
+        """Creates a group without members and roles. Needs `groups:create` in the whole tenant."""
+        return cast('Group', self._send_json("POST", "/groups", body=body, key=idempotency_key or new_key()))
+
+    def get_group(self, id: str) -> Group:
+        """Returns the group. Needs `groups:read` in the whole tenant."""
+        return cast('Group', self._send_json("GET", f"/groups/{quote(id)}"))
+
+    def update_group(self, id: str, body: UpdateGroup, *, if_match: str | None = None) -> Group:
+        """Changes the members that are in the body. Needs `groups:update` in the whole tenant."""
+        return cast('Group', self._send_json("PATCH", f"/groups/{quote(id)}", body=body, if_match=if_match))
+
+    def delete_group(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
+        """Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. Needs `groups:delete` in the whole tenant. The caller must be able to assign every role of the group. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("DELETE", f"/groups/{quote(id)}", query={"force": force}, if_match=if_match)
+
+    def list_group_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
+        """Lists the group's role assignments that have not expired. With includeExpired=true, expired ones are listed too. Needs `groups:read` in the whole tenant."""
+        return cast('AssignmentPage', self._send_json("GET", f"/groups/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired}))
+
+    def iter_group_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None) -> Iterator[Assignment]:
+        """Yields the items of all pages of list_group_roles."""
+        return self._iterate("GET", f"/groups/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired})
+
+    def assign_group_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
+        """Gives the role to all members of the group, for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the group. Needs `roles:assign` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Assignment', self._send_json("PUT", f"/groups/{quote(id)}/roles/{quote(role_id)}", body=body))
+
+    def unassign_group_role(self, id: str, role_id: str) -> None:
+        """Removes the role from the group. Its members lose the role, unless they have it in another way. Needs `roles:assign` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("DELETE", f"/groups/{quote(id)}/roles/{quote(role_id)}")
+
+    def list_group_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> UserPage:
+        """Lists the users who are in the group, as far as the caller may read them. Needs `groups:read` in the whole tenant, and a permission to read at least one member of users."""
+        return cast('UserPage', self._send_json("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status}))
+
+    def iter_group_users(self, id: str, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> Iterator[User]:
+        """Yields the items of all pages of list_group_users."""
+        return self._iterate("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status})
+
+    def add_group_user(self, id: str, user_id: str) -> None:
+        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("PUT", f"/groups/{quote(id)}/users/{quote(user_id)}")
+
+    def remove_group_user(self, id: str, user_id: str) -> None:
+        """Removes the user from the group. The user loses the roles that the user has only through the group. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("DELETE", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     def list_invitations(self, *, limit: int | None = None, cursor: str | None = None) -> InvitationPage:
         """Lists the invitations that were not accepted and have not expired, of users that the caller may invite. Needs `users:invite`."""
@@ -504,16 +566,16 @@ class Operations(Sender):
         return cast('Role', self._send_json("PATCH", f"/roles/{quote(id)}", body=body, if_match=if_match))
 
     def delete_role(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        """If users, service accounts or groups have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/roles/{quote(id)}", query={"force": force}, if_match=if_match)
 
-    def list_role_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> UserPage:
-        """Lists the users who have the role, as far as the caller may read them. With at, it lists the users who had the role at an earlier time. Needs `roles:read`, and a permission to read at least one member of users."""
-        return cast('UserPage', self._send_json("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status, "at": at}))
+    def list_role_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, direct: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> UserPage:
+        """Lists the users who have the role, directly or through a group, as far as the caller may read them. With at, it lists the users who had the role at an earlier time. Needs `roles:read`, and a permission to read at least one member of users."""
+        return cast('UserPage', self._send_json("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "direct": direct, "status": status, "at": at}))
 
-    def iter_role_users(self, id: str, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> Iterator[User]:
+    def iter_role_users(self, id: str, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, direct: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> Iterator[User]:
         """Yields the items of all pages of list_role_users."""
-        return self._iterate("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status, "at": at})
+        return self._iterate("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "direct": direct, "status": status, "at": at})
 
     def list_service_accounts(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, count: bool | None = None) -> ServiceAccountPage:
         """Lists the service accounts of the tenant. Needs `service-accounts:read` in the whole tenant."""
@@ -603,13 +665,13 @@ class Operations(Sender):
         """Returns what administrators look at first: open invitations, failed sign-ins and blocked sources, the coverage of second factors, roles and API tokens that expire within 14 days, and the number of events of each of the last 30 days. Parts that the caller may not read are absent. Needs in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read."""
         return cast('TenantSummary', self._send_json("GET", "/tenant/summary", query={"timeZone": time_zone}))
 
-    def list_users(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, include: str | None = None) -> UserPage:
+    def list_users(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, group: str | None = None, include: str | None = None) -> UserPage:
         """Lists the users that the caller may read. Needs `users:read`, or `users.<member>:read` for at least one member."""
-        return cast('UserPage', self._send_json("GET", "/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status, "role": role, "include": include}))
+        return cast('UserPage', self._send_json("GET", "/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status, "role": role, "group": group, "include": include}))
 
-    def iter_users(self, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, include: str | None = None) -> Iterator[User]:
+    def iter_users(self, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, group: str | None = None, include: str | None = None) -> Iterator[User]:
         """Yields the items of all pages of list_users."""
-        return self._iterate("GET", "/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status, "role": role, "include": include})
+        return self._iterate("GET", "/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status, "role": role, "group": group, "include": include})
 
     def create_user(self, body: CreateUser, *, idempotency_key: str | None = None) -> User:
         """Creates a user with the status pending. To let the user set a password and sign in, set invite, or invite the user later. Needs `users:create`. If `invite` is true, it also needs `users:invite`."""
@@ -647,6 +709,14 @@ class Operations(Sender):
         """Removes all second factors of a user who has lost them, ends the user's sessions, and notifies the user. After that, the user signs in with the password alone, or enrolls a new factor if the tenant requires one. Needs `users:reset-factors`. For their own account, users need a session: an API token is refused. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/users/{quote(id)}/factors")
 
+    def list_user_groups(self, id: str, *, limit: int | None = None, cursor: str | None = None) -> MembershipPage:
+        """Lists the memberships of the user in groups. Needs `groups:read` in the whole tenant. Users with a session need no permission for their own account."""
+        return cast('MembershipPage', self._send_json("GET", f"/users/{quote(id)}/groups", query={"limit": limit, "cursor": cursor}))
+
+    def iter_user_groups(self, id: str, *, limit: int | None = None) -> Iterator[Membership]:
+        """Yields the items of all pages of list_user_groups."""
+        return self._iterate("GET", f"/users/{quote(id)}/groups", query={"limit": limit})
+
     def list_identities(self, id: str) -> IdentityPage:
         """Lists the accounts at identity providers with which the user can sign in, the oldest first. A user can have 20. Needs `identities:read`. Users with a session need no permission for their own account."""
         return cast('IdentityPage', self._send_json("GET", f"/users/{quote(id)}/identities"))
@@ -680,7 +750,7 @@ class Operations(Sender):
         return cast('User', self._send_json("POST", f"/users/{quote(id)}/resume", body=body))
 
     def list_user_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
-        """Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
+        """Lists the user's role assignments that have not expired, with those through groups: one item for each way in which the user has a role. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
         return cast('AssignmentPage', self._send_json("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired, "at": at}))
 
     def iter_user_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None, at: str | None = None) -> Iterator[Assignment]:
@@ -692,7 +762,7 @@ class Operations(Sender):
         return cast('Assignment', self._send_json("PUT", f"/users/{quote(id)}/roles/{quote(role_id)}", body=body))
 
     def unassign_role(self, id: str, role_id: str) -> None:
-        """Removes the role from the user. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        """Removes the role from the user. If the user has the role only through a group, the answer is 404. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/users/{quote(id)}/roles/{quote(role_id)}")
 
     def list_user_sessions(self, id: str, *, limit: int | None = None, cursor: str | None = None) -> UserSessionPage:
@@ -967,13 +1037,69 @@ class AsyncOperations(AsyncSender):
         """Exports the events of the tenant as a CSV file, newest first, with the filters of GET /events. The columns before and after have JSON. The columns actor.name and subject.name have the names of the actor and of the user, role or service account that the event is about, if the caller may read them. The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503. Needs `events:read` in the whole tenant."""
         return await self._send_bytes("GET", "/exports/events", query={"type": type, "actor": actor, "from": from_, "to": to, "raw": raw, "subject": subject})
 
-    async def export_role_users(self, id: str, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> bytes:
+    async def export_role_users(self, id: str, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, direct: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> bytes:
         """Exports the users with the role as a CSV file, with the columns of GET /exports/users and the filters of GET /roles/{id}/users. The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503. Needs `roles:read`, and a permission to read at least one member of users."""
-        return await self._send_bytes("GET", f"/exports/roles/{quote(id)}/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "status": status})
+        return await self._send_bytes("GET", f"/exports/roles/{quote(id)}/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "direct": direct, "status": status})
 
-    async def export_users(self, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, role: str | None = None) -> bytes:
+    async def export_users(self, *, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, raw: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, role: str | None = None, group: str | None = None) -> bytes:
         """Exports the users that the caller may read as a CSV file, with the filters of GET /users. The columns are the ID and the members that the caller may read of some user. A cell is empty if the caller may not read the member of this user. The first row has the names of the columns. So that spreadsheets do not calculate a cell, an apostrophe is inserted before =, +, - and @ (also in full width) at the beginning of a cell, and after a semicolon, a tab or a line break in it. So =x and '=x are exported alike, and +49 30 becomes '+49 30. Programs send raw=true and get the text of the API. Rolecall reads the data in pages, so the file can miss changes that are made during the export. An event records the export, but not a HEAD request. If it fails after the response has begun, the connection is aborted. While too many exports are running, the answer is 503. Needs `users:read`, or `users.<member>:read` for at least one member."""
-        return await self._send_bytes("GET", "/exports/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "status": status, "role": role})
+        return await self._send_bytes("GET", "/exports/users", query={"sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "raw": raw, "status": status, "role": role, "group": group})
+
+    async def list_groups(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, external_id: str | None = None, count: bool | None = None) -> GroupPage:
+        """Lists the groups of the tenant. Needs `groups:read` in the whole tenant."""
+        return cast('GroupPage', await self._send_json("GET", "/groups", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "externalId": external_id, "count": count}))
+
+    def iter_groups(self, *, limit: int | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, external_id: str | None = None) -> AsyncIterator[Group]:
+        """Yields the items of all pages of list_groups."""
+        return self._iterate("GET", "/groups", query={"limit": limit, "sort": sort, "q": q, "externalId": external_id})
+
+    async def create_group(self, body: CreateGroup, *, idempotency_key: str | None = None) -> Group:
+        """Creates a group without members and roles. Needs `groups:create` in the whole tenant."""
+        return cast('Group', await self._send_json("POST", "/groups", body=body, key=idempotency_key or new_key()))
+
+    async def get_group(self, id: str) -> Group:
+        """Returns the group. Needs `groups:read` in the whole tenant."""
+        return cast('Group', await self._send_json("GET", f"/groups/{quote(id)}"))
+
+    async def update_group(self, id: str, body: UpdateGroup, *, if_match: str | None = None) -> Group:
+        """Changes the members that are in the body. Needs `groups:update` in the whole tenant."""
+        return cast('Group', await self._send_json("PATCH", f"/groups/{quote(id)}", body=body, if_match=if_match))
+
+    async def delete_group(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
+        """Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. Needs `groups:delete` in the whole tenant. The caller must be able to assign every role of the group. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("DELETE", f"/groups/{quote(id)}", query={"force": force}, if_match=if_match)
+
+    async def list_group_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
+        """Lists the group's role assignments that have not expired. With includeExpired=true, expired ones are listed too. Needs `groups:read` in the whole tenant."""
+        return cast('AssignmentPage', await self._send_json("GET", f"/groups/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired}))
+
+    def iter_group_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None) -> AsyncIterator[Assignment]:
+        """Yields the items of all pages of list_group_roles."""
+        return self._iterate("GET", f"/groups/{quote(id)}/roles", query={"limit": limit, "includeExpired": include_expired})
+
+    async def assign_group_role(self, id: str, role_id: str, body: AssignRole | None = None) -> Assignment:
+        """Gives the role to all members of the group, for the whole tenant or for some departments, with or without an expiry. It replaces an existing assignment of the role to the group. Needs `roles:assign` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Assignment', await self._send_json("PUT", f"/groups/{quote(id)}/roles/{quote(role_id)}", body=body))
+
+    async def unassign_group_role(self, id: str, role_id: str) -> None:
+        """Removes the role from the group. Its members lose the role, unless they have it in another way. Needs `roles:assign` in the whole tenant. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("DELETE", f"/groups/{quote(id)}/roles/{quote(role_id)}")
+
+    async def list_group_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> UserPage:
+        """Lists the users who are in the group, as far as the caller may read them. Needs `groups:read` in the whole tenant, and a permission to read at least one member of users."""
+        return cast('UserPage', await self._send_json("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status}))
+
+    def iter_group_users(self, id: str, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended"] | None = None) -> AsyncIterator[User]:
+        """Yields the items of all pages of list_group_users."""
+        return self._iterate("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status})
+
+    async def add_group_user(self, id: str, user_id: str) -> None:
+        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("PUT", f"/groups/{quote(id)}/users/{quote(user_id)}")
+
+    async def remove_group_user(self, id: str, user_id: str) -> None:
+        """Removes the user from the group. The user loses the roles that the user has only through the group. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("DELETE", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     async def list_invitations(self, *, limit: int | None = None, cursor: str | None = None) -> InvitationPage:
         """Lists the invitations that were not accepted and have not expired, of users that the caller may invite. Needs `users:invite`."""
@@ -1160,16 +1286,16 @@ class AsyncOperations(AsyncSender):
         return cast('Role', await self._send_json("PATCH", f"/roles/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_role(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users or service accounts have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        """If users, service accounts or groups have the role, the answer is 409. With force=true, the role is removed from all of them. If the setting secondFactor of the tenant names the role, the answer is 409, also with force=true. Needs `roles:delete`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/roles/{quote(id)}", query={"force": force}, if_match=if_match)
 
-    async def list_role_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> UserPage:
-        """Lists the users who have the role, as far as the caller may read them. With at, it lists the users who had the role at an earlier time. Needs `roles:read`, and a permission to read at least one member of users."""
-        return cast('UserPage', await self._send_json("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status, "at": at}))
+    async def list_role_users(self, id: str, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, direct: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> UserPage:
+        """Lists the users who have the role, directly or through a group, as far as the caller may read them. With at, it lists the users who had the role at an earlier time. Needs `roles:read`, and a permission to read at least one member of users."""
+        return cast('UserPage', await self._send_json("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "direct": direct, "status": status, "at": at}))
 
-    def iter_role_users(self, id: str, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> AsyncIterator[User]:
+    def iter_role_users(self, id: str, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, direct: bool | None = None, status: Literal["pending", "active", "suspended"] | None = None, at: str | None = None) -> AsyncIterator[User]:
         """Yields the items of all pages of list_role_users."""
-        return self._iterate("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status, "at": at})
+        return self._iterate("GET", f"/roles/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "direct": direct, "status": status, "at": at})
 
     async def list_service_accounts(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "createdAt", "-createdAt"] | None = None, q: str | None = None, count: bool | None = None) -> ServiceAccountPage:
         """Lists the service accounts of the tenant. Needs `service-accounts:read` in the whole tenant."""
@@ -1259,13 +1385,13 @@ class AsyncOperations(AsyncSender):
         """Returns what administrators look at first: open invitations, failed sign-ins and blocked sources, the coverage of second factors, roles and API tokens that expire within 14 days, and the number of events of each of the last 30 days. Parts that the caller may not read are absent. Needs in the whole tenant one of: `users:invite`; `users:reset-factors` and `users.status:read`; `events:read`; `roles:read`; `sessions:read`; `service-accounts:read`. The response has only the parts that the caller may read."""
         return cast('TenantSummary', await self._send_json("GET", "/tenant/summary", query={"timeZone": time_zone}))
 
-    async def list_users(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, include: str | None = None) -> UserPage:
+    async def list_users(self, *, limit: int | None = None, cursor: str | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, count: bool | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, group: str | None = None, include: str | None = None) -> UserPage:
         """Lists the users that the caller may read. Needs `users:read`, or `users.<member>:read` for at least one member."""
-        return cast('UserPage', await self._send_json("GET", "/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status, "role": role, "include": include}))
+        return cast('UserPage', await self._send_json("GET", "/users", query={"limit": limit, "cursor": cursor, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "count": count, "status": status, "role": role, "group": group, "include": include}))
 
-    def iter_users(self, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, include: str | None = None) -> AsyncIterator[User]:
+    def iter_users(self, *, limit: int | None = None, sort: Literal["name", "-name", "email", "-email", "createdAt", "-createdAt"] | None = None, q: str | None = None, email: str | None = None, external_id: str | None = None, department: str | None = None, status: Literal["pending", "active", "suspended", "deleted"] | None = None, role: str | None = None, group: str | None = None, include: str | None = None) -> AsyncIterator[User]:
         """Yields the items of all pages of list_users."""
-        return self._iterate("GET", "/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status, "role": role, "include": include})
+        return self._iterate("GET", "/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status, "role": role, "group": group, "include": include})
 
     async def create_user(self, body: CreateUser, *, idempotency_key: str | None = None) -> User:
         """Creates a user with the status pending. To let the user set a password and sign in, set invite, or invite the user later. Needs `users:create`. If `invite` is true, it also needs `users:invite`."""
@@ -1303,6 +1429,14 @@ class AsyncOperations(AsyncSender):
         """Removes all second factors of a user who has lost them, ends the user's sessions, and notifies the user. After that, the user signs in with the password alone, or enrolls a new factor if the tenant requires one. Needs `users:reset-factors`. For their own account, users need a session: an API token is refused. The caller must be able to assign every role of the user. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/users/{quote(id)}/factors")
 
+    async def list_user_groups(self, id: str, *, limit: int | None = None, cursor: str | None = None) -> MembershipPage:
+        """Lists the memberships of the user in groups. Needs `groups:read` in the whole tenant. Users with a session need no permission for their own account."""
+        return cast('MembershipPage', await self._send_json("GET", f"/users/{quote(id)}/groups", query={"limit": limit, "cursor": cursor}))
+
+    def iter_user_groups(self, id: str, *, limit: int | None = None) -> AsyncIterator[Membership]:
+        """Yields the items of all pages of list_user_groups."""
+        return self._iterate("GET", f"/users/{quote(id)}/groups", query={"limit": limit})
+
     async def list_identities(self, id: str) -> IdentityPage:
         """Lists the accounts at identity providers with which the user can sign in, the oldest first. A user can have 20. Needs `identities:read`. Users with a session need no permission for their own account."""
         return cast('IdentityPage', await self._send_json("GET", f"/users/{quote(id)}/identities"))
@@ -1336,7 +1470,7 @@ class AsyncOperations(AsyncSender):
         return cast('User', await self._send_json("POST", f"/users/{quote(id)}/resume", body=body))
 
     async def list_user_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None, at: str | None = None) -> AssignmentPage:
-        """Lists the user's role assignments that have not expired. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
+        """Lists the user's role assignments that have not expired, with those through groups: one item for each way in which the user has a role. With includeExpired=true, expired ones are listed too. With at, the answer has the assignments of an earlier time. Needs `roles:read`. Users with a session need no permission for their own account."""
         return cast('AssignmentPage', await self._send_json("GET", f"/users/{quote(id)}/roles", query={"limit": limit, "cursor": cursor, "includeExpired": include_expired, "at": at}))
 
     def iter_user_roles(self, id: str, *, limit: int | None = None, include_expired: bool | None = None, at: str | None = None) -> AsyncIterator[Assignment]:
@@ -1348,7 +1482,7 @@ class AsyncOperations(AsyncSender):
         return cast('Assignment', await self._send_json("PUT", f"/users/{quote(id)}/roles/{quote(role_id)}", body=body))
 
     async def unassign_role(self, id: str, role_id: str) -> None:
-        """Removes the role from the user. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
+        """Removes the role from the user. If the user has the role only through a group, the answer is 404. Needs `roles:assign`. The caller must be able to assign the role. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/users/{quote(id)}/roles/{quote(role_id)}")
 
     async def list_user_sessions(self, id: str, *, limit: int | None = None, cursor: str | None = None) -> UserSessionPage:

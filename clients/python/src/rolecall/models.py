@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 73ba8c92c1357549aab1320544ea69f2851c85fc0d72c313f080a82246eea217
+# 2448ed6b9879c7d56992b3246f5bb8c230a86d192f43ab026c89a5791d442554
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -96,6 +96,9 @@ class AccessGrant(TypedDict):
     role: RoleName
     """The role."""
 
+    through: Through | None
+    """The group through which the user has the role. Null if the role is assigned directly."""
+
 
 class AccessPage(TypedDict):
     """A page of users and service accounts that have a permission."""
@@ -118,7 +121,7 @@ class AssignRole(TypedDict):
 
 
 class Assignment(TypedDict):
-    """The assignment of a role to a user or service account, with its reach and expiry."""
+    """The assignment of a role to a user, service account or group, with its reach and expiry."""
 
     expiresAt: str | None
     """When the assignment expires. Null for never."""
@@ -135,9 +138,12 @@ class Assignment(TypedDict):
     role: RoleName
     """The role."""
 
+    through: Through | None
+    """The group through which the user has the role. Null if the role is assigned directly."""
+
 
 class AssignmentPage(TypedDict):
-    """A page of the assignments of a user or service account."""
+    """A page of the assignments of a user, service account or group."""
 
     items: list[Assignment]
     """The items of the page."""
@@ -540,6 +546,19 @@ class CreateConnection(TypedDict):
     """Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."""
 
 
+class CreateGroup(TypedDict):
+    """A new group. It has no members and no roles at first."""
+
+    description: NotRequired[str | None]
+    """Description of the group. Must be empty or contain a visible character."""
+
+    externalId: NotRequired[str | None]
+    """ID of the group in another system, unique in the tenant. Null for none. Must contain a visible character."""
+
+    name: str
+    """Name of the group, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
+
+
 class CreateOperatorWebhook(TypedDict):
     """A new webhook of operators."""
 
@@ -798,6 +817,9 @@ class CurrentPrincipal(TypedDict):
 
 class CurrentSession(TypedDict):
     """The caller, with roles and permissions."""
+
+    groups: list[GroupName]
+    """The groups of the user. Decide by permissions, and not by groups."""
 
     permissions: list[str]
     """The permissions of the caller in the whole tenant. They can have wildcards: users:* covers users:read, and the permissions of an owner cover everything. To check a permission, use GET /auths/check or POST /auths/checks."""
@@ -1176,6 +1198,54 @@ class Grant(TypedDict):
     """The roles that give the permission to the user."""
 
 
+class Group(TypedDict):
+    """A set of users to whom the roles of the group apply. Callers without groups:read get the ID only."""
+
+    createdAt: NotRequired[str]
+    """When the group was created."""
+
+    description: NotRequired[str]
+    """Description of the group."""
+
+    externalId: NotRequired[str | None]
+    """ID of the group in another system. Null without one."""
+
+    id: str
+    """ID of the group."""
+
+    name: NotRequired[str]
+    """Name of the group."""
+
+    updatedAt: NotRequired[str]
+    """When the name, the description or the external ID was changed last."""
+
+
+class GroupName(TypedDict):
+    """The name of a group."""
+
+    id: str
+    """ID of the group."""
+
+    name: str
+    """Name of the group."""
+
+
+class GroupPage(TypedDict):
+    """A page of groups."""
+
+    items: list[Group]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+    total: NotRequired[int]
+    """Number of items on all pages, with the filters of the request. Only with count=true."""
+
+    totalIsExact: NotRequired[bool]
+    """Whether total is exact. It is exact up to 10,000."""
+
+
 class Identity(TypedDict):
     """An account at an identity provider with which the user can sign in."""
 
@@ -1317,6 +1387,9 @@ class JobFilter(TypedDict):
     department: str | None
     """Only users of this department."""
 
+    group: str | None
+    """Only members of this group."""
+
     role: str | None
     """Only users with this role."""
 
@@ -1376,6 +1449,9 @@ class JobUsers(TypedDict):
     department: NotRequired[str]
     """Only users of this department. Upper and lower case, invisible characters and the number of blanks do not matter. Must contain a visible character."""
 
+    group: NotRequired[str]
+    """Only members of this group. It needs the permission groups:read in the whole tenant."""
+
     q: NotRequired[str]
     """Up to 8 words. Only users with matches for all of them: each must be the beginning of a word in the name or the email address."""
 
@@ -1426,6 +1502,29 @@ class Logo(TypedDict):
 
     width: int
     """Width in pixels."""
+
+
+class Membership(TypedDict):
+    """The membership of a user in a group."""
+
+    addedAt: str
+    """When the user was added to the group."""
+
+    addedBy: str | None
+    """ID of the principal who added the user to the group. Null for an operator."""
+
+    group: GroupName
+    """The group."""
+
+
+class MembershipPage(TypedDict):
+    """A page of memberships."""
+
+    items: list[Membership]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
 
 
 class OfferedConnection(TypedDict):
@@ -1729,6 +1828,9 @@ class ResetPassword(TypedDict):
 
 class RestoredUser(TypedDict):
     """A user who was deleted and is restored. The user needs an invitation to sign in."""
+
+    groupsNotRestored: NotRequired[list[str]]
+    """The former groups of the user to which the user was not added again, because the caller may not add the user or because they were deleted. Absent if the caller may not read groups."""
 
     rolesNotRestored: NotRequired[list[str]]
     """The former roles of the user that were not assigned again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."""
@@ -2172,6 +2274,13 @@ class TenantSummary(TypedDict):
     """How many active users have a second factor. Needs users:reset-factors and users.status:read."""
 
 
+class Through(TypedDict):
+    """The way in which a user has a role that is not assigned directly."""
+
+    group: GroupName
+    """The group."""
+
+
 class TokenSummary(TypedDict):
     """The API tokens of a user."""
 
@@ -2218,6 +2327,19 @@ class UpdateConnection(TypedDict):
 
     secondFactor: NotRequired[Literal["require", "trust"]]
     """Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."""
+
+
+class UpdateGroup(TypedDict):
+    """A merge patch (RFC 7396). Absent members do not change. Null clears a member."""
+
+    description: NotRequired[str | None]
+    """Description of the group. Must be empty or contain a visible character."""
+
+    externalId: NotRequired[str | None]
+    """ID of the group in another system, unique in the tenant. Null for none. Must contain a visible character."""
+
+    name: NotRequired[str]
+    """Name of the group, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
 
 
 class UpdateOperatorWebhook(TypedDict):

@@ -69,6 +69,7 @@ async fn users(service: &Configuration, tenant: &str) -> Result<(), Failure> {
             None,
             None,
             None,
+            None,
         )
         .await?;
         ids.extend(page.items.iter().map(|item| item.id));
