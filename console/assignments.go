@@ -254,9 +254,18 @@ func (h holder) gains(f frame) rolecall.Holder {
 	return h.id
 }
 
-// removalEffect describes what the removal of a role from the holder does.
-func removalEffect(h rolecall.Holder) string {
-	if h.Kind == rolecall.HolderGroup {
+// removalEffect describes what the removal of the role from the holder does.
+func (a assignmentsView) removalEffect() string {
+	var groups []string // through which the user keeps the role
+	for i := range a.held {
+		if h := &a.held[i]; h.Role.ID == a.role.ID && isThrough(h) {
+			groups = append(groups, h.Through.Name)
+		}
+	}
+	switch {
+	case len(groups) > 0:
+		return msg("assignment.remove-effect-kept", "Groups", listedInLine(groups))
+	case a.id.Kind == rolecall.HolderGroup:
 		return msg("assignment.remove-effect-group")
 	}
 	return msg("assignment.remove-effect")

@@ -1744,7 +1744,7 @@ func takeDialog(a assignmentsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = confirmForm(a.frame, question{title: say("assignment.remove-title", "Role", bdi(a.role.Name), "Name", bdi(a.name)), detail: removalEffect(a.id), label: msg("assignment.remove"), back: a.home, destructive: true}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = confirmForm(a.frame, question{title: say("assignment.remove-title", "Role", bdi(a.role.Name), "Name", bdi(a.name)), detail: a.removalEffect(), label: msg("assignment.remove"), back: a.home, destructive: true}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

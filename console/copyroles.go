@@ -63,6 +63,8 @@ func (c *console) copyView(v *pageContext) (view copyView, err error) {
 		a.Holder = view.id
 		role := copiedRole{assignment: a}
 		switch has := func(b rolecall.Assignment) bool { return b.Role.ID == a.Role.ID && !isThrough(&b) }; {
+		case isThrough(&a) && slices.ContainsFunc(held, func(b rolecall.Assignment) bool { return b.Through == a.Through }):
+			role.reason = msg("groups.is-member")
 		case isThrough(&a):
 			role.reason = msg("copy.through", "Group", a.Through.Name)
 		case slices.ContainsFunc(held, has):

@@ -425,9 +425,12 @@ func roleOf(e *rolecall.Event) (id rolecall.AnyID) {
 	return id
 }
 
-// groupInEvent returns the id and the name of the group in the values of an event about a membership.
-// Both are empty for other events, and if the caller may not read which group it was.
+// groupInEvent returns the id of the group that the event is about. If the event is about a membership, it also returns
+// the name. Both are empty for other events, and if the caller may not read which group it was.
 func groupInEvent(e *rolecall.Event) (id rolecall.AnyID, name string) {
+	if e.Subject.Type == rolecall.SubjectGroup {
+		return e.Subject.ID, ""
+	}
 	if e.Values == nil {
 		return id, ""
 	}

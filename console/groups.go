@@ -130,6 +130,17 @@ func (g groupView) address(below string) string {
 	return groupAddress(g.pageContext, g.group.ID, below)
 }
 
+// withoutMembers explains why the page shows no members.
+func (g groupView) withoutMembers() string {
+	switch {
+	case g.members.Next != nil || !g.call.Visible().IsEverywhere():
+		return msg("groups.no-visible-members")
+	case g.adds():
+		return msg("groups.no-members-advice")
+	}
+	return msg("groups.no-members")
+}
+
 // memberWords returns the number of members that the caller may read as text. It returns an empty text if the number
 // is not known.
 func (g groupView) memberWords() string {
@@ -247,8 +258,8 @@ func (g groupView) deletion() string {
 	return msg("groups.delete-roles", "Roles", listedInLine(roles))
 }
 
-// groupNamed returns the name of the group, or a placeholder if it was deleted or the caller may not read it. It is
-// empty for no group.
+// groupNamed returns words for the group, such as "the group Support". They say so if it was deleted or the caller may not
+// read it. They are empty for no group.
 func (c *console) groupNamed(v *pageContext, id rolecall.GroupID) (string, error) {
 	f := frame{pageContext: v}
 	if id.IsZero() {
@@ -261,5 +272,5 @@ func (c *console) groupNamed(v *pageContext, id rolecall.GroupID) (string, error
 	if rolecall.KindOf(err) == rolecall.NotFound {
 		return f.missingGroup(), nil
 	}
-	return group.Name, err
+	return msg("groups.named", "Group", group.Name), err
 }

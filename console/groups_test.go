@@ -253,13 +253,22 @@ func TestAGroupHoldsRolesThatItsMembersShow(t *testing.T) {
 	if a := f.get("/console/acme/roles/"+role.ID.String()+"/users", cookie); strings.Count(a.body, ">Eve Adams<") != 1 {
 		t.Errorf("%s", a.body)
 	}
+	if a := f.get(user+"/roles/"+role.ID.String()+"/take", cookie); !strings.Contains(a.body, "They keep this role through a group: Night shift.") {
+		t.Errorf("%s", a.body)
+	}
 	if a := f.send(http.MethodPost, user+"/roles/"+role.ID.String()+"/take", cookie, nil); !strings.HasPrefix(a.Header.Get("Location"), user+"?done=role-taken&role="+role.ID.String()+"&undo-end=") || strings.Contains(a.Header.Get("Location"), "Sales") {
 		t.Errorf("%d %s %s", a.StatusCode, a.Header.Get("Location"), a.body)
 	}
 	if a := f.get(user+"/roles/give?q=help", cookie); !strings.Contains(a.body, user+"/roles/"+role.ID.String()) {
 		t.Errorf("a role through a group cannot be assigned directly: %s", a.body)
 	}
-	if a := f.get(user+"/roles/copy?with="+eve.ID.String(), cookie); !strings.Contains(a.body, "Comes through the group Night shift.") {
+	zoe := f.hire("zoe@example.com", "Zoe Young", nil)
+	copied := "/console/acme/users/" + zoe.ID.String() + "/roles/copy?with=" + eve.ID.String()
+	if a := f.get(copied, cookie); !strings.Contains(a.body, "Comes through the group Night shift.") {
+		t.Errorf("%s", a.body)
+	}
+	f.join(group, zoe)
+	if a := f.get(copied, cookie); !strings.Contains(a.body, "already a member of this group") {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.get("/console/acme/account", f.signIn("acme", "eve@example.com")); !strings.Contains(a.body, "through <bdi>Night shift</bdi>") {
@@ -381,7 +390,7 @@ func TestADeletedUserShowsTheFormerGroups(t *testing.T) {
 	if a := f.get(home+"/deleted", cookie); !strings.Contains(a.body, "Previous groups") || !strings.Contains(a.body, "/console/acme/groups/"+kept.ID.String()) || !strings.Contains(a.body, "<bdi>Choir</bdi>") {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.send(http.MethodPost, home+"/restore", cookie, nil); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "isn&#39;t in these groups again") || !strings.Contains(a.body, "<bdi>Choir</bdi>") || strings.Contains(a.body, "Night shift") {
+	if a := f.send(http.MethodPost, home+"/restore", cookie, nil); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "wasn&#39;t added to these groups again") || !strings.Contains(a.body, "<bdi>Choir</bdi>") || strings.Contains(a.body, "Night shift") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.get(home, cookie); !strings.Contains(a.body, "<bdi>Night shift</bdi>") {

@@ -1245,6 +1245,11 @@ func holdersPage(l holdersView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
+		} else if l.next != "" {
+			templ_7745c5c3_Err = empty(msg("list.continues"), msg("list.continues-advice")).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 		} else {
 			templ_7745c5c3_Err = empty(msg("roles.no-holders"), msg("roles.no-holders-advice")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

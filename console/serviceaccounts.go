@@ -46,8 +46,8 @@ func (c *console) showServiceAccounts(v *pageContext) error {
 	})
 }
 
-// countWords returns the number of service accounts as text. A tenant has few service
-// accounts, so each request counts them.
+// countWords returns the number of service accounts as text. The number is always exact, because a tenant has at most
+// rolecall.ServiceAccountsMax.
 func (l serviceAccountsView) countWords() string {
 	if l.page.Total == nil {
 		return ""
