@@ -119,6 +119,7 @@ scenario("the roles of a user are assigned to another user, with a preview", asy
   await call(page, "PUT", `/users/${to}/roles/${roles[2].id}`, {});
   await page.goto(`/console/demo/users/${to}/roles/give`);
   await page.getByRole("link", { name: "Copy from another user" }).click();
+  await page.waitForURL(/\/compare$/); // the page before has a field with the same label
   await search(page, "giver");
   await page.getByRole("link", { name: "Giver person" }).click();
   await page.getByRole("link", { name: "Assign the roles of Giver person to Taker person" }).click();
