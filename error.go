@@ -154,7 +154,8 @@ func Declare(e Error) *Error {
 // DeclaredErrors returns all errors that Declare has returned, in the order of their declarations.
 func DeclaredErrors() []*Error { return slices.Clone(declared) }
 
-// The errors of the services. Clients see an error by its code. Those of a status are documented in this order.
+// The errors of the services. Clients identify an error by its code. The API reference groups errors by their status, and
+// keeps the order of these declarations within a status.
 var (
 	ErrMalformed             = Declare(Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a parameter or the JSON of the request is invalid. See errors in this response for each invalid value."})
 	ErrUnauthenticated       = Declare(Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "The request has no valid session or API token of this tenant. Sign in, or use a valid token, and repeat the request."})

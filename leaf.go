@@ -125,7 +125,8 @@ func (s *EventSalts) commitment(g EventGroup, data []byte) tlog.Hash {
 	return tlog.RecordHash(append(s.Salt(g), data...))
 }
 
-// erase replaces the salt of the group by the commitment to its data.
+// erase replaces the salt of the group with the commitment to its data. It also replaces the seed with the salts of the
+// other groups, because the erased salt could be derived from the seed.
 func (s *EventSalts) erase(g EventGroup, data []byte) {
 	committed := s.commitment(g, data)
 	if s.seed != nil {

@@ -155,7 +155,7 @@ func (n *node) survey(ctx context.Context, users int) (*survey, error) {
 	return s, err
 }
 
-// byNumber returns the generated user with the number.
+// byNumber returns the user that the generator created with this number. The number is part of the user's externalId.
 func (n *node) byNumber(ctx context.Context, number int) (user, error) {
 	var found list[user]
 	if err := n.get(ctx, n.owner(), fmt.Sprintf("/users?externalId=E%08d", number), &found); err != nil {

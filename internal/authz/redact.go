@@ -154,14 +154,16 @@ func userValuePermissions(p *Principal, subject *rolecall.User) func(member stri
 	}
 }
 
-// assignmentMembers are the members of event values that describe assignments. Reading
-// them needs roles:read.
+// assignmentMembers are the members of event values that describe assignments. To read
+// those of another user, a caller needs roles:read for the user.
 var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
 
-// groupMembers are the members of event values that describe memberships. Reading them needs groups:read.
+// groupMembers are the members of event values that describe memberships. To read those of another user, a caller needs
+// groups:read in the whole tenant.
 var groupMembers = map[string]bool{"groupId": true, "groupName": true, "groups": true, "groupsNotRestored": true}
 
-// identityMembers are the members of event values about identities. Reading them needs identities:read.
+// identityMembers are the members of event values about identities. To read those of another user, a caller needs
+// identities:read for the user.
 var identityMembers = map[string]bool{"identity": true, "identityId": true, "connectionId": true}
 
 // keepMembers returns the JSON object with only the members for which readable returns

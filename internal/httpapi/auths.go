@@ -97,7 +97,7 @@ type transport string
 // byBearer is the transport in the Authorization header.
 const byBearer transport = "bearer"
 
-// UnmarshalWire reads the transport.
+// UnmarshalWire accepts cookie and bearer, and adds a field error for other values.
 func (t *transport) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	*t = transport(eitherOf(d, pointer, value, "cookie", string(byBearer)))
 }

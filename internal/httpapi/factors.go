@@ -257,8 +257,8 @@ type confirmTOTPBody struct {
 
 var _ = operation.Component[confirmTOTPBody]("ConfirmTotp", "A code of the authenticator app.")
 
-// recoveryCodesBody are new recovery codes. The list is absent if the user already has unused
-// codes.
+// recoveryCodesBody has new recovery codes. The list is absent if a user who has unused codes confirms an authenticator
+// app.
 type recoveryCodesBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten recovery codes. Each works once. They are not returned again."`
 }

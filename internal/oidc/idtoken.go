@@ -17,7 +17,8 @@ const (
 	// skew is by how much the clock of a provider may differ.
 	skew = time.Minute
 
-	// freshFor is how long ago the provider may have authenticated a user who was to be authenticated again.
+	// freshFor is the maximum age of the user's authentication at the provider, if Attempt.Reauthenticate requested a new
+	// one.
 	freshFor = 5 * time.Minute
 
 	// maxSubject is the maximum length of a subject (OpenID Connect Core 1.0, section 2).

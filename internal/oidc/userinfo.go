@@ -24,10 +24,10 @@ type userInfo struct {
 // a userinfo endpoint.
 func (c *Claims) HasMore() bool { return c.userInfo != nil }
 
-// AddUserInfo adds the address and the name from the userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
-// Many providers state them only there. The response can be JSON or a signed token. AddUserInfo returns a
-// RefusedError, or ErrUnavailable. Call it only if the address is needed, so that a broken endpoint does not lock users
-// out.
+// AddUserInfo sets the address from the userinfo endpoint (OpenID Connect Core 1.0, section 5.3), and the name if the
+// ID token has none. Many providers state them only there. The response can be JSON or a signed token. Call it only if
+// HasMore returns true and the address is needed, so that a broken endpoint does not lock users out. AddUserInfo can fail
+// with a RefusedError or ErrUnavailable.
 func (c *Client) AddUserInfo(ctx context.Context, p Provider, claims *Claims) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

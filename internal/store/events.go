@@ -230,7 +230,7 @@ const (
 		returning place`
 )
 
-// NumbersAtOnce is the maximum number of events that one call of NumberEvents gives a number.
+// NumbersAtOnce is the maximum number of events to which one call of NumberEvents gives numbers of the feed.
 const NumbersAtOnce = 500
 
 const numbersAtOnce = "500" // the same, as text

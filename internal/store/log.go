@@ -71,8 +71,8 @@ const (
 	tilesAtOnce = "16" // the same, as text
 )
 
-// lostLeaf is the leaf of an event that was deleted before the log had its leaf. This happens to events
-// that were deleted before the migration, and to those that an older program deletes.
+// lostLeaf is the leaf of an event that was deleted before its leaf was stored: before the migration that created the
+// log, or by a node that still runs a version of Rolecall without the log.
 var lostLeaf = tlog.RecordHash([]byte(`{"version":1,"deletedBeforeTheLog":true}`))
 
 // LostLeaf returns the hash of the leaf of events that were deleted before the log had their leaves.

@@ -121,8 +121,8 @@ func (q *Request) sendTable(running context.Context, w http.ResponseWriter, text
 	whole, cancel := context.WithTimeout(running, exportTime)
 	defer cancel()
 	control := http.NewResponseController(w)
-	// A write to a slow client must not outlive the export. The only possible error is that the writer has no
-	// deadline, and then the write of a part returns it.
+	// A write to a slow client must not outlive the export. The error is ignored: it occurs only if the writer does not
+	// support deadlines, and then SetWriteDeadline in the loop returns it.
 	defer context.AfterFunc(whole, func() { _ = control.SetWriteDeadline(time.Now()) })()
 	if err := control.SetReadDeadline(time.Time{}); err != nil { // an expired read deadline would end the context of the connection
 		return err

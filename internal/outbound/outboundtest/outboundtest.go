@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// names is a DNS server.
+// names is a DNS server for tests.
 type names struct {
 	conn net.PacketConn
 	mu   sync.Mutex
-	of   map[string][]string
+	of   map[string][]string // the addresses of each name that were not returned yet
 }
 
 // Resolver returns a resolver that knows the names. Each lookup of a name takes the next of its addresses,
