@@ -10,6 +10,7 @@
 package directory
 
 import (
+	"encoding/json"
 	"log/slog"
 
 	"github.com/rolecall/rolecall"
@@ -45,3 +46,18 @@ func New(a *access.Service) *Service {
 
 // Match is a precondition on the stored value.
 type Match[T any] = access.Match[T]
+
+// changeEvent returns the event of a change of an object from old to changed. If the object was deleted, changed is nil.
+// The names of the members that changed are in members.
+func changeEvent[T any](s *Service, c access.Caller, kind rolecall.EventType, about rolecall.Subject, old, changed *T, members []string) (*rolecall.Event, error) {
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	event := s.access.Event(c, kind, about)
+	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
+	if changed != nil {
+		event.Values.After, err = json.Marshal(changed)
+	}
+	return event, err
+}

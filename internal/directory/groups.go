@@ -128,7 +128,7 @@ func (s *Service) UpdateGroup(ctx context.Context, c access.Caller, id rolecall.
 		if err := store.CheckVersion(tx.UpdateGroup(old, changed)); err != nil {
 			return nil, err
 		}
-		return s.groupEvent(c, rolecall.EventGroupUpdated, &old, &changed, members)
+		return changeEvent(s, c, rolecall.EventGroupUpdated, rolecall.About(id), &old, &changed, members)
 	})
 	if err != nil {
 		return rolecall.Group{}, err
@@ -185,7 +185,7 @@ func (s *Service) deleteGroup(tx *store.Tx, c access.Caller, id rolecall.GroupID
 			return nil, false, err
 		}
 	}
-	if event, err = s.groupEvent(c, rolecall.EventGroupDeleted, &group, nil, nil); err != nil { // after those above: store.Deletions reads the newest event about the group
+	if event, err = changeEvent(s, c, rolecall.EventGroupDeleted, rolecall.About(id), &group, nil, nil); err != nil { // after those above: store.Deletions reads the newest event about the group
 		return nil, false, err
 	}
 	if err := store.CheckVersion(tx.HideGroup(group, event.ID, now)); err != nil {
@@ -379,19 +379,6 @@ func requireGroupAssignable(tx *store.Tx, c access.Caller, a *rolecall.Assignmen
 		return err
 	}
 	return requireMember(c, []rolecall.Assignment{*a}, c.User.ID)
-}
-
-func (s *Service) groupEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Group, members []string) (*rolecall.Event, error) {
-	before, err := json.Marshal(old)
-	if err != nil {
-		return nil, err
-	}
-	event := s.access.Event(c, kind, rolecall.About(old.ID))
-	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
-	if changed != nil {
-		event.Values.After, err = json.Marshal(changed)
-	}
-	return event, err
 }
 
 // setMembership sets the values of an event of a membership. The argument before is nil for a new membership, and after

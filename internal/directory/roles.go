@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -143,7 +142,7 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 		if err := store.CheckVersion(tx.UpdateRole(old, changed)); err != nil {
 			return nil, err
 		}
-		return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
+		return changeEvent(s, c, rolecall.EventRoleUpdated, rolecall.About(id), &old, &changed, members)
 	})
 	if err != nil {
 		return rolecall.Role{}, err
@@ -198,7 +197,7 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 	if more, err = s.unassignHolders(tx, cause, old.ID, s.now()); err != nil {
 		return nil, false, err
 	}
-	if event, err = s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil); err != nil {
+	if event, err = changeEvent(s, c, rolecall.EventRoleDeleted, rolecall.About(id), &old, nil, nil); err != nil {
 		return nil, false, err
 	}
 	if more {
@@ -318,18 +317,4 @@ func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error 
 		}
 	}
 	return nil
-}
-
-func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {
-	before, err := json.Marshal(old)
-	if err != nil {
-		return nil, err
-	}
-	event := s.access.Event(c, kind, rolecall.About(old.ID))
-	event.Members = members
-	event.Values = &rolecall.EventValues{Before: before}
-	if changed != nil {
-		event.Values.After, err = json.Marshal(changed)
-	}
-	return event, err
 }

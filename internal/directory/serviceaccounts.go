@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -88,7 +87,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id 
 		if err := store.CheckVersion(tx.UpdateServiceAccount(old, changed)); err != nil {
 			return nil, err
 		}
-		return s.accountEvent(c, rolecall.EventServiceAccountUpdated, &old, &changed, members)
+		return changeEvent(s, c, rolecall.EventServiceAccountUpdated, rolecall.About(id), &old, &changed, members)
 	})
 	if err != nil {
 		return rolecall.ServiceAccount{}, err
@@ -111,7 +110,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id 
 		if err := store.CheckVersion(tx.DeleteServiceAccount(old)); err != nil {
 			return nil, err
 		}
-		return s.accountEvent(c, rolecall.EventServiceAccountDeleted, &old, nil, nil)
+		return changeEvent(s, c, rolecall.EventServiceAccountDeleted, rolecall.About(id), &old, nil, nil)
 	})
 }
 
@@ -186,7 +185,7 @@ func (s *Service) changeAccountStatus(ctx context.Context, c access.Caller, poli
 		if err := store.CheckVersion(tx.UpdateServiceAccount(old, account)); err != nil {
 			return nil, err
 		}
-		event, err := s.accountEvent(c, kind, &old, &account, []string{"status"})
+		event, err := changeEvent(s, c, kind, rolecall.About(old.ID), &old, &account, []string{"status"})
 		if err == nil {
 			event.Reason = reason
 		}
@@ -196,17 +195,4 @@ func (s *Service) changeAccountStatus(ctx context.Context, c access.Caller, poli
 		return rolecall.ServiceAccount{}, err
 	}
 	return account, nil
-}
-
-func (s *Service) accountEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.ServiceAccount, members []string) (*rolecall.Event, error) {
-	before, err := json.Marshal(old)
-	if err != nil {
-		return nil, err
-	}
-	event := s.access.Event(c, kind, rolecall.About(old.ID))
-	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
-	if changed != nil {
-		event.Values.After, err = json.Marshal(changed)
-	}
-	return event, err
 }
