@@ -209,6 +209,9 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 // ContinueDeletions continues the deletions of roles and groups that DeleteRole and DeleteGroup have not finished. It
 // returns 0 if the tenant has none. Otherwise, it returns access.BatchSize or more, and the caller calls it again.
 func (s *Service) ContinueDeletions(tx *store.Tx) (int, error) {
+	if unfinished, err := hasDeletions(tx); err != nil || !unfinished {
+		return 0, err
+	}
 	tx.LockOwners() // two processes that remove the same rows would both find too few, and end the deletion too early
 	ofRole, err := s.continueRoleDeletion(tx)
 	if err != nil {
@@ -216,6 +219,16 @@ func (s *Service) ContinueDeletions(tx *store.Tx) (int, error) {
 	}
 	ofGroup, err := s.continueGroupDeletion(tx)
 	return ofRole + ofGroup, err
+}
+
+// hasDeletions reports whether the deletion of a role or a group is not finished.
+func hasDeletions(tx *store.Tx) (bool, error) {
+	_, _, err := tx.HiddenRole()
+	if there, err := access.Found(err); there || err != nil {
+		return there, err
+	}
+	_, _, err = tx.HiddenGroup()
+	return access.Found(err)
 }
 
 // continueRoleDeletion continues the deletion of a role that DeleteRole has not finished.
