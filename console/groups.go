@@ -251,11 +251,16 @@ func (g groupView) deletion() string {
 	if len(g.held) == 0 {
 		return msg("groups.delete-plain")
 	}
+	return msg("groups.delete-roles", "Roles", rolesInLine(g.held))
+}
+
+// rolesInLine names the roles of the assignments.
+func rolesInLine(held []rolecall.Assignment) string {
 	var roles []string
-	for i := range g.held {
-		roles = append(roles, g.held[i].Role.Name)
+	for i := range held {
+		roles = append(roles, held[i].Role.Name)
 	}
-	return msg("groups.delete-roles", "Roles", listedInLine(roles))
+	return listedInLine(roles)
 }
 
 // groupNamed returns words for the group, such as "the group Support". They say so if it was deleted or the caller may not

@@ -55,8 +55,8 @@ func (c *console) showMembers(v *pageContext) error {
 	})
 }
 
-// memberAddress returns the address of the form that adds the user to the group, or with the path below it, that
-// removes the user.
+// memberAddress returns the address of the form that adds the user to the group. With /remove as below, it is that of the
+// form that removes the user.
 func memberAddress(v *pageContext, group rolecall.GroupID, user rolecall.UserID, below string) string {
 	return groupAddress(v, group, "/users/"+user.String()+below)
 }
@@ -282,21 +282,12 @@ func (v *pageContext) afterMembership() string {
 // name returns the name of the user.
 func (m membershipView) name() string { return nameOf(m.pageContext, &m.user) }
 
-// roles names the roles of the group.
-func (m membershipView) roles() string {
-	var roles []string
-	for i := range m.held {
-		roles = append(roles, m.held[i].Role.Name)
-	}
-	return listedInLine(roles)
-}
-
 // addition describes the effect of adding the user.
 func (m membershipView) addition() string {
 	if len(m.held) == 0 {
 		return msg("groups.add-plain")
 	}
-	return msg("groups.add-roles", "Roles", m.roles())
+	return msg("groups.add-roles", "Roles", rolesInLine(m.held))
 }
 
 // removal describes the effect of removing the user.
@@ -304,7 +295,7 @@ func (m membershipView) removal() string {
 	if len(m.held) == 0 {
 		return msg("groups.remove-plain")
 	}
-	return msg("groups.remove-roles", "Roles", m.roles())
+	return msg("groups.remove-roles", "Roles", rolesInLine(m.held))
 }
 
 // hindrance returns the reason why the caller may not add the user, or remove the user if removes is true. It returns
