@@ -117,7 +117,7 @@ var (
 	_ = operation.PathID[rolecall.GroupID]("ID of the group.", "019d83e6-1ef1-7003-9d14-3c5e7a9b1d33")
 	_ = operation.Component[rolecall.GroupDraft]("CreateGroup", "A new group. It has no members and no roles at first.")
 	_ = operation.Component[rolecall.GroupPatch]("UpdateGroup", "A merge patch (RFC 7396). Absent members do not change. Null clears a member.")
-	_ = operation.ComponentOrID[rolecall.Group]("Group", "A set of users to whom the roles of the group apply. Callers without groups:read get the ID only.")
+	_ = operation.ComponentOrID[rolecall.Group]("Group", "A set of users. The roles of the group apply to each of them. Callers without groups:read get the ID only.")
 	_ = operation.Component[rolecall.GroupName]("GroupName", "The name of a group.")
 	_ = operation.Component[rolecall.Membership]("Membership", "The membership of a user in a group.")
 	_ = operation.Component[operation.Page[rolecall.Membership]]("MembershipPage", "A page of memberships.")

@@ -144,7 +144,7 @@ type listRoleUsersRequest struct {
 
 // directQuery is the query parameter direct.
 type directQuery struct {
-	Direct bool `query:"direct" doc:"Whether to list only the users to whom the role is assigned directly, and not those who have it only through a group."`
+	Direct bool `query:"direct" doc:"Whether to leave out the users who have the role only through a group."`
 }
 
 func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRoleUsersRequest) (operation.Response[userPage], error) {

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 2448ed6b9879c7d56992b3246f5bb8c230a86d192f43ab026c89a5791d442554
+# 63ecaf8eab04f772c88c0fdbaab07399a6655f9fe64b39b52098c735d18a608c
 """A method for each operation of the API."""
 
 from __future__ import annotations

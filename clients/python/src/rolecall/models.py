@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 2448ed6b9879c7d56992b3246f5bb8c230a86d192f43ab026c89a5791d442554
+# 63ecaf8eab04f772c88c0fdbaab07399a6655f9fe64b39b52098c735d18a608c
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -1199,7 +1199,7 @@ class Grant(TypedDict):
 
 
 class Group(TypedDict):
-    """A set of users to whom the roles of the group apply. Callers without groups:read get the ID only."""
+    """A set of users. The roles of the group apply to each of them. Callers without groups:read get the ID only."""
 
     createdAt: NotRequired[str]
     """When the group was created."""
