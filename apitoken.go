@@ -12,8 +12,8 @@ const (
 	APITokenNameMin        = 3
 	APITokenNameMax        = 100
 	APITokenPermissionsMax = RolePermissionsMax
-	APITokenLifetimeMax    = 366 * 24 * time.Hour
 	APITokensMax           = 100 // per holder, including tokens that expired in the last 30 days
+	TokenLifetimeMax       = 366 * 24 * time.Hour
 )
 
 // APIToken lets a program act for a user or for a service account. A request with the
@@ -65,13 +65,18 @@ func (d *APITokenDraft) Check(now Time) FieldErrors {
 		faults.Add("/permissions", "too-few", "must have at least one permission")
 	}
 	parsePermissions(&faults, "/permissions", d.Permissions)
+	checkTokenExpiry(&faults, d.ExpiresAt, now)
+	return faults
+}
+
+// checkTokenExpiry adds an error if a new token cannot expire at the time.
+func checkTokenExpiry(faults *FieldErrors, at, now Time) {
 	switch {
-	case d.ExpiresAt <= now:
+	case at <= now:
 		faults.Add("/expiresAt", "past", "must be in the future")
-	case d.ExpiresAt > now.Add(APITokenLifetimeMax):
+	case at > now.Add(TokenLifetimeMax):
 		faults.Add("/expiresAt", "range", "must be at most 366 days from now")
 	}
-	return faults
 }
 
 // CheckHolder checks that the holder of the token has each permission of the draft or may

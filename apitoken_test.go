@@ -9,7 +9,7 @@ import (
 )
 
 func TestAPITokenDraft(t *testing.T) {
-	latest := aMoment.Add(rolecall.APITokenLifetimeMax)
+	latest := aMoment.Add(rolecall.TokenLifetimeMax)
 	one := []string{"users:read"}
 	type d = rolecall.APITokenDraft
 	for name, test := range map[string]struct {

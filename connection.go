@@ -21,6 +21,9 @@ const (
 	ConnectionIssuerMax  = 255
 	ConnectionClientMax  = 255
 	ConnectionSecretMax  = 1024
+	ConnectionClaimMax   = 255
+	ConnectionScopesMax  = 10
+	ConnectionScopeMax   = 255
 )
 
 // Linking says which users an identity that is not known yet is linked to.
@@ -41,22 +44,40 @@ const (
 	FactorTrust   ConnectionFactor = "trust"   // the ID token can prove a second factor
 )
 
+// GroupMatch says how the values of a claim name groups.
+type GroupMatch string
+
+// The values of GroupMatch.
+const (
+	MatchName       GroupMatch = "name"
+	MatchExternalID GroupMatch = "externalId"
+)
+
+// ConnectionGroups says how a claim of the identity provider fills the groups whose source is the connection.
+type ConnectionGroups struct {
+	Claim   string     `json:"claim" required:"true" minLength:"1" maxLength:"255" doc:"Name of the claim with the groups of the person, such as groups. It is read from the ID token, or else from the userinfo endpoint."`
+	MatchBy GroupMatch `json:"matchBy" enum:"name,externalId" doc:"Whether the values of the claim are names or external IDs of groups. The default is name."`
+	Create  bool       `json:"create" doc:"Whether groups that do not exist are created without roles. Otherwise, their values are ignored. The default is false."`
+	Scopes  []string   `json:"scopes" nullable:"true" maxItems:"10" minLength:"1" maxLength:"255" doc:"Scopes to request in addition to openid, email and profile, such as groups. Null or empty for none."`
+}
+
 // Connection lets the users of a tenant sign in with an identity provider (OpenID Connect). Its issuer is
 // unique in the tenant.
 type Connection struct {
-	ID           ConnectionID     `json:"id" doc:"ID of the connection."`
-	Name         string           `json:"name" doc:"Name of the connection. Callers who are not signed in can read it."`
-	Issuer       string           `json:"issuer" doc:"Issuer of the identity provider: the exact value of iss in its ID tokens."`
-	ClientID     string           `json:"clientId" doc:"ID of the client that the identity provider has for Rolecall."`
-	Domains      []string         `json:"domains" doc:"Domains of email addresses, in lower case. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."`
-	Linking      Linking          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner."`
-	Provisioning *Provisioning    `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
-	SecondFactor ConnectionFactor `json:"secondFactor" enum:"require,trust" doc:"require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues."`
-	ACRValues    []string         `json:"acrValues" doc:"Values of the claim acr that prove a second factor."`
-	AMRValues    []string         `json:"amrValues" doc:"Values of the claim amr that prove a second factor."`
-	CreatedAt    Time             `json:"createdAt" doc:"When the connection was created."`
-	UpdatedAt    Time             `json:"updatedAt" doc:"When the connection was changed last."`
-	Version      int64            `json:"-"`
+	ID           ConnectionID      `json:"id" doc:"ID of the connection."`
+	Name         string            `json:"name" doc:"Name of the connection. Callers who are not signed in can read it."`
+	Issuer       string            `json:"issuer" doc:"Issuer of the identity provider: the exact value of iss in its ID tokens."`
+	ClientID     string            `json:"clientId" doc:"ID of the client that the identity provider has for Rolecall."`
+	Domains      []string          `json:"domains" doc:"Domains of email addresses, in lower case. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."`
+	Linking      Linking           `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to. invited: the user of an invitation, or the user who is signed in. verified-email: also the user with the same address, if the identity provider has verified it and the user is not an owner."`
+	Provisioning *Provisioning     `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
+	SecondFactor ConnectionFactor  `json:"secondFactor" enum:"require,trust" doc:"require: the rules of the tenant for second factors apply. trust: a sign-in counts as one with a second factor if the ID token has one of acrValues or amrValues."`
+	ACRValues    []string          `json:"acrValues" doc:"Values of the claim acr that prove a second factor."`
+	AMRValues    []string          `json:"amrValues" doc:"Values of the claim amr that prove a second factor."`
+	Groups       *ConnectionGroups `json:"groups" doc:"Fills groups by a claim of the identity provider, at each sign-in. Null: no claim is read."`
+	CreatedAt    Time              `json:"createdAt" doc:"When the connection was created."`
+	UpdatedAt    Time              `json:"updatedAt" doc:"When the connection was changed last."`
+	Version      int64             `json:"-"`
 
 	Secret        []byte `json:"-"` // the client secret, encrypted
 	ProvisionedBy UserID `json:"-"` // the person who last set the provisioning; zero: an operator
@@ -80,6 +101,7 @@ type ConnectionDraft struct {
 	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."`
 	ACRValues    []string                   `json:"acrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
 	AMRValues    []string                   `json:"amrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
+	Groups       *ConnectionGroups          `json:"groups" doc:"Fills groups by a claim of the identity provider, at each sign-in. Null, the default: no claim is read."`
 }
 
 // Check validates the draft without the stored data. Of the issuer, it checks only the length. It returns
@@ -106,7 +128,7 @@ func (d *ConnectionDraft) Check() FieldErrors {
 func (d *ConnectionDraft) Connection(now Time) Connection {
 	c := Connection{
 		Name: TrimName(d.Name), Issuer: d.Issuer, ClientID: d.ClientID, Domains: normalDomains(d.Domains), Linking: LinkInvited, Provisioning: d.Provisioning.normal(),
-		SecondFactor: FactorRequire, ACRValues: normal(d.ACRValues), AMRValues: normal(d.AMRValues), CreatedAt: now, UpdatedAt: now, Version: 1,
+		SecondFactor: FactorRequire, ACRValues: normal(d.ACRValues), AMRValues: normal(d.AMRValues), Groups: d.Groups.normal(), CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	if now != 0 {
 		c.ID = NewID[Connection](now)
@@ -123,15 +145,16 @@ func (d *ConnectionDraft) Connection(now Time) Connection {
 // ConnectionPatch changes a connection. Absent members keep their values (RFC 7396). Lists replace the
 // whole lists.
 type ConnectionPatch struct {
-	Name         Optional[string]           `json:"name" minLength:"2" maxLength:"100" doc:"Name of the connection. Callers who are not signed in can read it."`
-	ClientID     Optional[string]           `json:"clientId" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
-	ClientSecret Optional[string]           `json:"clientSecret" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"New secret of the client. Responses and events never contain it."`
-	Domains      Optional[[]string]         `json:"domains" maxItems:"100" minLength:"1" maxLength:"253" doc:"Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. The list cannot be emptied while the connection links users by address or creates users."`
-	Linking      Optional[Linking]          `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to."`
-	Provisioning Optional[*Provisioning]    `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
-	SecondFactor Optional[ConnectionFactor] `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."`
-	ACRValues    Optional[[]string]         `json:"acrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
-	AMRValues    Optional[[]string]         `json:"amrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
+	Name         Optional[string]            `json:"name" minLength:"2" maxLength:"100" doc:"Name of the connection. Callers who are not signed in can read it."`
+	ClientID     Optional[string]            `json:"clientId" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" doc:"ID of the client that the identity provider has for Rolecall."`
+	ClientSecret Optional[string]            `json:"clientSecret" minLength:"1" maxLength:"1024" pattern:"^[ -~]+$" doc:"New secret of the client. Responses and events never contain it."`
+	Domains      Optional[[]string]          `json:"domains" maxItems:"100" minLength:"1" maxLength:"253" doc:"Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. The list cannot be emptied while the connection links users by address or creates users."`
+	Linking      Optional[Linking]           `json:"linking" enum:"invited,verified-email" doc:"Which users a new identity is linked to."`
+	Provisioning Optional[*Provisioning]     `json:"provisioning" doc:"Creates a user at the first sign-in with an unknown identity, with this access. Null: no users are created."`
+	SecondFactor Optional[ConnectionFactor]  `json:"secondFactor" enum:"require,trust" doc:"Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."`
+	ACRValues    Optional[[]string]          `json:"acrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim acr that prove a second factor. Null or empty for none."`
+	AMRValues    Optional[[]string]          `json:"amrValues" nullable:"true" maxItems:"20" minLength:"1" maxLength:"255" doc:"Values of the claim amr that prove a second factor. Null or empty for none."`
+	Groups       Optional[*ConnectionGroups] `json:"groups" doc:"Fills groups by a claim of the identity provider, at each sign-in. An object replaces the whole object. Null: no claim is read, and the groups stay as they are."`
 }
 
 // Check validates the patch without the stored connection. It returns nil if the patch is valid.
@@ -163,7 +186,7 @@ func (p *ConnectionPatch) Apply(c Connection, now Time) (Connection, []string, e
 	}
 	limited := len(c.Domains) > 0
 	domains, acr, amr := normalDomains(p.Domains.Value), normal(p.ACRValues.Value), normal(p.AMRValues.Value)
-	provisioning := p.Provisioning.Value.normal()
+	provisioning, groups := p.Provisioning.Value.normal(), p.Groups.Value.normal()
 	set("name", p.Name.Set && TrimName(p.Name.Value) != c.Name, func() { c.Name = TrimName(p.Name.Value) })
 	set("clientId", p.ClientID.Set && p.ClientID.Value != c.ClientID, func() { c.ClientID = p.ClientID.Value })
 	set("clientSecret", p.ClientSecret.Set, func() {})
@@ -173,6 +196,7 @@ func (p *ConnectionPatch) Apply(c Connection, now Time) (Connection, []string, e
 	set("secondFactor", p.SecondFactor.Set && p.SecondFactor.Value != c.SecondFactor, func() { c.SecondFactor = p.SecondFactor.Value })
 	set("acrValues", p.ACRValues.Set && !slices.Equal(acr, c.ACRValues), func() { c.ACRValues = acr })
 	set("amrValues", p.AMRValues.Set && !slices.Equal(amr, c.AMRValues), func() { c.AMRValues = amr })
+	set("groups", p.Groups.Set && !groups.equal(c.Groups), func() { c.Groups = groups })
 	var faults FieldErrors
 	c.checkAccess(&faults)
 	if limited && len(c.Domains) == 0 && (c.Linking == LinkVerifiedEmail || c.Provisioning != nil) {
@@ -206,6 +230,29 @@ func (c *Connection) checkAccess(faults *FieldErrors) {
 		}
 		if p.Department != nil {
 			faults.Name("/provisioning/department", *p.Department, NameLeast, DepartmentMax)
+		}
+	}
+	c.Groups.check(faults)
+}
+
+// check checks the rules for groups, which can be nil.
+func (g *ConnectionGroups) check(faults *FieldErrors) {
+	if g == nil {
+		return
+	}
+	faults.Text("/groups/claim", g.Claim, 1, ConnectionClaimMax)
+	if g.MatchBy != MatchName && g.MatchBy != MatchExternalID {
+		faults.Add("/groups/matchBy", "enum", "must be name or externalId")
+	}
+	if len(g.Scopes) > ConnectionScopesMax {
+		faults.Add("/groups/scopes", "too-many", fmt.Sprintf("must have at most %d scopes", ConnectionScopesMax))
+		return
+	}
+	for i, scope := range g.Scopes {
+		if pointer := fmt.Sprintf("/groups/scopes/%d", i); scope == "" || len(scope) > ConnectionScopeMax {
+			faults.Add(pointer, "length", fmt.Sprintf("must have 1 to %d characters", ConnectionScopeMax))
+		} else if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			faults.Add(pointer, "format", "must have only visible ASCII characters, without quotation marks and backslashes")
 		}
 	}
 }
@@ -287,6 +334,26 @@ func (p *Provisioning) equal(other *Provisioning) bool {
 		return p == other
 	}
 	return slices.Equal(p.RoleIDs, other.RoleIDs) && equalOptional(p.Department, other.Department)
+}
+
+// normal returns the rules with their defaults, without duplicate scopes.
+func (g *ConnectionGroups) normal() *ConnectionGroups {
+	if g == nil {
+		return nil
+	}
+	is := *g
+	if is.MatchBy == "" {
+		is.MatchBy = MatchName
+	}
+	is.Scopes = normal(g.Scopes)
+	return &is
+}
+
+func (g *ConnectionGroups) equal(other *ConnectionGroups) bool {
+	if g == nil || other == nil {
+		return g == other
+	}
+	return g.Claim == other.Claim && g.MatchBy == other.MatchBy && g.Create == other.Create && slices.Equal(g.Scopes, other.Scopes)
 }
 
 // Identity is an account at an identity provider with which a user can sign in. It is the pair of issuer

@@ -32,6 +32,15 @@ func TestConnectionDrafts(t *testing.T) {
 		"too many values":          {func(d *ConnectionDraft) { d.ACRValues = strings.Split(many(ConnectionValuesMax+1), ",") }, []string{"/acrValues"}},
 		"empty value":              {func(d *ConnectionDraft) { d.ACRValues = []string{""} }, []string{"/acrValues/0"}},
 		"department":               {func(d *ConnectionDraft) { d.Provisioning = &Provisioning{Department: new(" ")} }, []string{"/provisioning/department"}},
+		"groups":                   {func(d *ConnectionDraft) { d.Groups = &ConnectionGroups{Claim: "https://acme.example/groups"} }, nil},
+		"groups without a claim":   {func(d *ConnectionDraft) { d.Groups = &ConnectionGroups{} }, []string{"/groups/claim"}},
+		"groups by email":          {func(d *ConnectionDraft) { d.Groups = &ConnectionGroups{Claim: "groups", MatchBy: "email"} }, []string{"/groups/matchBy"}},
+		"scopes": {func(d *ConnectionDraft) {
+			d.Groups = &ConnectionGroups{Claim: "groups", Scopes: []string{"groups", "a b", `"`, `\\`, "", "é", "~!", strings.Repeat("s", ConnectionScopeMax+1)}}
+		}, []string{"/groups/scopes/1", "/groups/scopes/2", "/groups/scopes/3", "/groups/scopes/4", "/groups/scopes/5", "/groups/scopes/7"}},
+		"too many scopes": {func(d *ConnectionDraft) {
+			d.Groups = &ConnectionGroups{Claim: "groups", Scopes: strings.Split(many(ConnectionScopesMax+1), ",")}
+		}, []string{"/groups/scopes"}},
 	} {
 		draft := aConnectionDraft()
 		test.change(&draft)
@@ -89,6 +98,7 @@ func many(n int) string {
 
 func TestConnectionsAreNormalized(t *testing.T) {
 	draft := aConnectionDraft()
+	draft.Groups = &ConnectionGroups{Claim: "groups", Scopes: []string{"groups", "groups"}}
 	draft.Domains, draft.AMRValues = []string{"ACME.example", "acme.example", "Bu\u0308cher.example", "xn--bcher-kva.example"}, []string{"mfa", "mfa"}
 	c := draft.Connection(1_800_000_000_000_000)
 	if want := []string{"acme.example", "bücher.example"}; !slices.Equal(c.Domains, want) || !slices.Equal(c.AMRValues, []string{"mfa"}) {
@@ -102,6 +112,9 @@ func TestConnectionsAreNormalized(t *testing.T) {
 	if c.Linking != LinkInvited || c.SecondFactor != FactorRequire || c.Provisioning != nil || c.ACRValues == nil {
 		t.Errorf("the defaults are %+v", c)
 	}
+	if g := c.Groups; g.MatchBy != MatchName || g.Create || !slices.Equal(g.Scopes, []string{"groups"}) {
+		t.Errorf("the groups are %+v", g)
+	}
 	for email, want := range map[string]string{"Ada@ACME.example": "acme.example", "ada@Bu\u0308cher.example": "xn--bcher-kva.example", "ada": "", "a@b@c": "", "": ""} {
 		if got := EmailDomain(email); got != want {
 			t.Errorf("EmailDomain(%q) = %q, want %q", email, got, want)
@@ -111,6 +124,7 @@ func TestConnectionsAreNormalized(t *testing.T) {
 
 func TestConnectionPatches(t *testing.T) {
 	draft := aConnectionDraft()
+	draft.Groups = &ConnectionGroups{Claim: "groups"}
 	old := draft.Connection(1_800_000_000_000_000)
 	for name, test := range map[string]struct {
 		patch   ConnectionPatch
@@ -125,6 +139,11 @@ func TestConnectionPatches(t *testing.T) {
 		"trust with values":   {ConnectionPatch{SecondFactor: Some(FactorTrust), ACRValues: Some([]string{"phr"})}, []string{"secondFactor", "acrValues"}, false},
 		"provisioning":        {ConnectionPatch{Provisioning: Some(&Provisioning{})}, []string{"provisioning"}, false},
 		"provisioning is off": {ConnectionPatch{Provisioning: Some[*Provisioning](nil)}, nil, false},
+		"equal groups":        {ConnectionPatch{Groups: Some(&ConnectionGroups{Claim: "groups", MatchBy: MatchName, Scopes: []string{}})}, nil, false},
+		"groups":              {ConnectionPatch{Groups: Some(&ConnectionGroups{Claim: "groups", Create: true})}, []string{"groups"}, false},
+		"scopes of groups":    {ConnectionPatch{Groups: Some(&ConnectionGroups{Claim: "groups", Scopes: []string{"groups"}})}, []string{"groups"}, false},
+		"groups are off":      {ConnectionPatch{Groups: Some[*ConnectionGroups](nil)}, []string{"groups"}, false},
+		"groups of no claim":  {ConnectionPatch{Groups: Some(&ConnectionGroups{})}, []string{"groups"}, true},
 	} {
 		c, changed, err := test.patch.Apply(old, old.UpdatedAt)
 		if !slices.Equal(changed, test.changed) || (err != nil) != test.fails {

@@ -227,8 +227,15 @@ const (
 	EventConnectionUpdated EventType = "connection.updated"
 	EventConnectionTested  EventType = "connection.tested"
 	EventConnectionDeleted EventType = "connection.deleted"
+	EventGroupsSkipped     EventType = "connection.groups_skipped"
 	EventIdentityLinked    EventType = "user.identity_linked"
 	EventIdentityUnlinked  EventType = "user.identity_unlinked"
+
+	EventDirectoryCreated      EventType = "directory.created"
+	EventDirectoryUpdated      EventType = "directory.updated"
+	EventDirectoryDeleted      EventType = "directory.deleted"
+	EventDirectoryTokenCreated EventType = "directory.token_created"
+	EventDirectoryTokenRevoked EventType = "directory.token_revoked"
 
 	EventMailUndeliverable EventType = "mail.undeliverable"
 
@@ -248,7 +255,7 @@ const (
 type Actor struct {
 	Type  ActorType
 	ID    UserID     // for an operator, the id of the operator key; zero on the command line and for anonymous actors
-	Via   string     // http, token, command or mail
+	Via   string     // http, token, command, mail or scim
 	Token APITokenID // the API token of the request; zero: the request had no API token
 }
 
@@ -261,6 +268,7 @@ const (
 	ActorServiceAccount ActorType = "service_account"
 	ActorOperator       ActorType = "operator"
 	ActorAnonymous      ActorType = "anonymous"
+	ActorDirectory      ActorType = "directory"
 )
 
 // Subject is the object that an event is about. Type is the type of the object that ID
@@ -271,7 +279,7 @@ type Subject struct {
 }
 
 // About returns the object with the id as the subject of an event.
-func About[T User | Role | Group | ServiceAccount | Webhook | Connection | Tenant | OperatorKey](id ID[T]) Subject {
+func About[T User | Role | Group | ServiceAccount | Webhook | Connection | Directory | Tenant | OperatorKey](id ID[T]) Subject {
 	var kind SubjectType
 	switch any(id).(type) {
 	case UserID:
@@ -286,6 +294,8 @@ func About[T User | Role | Group | ServiceAccount | Webhook | Connection | Tenan
 		kind = SubjectWebhook
 	case ConnectionID:
 		kind = SubjectConnection
+	case DirectoryID:
+		kind = SubjectDirectory
 	case TenantID:
 		kind = SubjectTenant
 	case OperatorKeyID:
@@ -308,6 +318,7 @@ const (
 	SubjectServiceAccount SubjectType = "service_account"
 	SubjectWebhook        SubjectType = "webhook"
 	SubjectConnection     SubjectType = "connection"
+	SubjectDirectory      SubjectType = "directory"
 	SubjectOperatorKey    SubjectType = "operator_key"
 )
 
@@ -321,6 +332,7 @@ const (
 	EventTopicGroups      EventTopic = "groups"
 	EventTopicSignIn      EventTopic = "sign-in"
 	EventTopicConnections EventTopic = "connections"
+	EventTopicDirectories EventTopic = "directories"
 	EventTopicPrograms    EventTopic = "programs"
 	EventTopicWebhooks    EventTopic = "webhooks"
 	EventTopicTenant      EventTopic = "tenant"
@@ -354,6 +366,7 @@ var (
 	ofAccount     = []SubjectType{SubjectServiceAccount}
 	ofWebhook     = []SubjectType{SubjectWebhook}
 	ofConnection  = []SubjectType{SubjectConnection}
+	ofDirectory   = []SubjectType{SubjectDirectory}
 	ofOperatorKey = []SubjectType{SubjectOperatorKey}
 	ofHolder      = []SubjectType{SubjectUser, SubjectServiceAccount}
 	ofGrantee     = []SubjectType{SubjectUser, SubjectServiceAccount, SubjectGroup}
@@ -373,7 +386,8 @@ var eventDescriptions = slices.Concat(
 	about(EventTopicUsers,
 		EventDescription{Type: EventUserCreated, KeepsAccess: true, Subjects: ofUser, Written: "a user was created", After: "the user"},
 		EventDescription{Type: EventUserUpdated, Subjects: ofUser, Written: "a user was changed (for `email`: the new address was confirmed)",
-			Members: (SetOf(MemberEmail) | UpdatableMembers).Names(), Before: "the changed members", After: "the changed members"},
+			Members: (SetOf(MemberEmail, MemberManagedBy) | UpdatableMembers).Names(), Before: "the changed members", After: "the changed members",
+			Reason: "why a directory changed the user, such as `taken over by the directory`"},
 		EventDescription{Type: EventUserSuspended, Subjects: ofUser, Written: "a user was suspended", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventUserResumed, Subjects: ofUser, Written: "a suspended user was resumed", Members: []string{"status"}, Before: "`status`", After: "`status`", Reason: "the reason that the caller gave"},
 		EventDescription{Type: EventUserDeleted, Subjects: ofUser, Written: "a user was deleted", Before: "the user"},
@@ -394,11 +408,11 @@ var eventDescriptions = slices.Concat(
 			Before: "`roleId`, `departments`, `expiresAt`", Reason: "`role deleted` or `group deleted` if the role or the group was deleted"},
 	),
 	about(EventTopicGroups,
-		EventDescription{Type: EventGroupCreated, KeepsAccess: true, Subjects: ofGroup, Written: "a group was created", After: "the group"},
-		EventDescription{Type: EventGroupUpdated, Subjects: ofGroup, Written: "a group was changed", Members: []string{"name", "description", "externalId"}, Before: "the group", After: "the group"},
+		EventDescription{Type: EventGroupCreated, KeepsAccess: true, Subjects: ofGroup, Written: "a group was created", After: "the group", Reason: "the claim of the connection that created the group at a sign-in"},
+		EventDescription{Type: EventGroupUpdated, Subjects: ofGroup, Written: "a group was changed", Members: []string{"name", "description", "externalId", "source"}, Before: "the group", After: "the group", Reason: "`connection deleted` if the group lost its source with the connection"},
 		EventDescription{Type: EventGroupDeleted, Subjects: ofGroup, Written: "a group was deleted", Before: "the group"},
-		EventDescription{Type: EventMemberAdded, Subjects: ofUser, Written: "a user was added to a group", Members: []string{"groups"}, After: "`groupId`, `groupName`"},
-		EventDescription{Type: EventMemberRemoved, Subjects: ofUser, Written: "a user was removed from a group", Members: []string{"groups"}, Before: "`groupId`, `groupName`", Reason: "`group deleted` if the group was deleted"},
+		EventDescription{Type: EventMemberAdded, Subjects: ofUser, Written: "a user was added to a group", Members: []string{"groups"}, After: "`groupId`, `groupName`", Reason: "the claim of the connection that added the user at a sign-in"},
+		EventDescription{Type: EventMemberRemoved, Subjects: ofUser, Written: "a user was removed from a group", Members: []string{"groups"}, Before: "`groupId`, `groupName`", Reason: "`group deleted` if the group was deleted, or the claim of the connection that removed the user at a sign-in"},
 	),
 	about(EventTopicSignIn,
 		EventDescription{Type: EventSignedIn, KeepsAccess: true, Subjects: ofUser, Written: "a user signed in", After: "`connectionId`, `identityId`, if the user signed in with an identity provider"},
@@ -422,9 +436,19 @@ var eventDescriptions = slices.Concat(
 	about(EventTopicConnections,
 		EventDescription{Type: EventConnectionCreated, KeepsAccess: true, Subjects: ofConnection, Written: "a connection to an identity provider was created", After: "the connection, without its client secret"},
 		EventDescription{Type: EventConnectionUpdated, Subjects: ofConnection, Written: "a connection was changed",
-			Members: []string{"name", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues"}, Before: "the connection", After: "the connection"},
+			Members: []string{"name", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues", "groups"}, Before: "the connection", After: "the connection"},
 		EventDescription{Type: EventConnectionTested, KeepsAccess: true, Subjects: ofConnection, Written: "a connection was tested", Reason: "`passed` or `failed`"},
-		EventDescription{Type: EventConnectionDeleted, Subjects: ofConnection, Written: "a connection was deleted, with the identities of users and the sessions that began with it", Before: "the connection", After: "the numbers `identities` and `sessions` that were deleted"},
+		EventDescription{Type: EventConnectionDeleted, Subjects: ofConnection, Written: "a connection was deleted, with the identities of users and the sessions that began with it. Its groups remain, without a source", Before: "the connection", After: "the numbers `identities` and `sessions` that were deleted"},
+		EventDescription{Type: EventGroupsSkipped, KeepsAccess: true, Subjects: ofConnection, Written: "a user signed in, and the claim of the connection with the user's groups was not applied, or not in full",
+			Reason: "`claim-absent`, `claim-unavailable`, `overage`, `invalid-claim`, `too-many-groups`, or `invalid-value` and `name-taken` if only some values were ignored"},
+	),
+	about(EventTopicDirectories,
+		EventDescription{Type: EventDirectoryCreated, KeepsAccess: true, Subjects: ofDirectory, Written: "a directory was created", After: "the directory"},
+		EventDescription{Type: EventDirectoryUpdated, KeepsAccess: true, Subjects: ofDirectory, Written: "a directory was changed, paused or resumed",
+			Members: []string{"name", "matching", "deprovisioning", "paused"}, Before: "the directory", After: "the directory"},
+		EventDescription{Type: EventDirectoryDeleted, KeepsAccess: true, Subjects: ofDirectory, Written: "a directory was deleted. Its users and groups remain, without a directory", Before: "the directory"},
+		EventDescription{Type: EventDirectoryTokenCreated, KeepsAccess: true, Subjects: ofDirectory, Written: "a token of a directory was created", After: "the token, without its secret"},
+		EventDescription{Type: EventDirectoryTokenRevoked, KeepsAccess: true, Subjects: ofDirectory, Written: "a token of a directory was revoked", Before: "the token, without its secret"},
 	),
 	about(EventTopicPrograms,
 		EventDescription{Type: EventTokenCreated, KeepsAccess: true, Subjects: ofHolder, Written: "an API token was created", Members: []string{"tokens"}, After: "the token, without its secret"},

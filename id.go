@@ -32,6 +32,8 @@ type (
 	GroupID          = ID[Group]
 	ConnectionID     = ID[Connection]
 	IdentityID       = ID[Identity]
+	DirectoryID      = ID[Directory]
+	DirectoryTokenID = ID[DirectoryToken]
 
 	WebhookDeliveryID = ID[WebhookDelivery]
 

@@ -58,6 +58,7 @@ const (
 	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
 	MailWebhookDisabled    MailKind = "webhook-disabled"    // a notice; Mail.What says why
 	MailEventsKept         MailKind = "events-kept"         // a notice: the tenant keeps its events for a shorter time; Mail.What says how long
+	MailDirectory          MailKind = "directory"           // a notice to owners about a directory; Mail.What is a sentence
 	MailNoticesPaused      MailKind = "notices-paused"      // a notice: no more notices of a kind are sent for a while; Mail.What says about what they were
 	MailNothing            MailKind = "nothing"             // never sent; stored for an address without a user, so that the request does the same work
 )

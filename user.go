@@ -27,16 +27,17 @@ const (
 
 // User is a person of one tenant.
 type User struct {
-	ID         UserID     `json:"id" doc:"ID of the user."`
-	Email      string     `json:"email" doc:"Email address, spelled as it was sent."`
-	Name       string     `json:"name" doc:"Full name."`
-	Department *string    `json:"department" doc:"Department of the user. The reach of a role can be limited to departments."`
-	ExternalID *string    `json:"externalId" doc:"ID of the user in your application, unique in the tenant."`
-	Metadata   Metadata   `json:"metadata" doc:"Key-value pairs that the application stores with the user."`
-	Status     UserStatus `json:"status" doc:"pending, active or suspended. In a list of deleted users, deleted. Later versions may add values."`
-	CreatedAt  Time       `json:"createdAt" doc:"When the user was created."`
-	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was last changed."`
-	Version    int64      `json:"-"` // increases with every change; the store rejects an update of an older version
+	ID         UserID       `json:"id" doc:"ID of the user."`
+	Email      string       `json:"email" doc:"Email address, spelled as it was sent."`
+	Name       string       `json:"name" doc:"Full name."`
+	Department *string      `json:"department" doc:"Department of the user. The reach of a role can be limited to departments."`
+	ExternalID *string      `json:"externalId" doc:"ID of the user in your application, unique in the tenant."`
+	Metadata   Metadata     `json:"metadata" doc:"Key-value pairs that the application stores with the user."`
+	Status     UserStatus   `json:"status" doc:"pending, active or suspended. In a list of deleted users, deleted. Later versions may add values."`
+	ManagedBy  *DirectoryID `json:"managedBy" doc:"ID of the directory that manages the user. Only the directory can then change the name, the address and the department. Null for no directory."`
+	CreatedAt  Time         `json:"createdAt" doc:"When the user was created."`
+	UpdatedAt  Time         `json:"updatedAt" doc:"When the user was last changed."`
+	Version    int64        `json:"-"` // increases with every change; the store rejects an update of an older version
 }
 
 // UserStatus says whether a user can sign in. Later versions may add values, which clients
@@ -315,6 +316,7 @@ const (
 	MemberExternalID
 	MemberMetadata
 	MemberStatus
+	MemberManagedBy
 	MemberCreatedAt
 	MemberUpdatedAt
 	UserMemberCount // the number of members, and not a member
@@ -345,6 +347,7 @@ var userMembers = [UserMemberCount]userMember{
 		lengthMax: ExternalIDMax, filter: func(f *TextFilter) *string { return &f.ExternalID }},
 	MemberMetadata:  {name: "metadata", updatable: true, of: func(u *User) any { return &u.Metadata }},
 	MemberStatus:    {name: "status", of: func(u *User) any { return &u.Status }},
+	MemberManagedBy: {name: "managedBy", of: func(u *User) any { return &u.ManagedBy }},
 	MemberCreatedAt: {name: "createdAt", of: func(u *User) any { return &u.CreatedAt }},
 	MemberUpdatedAt: {name: "updatedAt", of: func(u *User) any { return &u.UpdatedAt }},
 }
@@ -401,6 +404,11 @@ func (m UserMember) Text(u *User) *string {
 		return *value
 	case *UserStatus:
 		return (*string)(value)
+	case **DirectoryID:
+		if *value == nil {
+			return nil
+		}
+		return new((*value).String())
 	case fmt.Stringer:
 		return new(value.String())
 	default:
@@ -518,9 +526,10 @@ type Tombstone struct {
 }
 
 // Restored returns the user as it is to be stored by a restore at the time now. A user who
-// was active becomes pending, because the credentials were deleted.
+// was active becomes pending, because the credentials were deleted. A directory no longer manages the user.
 func (t *Tombstone) Restored(now Time) User {
 	u := t.User
+	u.ManagedBy = nil
 	if u.Status == UserActive {
 		u.Status = UserPending
 	}

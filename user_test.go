@@ -327,7 +327,7 @@ func TestMembersHaveNames(t *testing.T) {
 	if _, ok := rolecall.UserMemberNamed("id"); ok {
 		t.Error("id is a member that can be withheld")
 	}
-	if got, want := rolecall.AllUserMembers.Names(), []string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}; !slices.Equal(got, want) {
+	if got, want := rolecall.AllUserMembers.Names(), []string{"email", "name", "department", "externalId", "metadata", "status", "managedBy", "createdAt", "updatedAt"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -44,9 +44,9 @@ type ChangeSubject struct {
 
 // ChangeActor is who caused a change.
 type ChangeActor struct {
-	Type    string `json:"type"` // user, service_account, operator or anonymous; later versions can add types
+	Type    string `json:"type"` // user, service_account, operator, anonymous or directory; later versions can add types
 	ID      string `json:"id"`   // empty for commands and for anonymous callers
-	Via     string `json:"via"`  // http, token, command or mail; later versions can add values
+	Via     string `json:"via"`  // http, token, command, mail or scim; later versions can add values
 	TokenID string `json:"tokenId"`
 }
 

@@ -37,7 +37,10 @@ var harmless = map[string]bool{
 	"group.created": true, "user.created": true, "user.invited": true, "user.invitation_withdrawn": true, "user.email_change_requested": true,
 	"role.created": true, "session.started": true, "session.sign_in_failed": true, "user.password_reset_requested": true,
 	"user.recovery_codes_made": true, "user.recovery_code_used": true, "connection.created": true,
-	"connection.tested": true, "token.created": true, "service_account.created": true, "tenant.logo_changed": true,
+	"connection.tested":         true,
+	"connection.groups_skipped": true,
+	"directory.created":         true, "directory.updated": true, "directory.deleted": true, "directory.token_created": true, "directory.token_revoked": true,
+	"token.created": true, "service_account.created": true, "tenant.logo_changed": true,
 	"tenant.logo_removed": true, "request.refused": true, "mail.undeliverable": true, "users.exported": true,
 	"role.users_exported": true, "events.exported": true, "job.started": true, "job.canceled": true, "job.ended": true,
 }

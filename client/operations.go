@@ -18,7 +18,8 @@ type User struct {
 	Department *string           `json:"department"`
 	ExternalID *string           `json:"externalId"`
 	Metadata   map[string]string `json:"metadata"`
-	Status     string            `json:"status"` // pending, active or suspended; later versions can add values
+	Status     string            `json:"status"`    // pending, active or suspended; later versions can add values
+	ManagedBy  *string           `json:"managedBy"` // ID of the directory that manages the user; nil for no directory
 	CreatedAt  time.Time         `json:"createdAt"`
 	UpdatedAt  time.Time         `json:"updatedAt"`
 

@@ -69,6 +69,7 @@ var actions = []action{
 	},
 	{
 		path: "/email", operation: "UsersController_requestEmailChange", needsKey: true, allowed: "changeEmail", key: "action.email", done: "email-asked", addressed: true,
+		offer: func(u *userView) bool { return u.Overview.User.ManagedBy == nil },
 		do: func(s *console, v *pageContext) error {
 			_, err := s.signin.RequestEmailChange(v.ctx, v.call, v.key(), v.userID, v.form.Get("email"))
 			return err

@@ -29,18 +29,25 @@ func (c *console) connectionPages() []page {
 var settingsLists = []section{
 	{name: settingsSection, path: "/settings", policies: []*authz.Policy{authz.ReadTenant}},
 	{name: "nav.connections", path: "/connections", policies: []*authz.Policy{authz.ReadConnections}},
+	{name: "nav.directories", path: "/directories", policies: []*authz.Policy{authz.ReadConnections}},
 }
 
 // The names of form fields of a connection. Each is the JSON pointer to a member of the operation's request
-// body, without the leading slash. fieldProvisions is a checkbox, and not a member.
+// body, without the leading slash. fieldProvisions and fieldFillsGroups are checkboxes, and not members.
 const (
 	fieldProvisions            = "provisions"
 	fieldProvisionedRoles      = "provisioning/roleIds"
 	fieldProvisionedDepartment = "provisioning/department"
+
+	fieldFillsGroups = "fillsGroups" // a checkbox
+	fieldGroupsClaim = "groups/claim"
+	fieldGroupsMatch = "groups/matchBy"
+	fieldGroupsNew   = "groups/create"
+	fieldGroupScopes = "groups/scopes"
 )
 
 // connectionFields are the fields at which the forms of connections show errors.
-var connectionFields = []string{"name", "issuer", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues"}
+var connectionFields = []string{"name", "issuer", "clientId", "clientSecret", "domains", "linking", "provisioning", "secondFactor", "acrValues", "amrValues", "groups"}
 
 // connectionsView is the data of the list of connections.
 type connectionsView struct {
@@ -133,6 +140,7 @@ func (c *console) createConnection(v *pageContext) error {
 		ClientSecret: strings.TrimSpace(v.form.Get("clientSecret")), Domains: lines(v.form["domains"]),
 		Linking: rolecall.Some(rolecall.Linking(v.form.Get("linking"))), Provisioning: provisioning,
 		SecondFactor: rolecall.Some(rolecall.ConnectionFactor(v.form.Get("secondFactor"))), ACRValues: lines(v.form["acrValues"]), AMRValues: lines(v.form["amrValues"]),
+		Groups: v.groupRules(),
 	})
 	if err != nil {
 		return err
@@ -155,6 +163,24 @@ func (v *pageContext) provisioning() (*rolecall.Provisioning, rolecall.FieldErro
 		p.RoleIDs = append(p.RoleIDs, id)
 	}
 	return p, faults
+}
+
+// groupRules returns the rules for groups in the form. They are nil if the connection reads no claim.
+func (v *pageContext) groupRules() *rolecall.ConnectionGroups {
+	if v.form.Get(fieldFillsGroups) == "" {
+		return nil
+	}
+	return &rolecall.ConnectionGroups{
+		Claim: strings.TrimSpace(v.form.Get(fieldGroupsClaim)), MatchBy: rolecall.GroupMatch(v.form.Get(fieldGroupsMatch)),
+		Create: v.form.Get(fieldGroupsNew) != "", Scopes: strings.Fields(v.form.Get(fieldGroupScopes)),
+	}
+}
+
+// groupRulesChanged reports whether the user has changed the rules for groups in the form.
+func (v *pageContext) groupRulesChanged() bool {
+	return slices.ContainsFunc([]string{fieldFillsGroups, fieldGroupsClaim, fieldGroupsMatch, fieldGroupsNew, fieldGroupScopes}, func(name string) bool {
+		return v.form.Get(name) != v.form.Get("was-"+name)
+	})
 }
 
 func (c *console) showConnectionEdit(v *pageContext) error {
@@ -185,6 +211,9 @@ func (c *console) editConnection(v *pageContext) error {
 			return err
 		}
 		patch.Provisioning = rolecall.Some(provisioning)
+	}
+	if v.form.Has("was-"+fieldGroupsMatch) && v.groupRulesChanged() {
+		patch.Groups = rolecall.Some(v.groupRules())
 	}
 	if _, err := c.signin.UpdateConnection(v.ctx, v.call, v.connectionID, patch, match(v, connectionTag)); err != nil {
 		return err
@@ -285,12 +314,20 @@ func (w connectionView) provisionedRoles() (ids []string) {
 	return ids
 }
 
-// provisions reports whether the form selects that the connection creates users.
-func (w connectionView) provisions() bool {
-	if w.form != nil && w.form.Has("name") {
-		return w.form.Get(fieldProvisions) != ""
+// groups returns the saved rules for groups. They are empty if the connection reads no claim.
+func (w connectionView) groups() rolecall.ConnectionGroups {
+	if w.connection.Groups == nil {
+		return rolecall.ConnectionGroups{MatchBy: rolecall.MatchName}
 	}
-	return w.connection.Provisioning != nil
+	return *w.connection.Groups
+}
+
+// checked reports whether the form selects the checkbox. Before the form is sent, saved decides.
+func (w connectionView) checked(name string, saved bool) bool {
+	if w.form != nil && w.form.Has("name") {
+		return w.form.Get(name) != ""
+	}
+	return saved
 }
 
 // provisionable returns the roles that new users can get: all but Owner.
@@ -323,8 +360,16 @@ func (f frame) redirectURI(id rolecall.ConnectionID) string {
 	return f.console.site.Address(f.request) + signin.CallbacksPath + id.String()
 }
 
-// requestedScopes are the scopes that Rolecall requests.
+// requestedScopes are the scopes that Rolecall requests from every provider.
 const requestedScopes = "openid email profile"
+
+// scopesOf returns the scopes that Rolecall requests for the connection.
+func scopesOf(c *rolecall.Connection) string {
+	if c.Groups == nil {
+		return requestedScopes
+	}
+	return strings.Join(append([]string{requestedScopes}, c.Groups.Scopes...), " ")
+}
 
 // providers are the identity providers for which the console shows how to register Rolecall. Each is the
 // prefix of the message keys: name, where, redirect, issuer, and signed-out and note if the provider has them.

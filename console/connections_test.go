@@ -74,6 +74,7 @@ func TestConnectionsInTheConsole(t *testing.T) {
 		"idempotency-key": {"k"}, "name": {"Acme SSO"}, "issuer": {provider.Issuer}, "clientId": {oidctest.ClientID}, "clientSecret": {oidctest.ClientSecret},
 		"domains": {"acme.example\n ACME.test \n"}, "linking": {"verified-email"}, "provisions": {"true"}, "provisioning/roleIds": {role.ID.String()},
 		"provisioning/department": {"Sales"}, "secondFactor": {"trust"}, "amrValues": {"mfa"}, "acrValues": {""},
+		"fillsGroups": {"true"}, "groups/claim": {" groups "}, "groups/matchBy": {"externalId"}, "groups/create": {"true"}, "groups/scopes": {"groups roles"},
 	}
 	made := f.send(http.MethodPost, "/console/acme/connections/create", cookie, form)
 	list, err := f.node.SignIn.Connections(t.Context(), f.asOwner())
@@ -84,10 +85,13 @@ func TestConnectionsInTheConsole(t *testing.T) {
 	if strings.Join(c.Domains, " ") != "acme.example acme.test" || c.Linking != rolecall.LinkVerifiedEmail || c.SecondFactor != rolecall.FactorTrust || c.Provisioning == nil || *c.Provisioning.Department != "Sales" || c.Provisioning.RoleIDs[0] != role.ID {
 		t.Errorf("the connection is %+v", c)
 	}
+	if g := c.Groups; g == nil || g.Claim != "groups" || g.MatchBy != rolecall.MatchExternalID || !g.Create || strings.Join(g.Scopes, " ") != "groups roles" {
+		t.Errorf("the groups are %+v", g)
+	}
 	path := "/console/acme/connections/" + c.ID.String()
 	shows(t, f.get("/console/acme/connections", cookie), "Acme SSO", provider.Issuer, "acme.example, acme.test")
 	shown := f.get(made.Header.Get("Location"), cookie)
-	shows(t, shown, "Acme SSO", ">Staff<", "Department: <bdi>Sales</bdi>", "<code>mfa</code>", "You created a connection", "Test it, and sign in with it once")
+	shows(t, shown, "Acme SSO", ">Staff<", "Department: <bdi>Sales</bdi>", "<code>mfa</code>", "The claim <code>groups</code> has the external IDs", "openid email profile groups roles", "You created a connection", "Test it, and sign in with it once")
 	if strings.Contains(shown.body, oidctest.ClientSecret) {
 		t.Error("the page shows the client secret")
 	}
@@ -105,6 +109,7 @@ func TestAConnectionIsEditedAndDeletedInTheConsole(t *testing.T) {
 	role, cookie := f.makeRole("Staff"), f.signIn("acme", ownerEmail)
 	c := f.makeConnection("https://login.acme.example", func(d *rolecall.ConnectionDraft) {
 		d.Provisioning = &rolecall.Provisioning{RoleIDs: []rolecall.RoleID{role.ID}}
+		d.Groups = &rolecall.ConnectionGroups{Claim: "groups", Create: true}
 	})
 	path := "/console/acme/connections/" + c.ID.String()
 	edit := f.get(path+"/edit", cookie)
@@ -112,10 +117,12 @@ func TestAConnectionIsEditedAndDeletedInTheConsole(t *testing.T) {
 	was := url.Values{
 		"if-match": {tag}, "was-name": {c.Name}, "was-clientId": {c.ClientID}, "was-linking": {"invited"}, "was-secondFactor": {"require"}, "was-domains": {"acme.example"},
 		"was-amrValues": {""}, "was-acrValues": {""}, "was-provisions": {"true"}, "was-provisioning/roleIds": {role.ID.String()}, "was-provisioning/department": {""},
+		"was-fillsGroups": {"true"}, "was-groups/claim": {"groups"}, "was-groups/matchBy": {"name"}, "was-groups/create": {"true"}, "was-groups/scopes": {""},
 	}
 	form := url.Values{
 		"name": {"Acme"}, "clientId": {c.ClientID}, "clientSecret": {""}, "linking": {"invited"}, "secondFactor": {"require"}, "domains": {"acme.example\nbeta.example"},
 		"amrValues": {""}, "acrValues": {""}, "provisioning/department": {""},
+		"fillsGroups": {"true"}, "groups/claim": {"roles"}, "groups/matchBy": {"name"}, "groups/scopes": {""},
 	}
 	for name, values := range was {
 		form[name] = values
@@ -127,13 +134,17 @@ func TestAConnectionIsEditedAndDeletedInTheConsole(t *testing.T) {
 	if err != nil || changed.Name != "Acme" || len(changed.Domains) != 2 || changed.Provisioning != nil || string(changed.Secret) != string(c.Secret) || changed.Linking != c.Linking {
 		t.Errorf("%+v %v", changed, err)
 	}
+	if g := changed.Groups; g == nil || g.Claim != "roles" || g.Create {
+		t.Errorf("the groups are %+v", g)
+	}
 	form.Set("name", "Other")
 	if a := f.send(http.MethodPost, path+"/edit", cookie, form); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "while you were editing") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	form.Set("if-match", "")
 	form.Set("secondFactor", "trust")
-	if a := f.send(http.MethodPost, path+"/edit", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="trust" checked`) {
+	form.Set("groups/claim", "")
+	if a := f.send(http.MethodPost, path+"/edit", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="trust" checked`) || !strings.Contains(a.body, `id="fault-groups/claim"`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 

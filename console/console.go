@@ -112,6 +112,7 @@ func (c *console) pages() []page {
 		c.logoPages(),
 		c.webhookPages(),
 		c.connectionPages(),
+		c.directoryPages(),
 		c.checkpointPages(),
 		c.usersPages(),
 		c.newUserPages(),

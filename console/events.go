@@ -117,6 +117,7 @@ var eventTopics = map[rolecall.EventTopic]string{
 	rolecall.EventTopicGroups:      groupsSection,
 	rolecall.EventTopicSignIn:      "user.sign-in",
 	rolecall.EventTopicConnections: "nav.connections",
+	rolecall.EventTopicDirectories: "nav.directories",
 	rolecall.EventTopicPrograms:    "events.programs",
 	rolecall.EventTopicWebhooks:    "nav.webhooks",
 	rolecall.EventTopicTenant:      "settings.tenant",
@@ -346,6 +347,7 @@ var valueLabels = map[string]string{
 	"token": "value.token", "passkey": "value.passkey", "totp": "factor.app", "tokens": "user.api-tokens", "recovery": "account.recovery-codes",
 	"permissions": "tokens.permissions", "grants": "roles.grants", "description": "list.purpose", "key": "metadata.key", "system": "roles.built-in",
 	"displayName": "settings.display-name", "settings": "nav.settings",
+	"matching": "directories.matching", "deprovisioning": "directories.deprovisioning", "paused": "directories.status-paused",
 }
 
 // refusalParts matches the reason of an event about refused requests or failed sign-ins.

@@ -53,6 +53,7 @@ var startedActions = []struct {
 	{section{name: "service-accounts.new", path: "/service-accounts/create", policies: []*authz.Policy{authz.CreateServiceAccount}}, true},
 	{section{name: "webhooks.new", path: "/webhooks/create", policies: []*authz.Policy{authz.CreateWebhook}}, true},
 	{section{name: "connections.new", path: "/connections/create", policies: []*authz.Policy{authz.CreateConnection}}, false},
+	{section{name: "directories.new", path: "/directories/create", policies: []*authz.Policy{authz.CreateConnection}}, false},
 	{section{name: "settings.edit", path: "/settings/edit", policies: []*authz.Policy{authz.UpdateTenant, authz.ReadTenant}}, false},
 	{section{name: "account.change-password", path: "/account/password"}, true},
 }

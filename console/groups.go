@@ -89,6 +89,7 @@ type groupView struct {
 	ended   []rolecall.Assignment // expired assignments, the most recently expired one first
 	members *directory.UserPage   // the first members; nil if the caller may read no users
 	history *history              // nil if the caller may not read events
+	source  string                // the name of the connection that fills the group; empty: none, or the caller may not read it
 }
 
 // groupView returns the group that the path names, with its roles and its first members.
@@ -118,12 +119,31 @@ func (c *console) showGroup(v *pageContext) error {
 	if view.history, err = c.historyOf(v, rolecall.AnyID(view.group.ID), ""); err != nil {
 		return err
 	}
+	if view.source, err = c.sourceName(v, &view.group); err != nil {
+		return err
+	}
 	c.undoTaken(v, view.holder)
 	return c.show(v, view.group.Name, groupsSection, func(f frame) templ.Component {
 		view.frame = f
 		return groupPage(view)
 	})
 }
+
+// sourceName returns the name of the connection that fills the group. It is empty if no connection does, or if the caller
+// may not read it.
+func (c *console) sourceName(v *pageContext, g *rolecall.Group) (string, error) {
+	if g.Source.Type != rolecall.SourceConnection || authz.ReadConnections.Authorize(v.call.Principal) != nil {
+		return "", nil
+	}
+	connection, err := c.signin.Connection(v.ctx, v.call, rolecall.ConnectionID(g.Source.ID))
+	if rolecall.KindOf(err) == rolecall.NotFound { // deleted at the same time
+		return "", nil
+	}
+	return connection.Name, err
+}
+
+// isFilled reports whether a directory or a connection fills the group, so that its members cannot be changed here.
+func isFilled(g *rolecall.Group) bool { return g.Source != (rolecall.MemberSource{}) }
 
 // address returns the address of the group's page. below is appended to its path.
 func (g groupView) address(below string) string {
@@ -135,7 +155,7 @@ func (g groupView) withoutMembers() string {
 	switch {
 	case g.members.Next != nil || !g.call.Visible().IsEverywhere():
 		return msg("groups.no-visible-members")
-	case g.adds():
+	case g.adds() && !isFilled(&g.group):
 		return msg("groups.no-members-advice")
 	}
 	return msg("groups.no-members")
@@ -191,6 +211,9 @@ func (g groupView) updateHindrance() string {
 func (g groupView) deleteHindrance() string {
 	if authz.DeleteGroup.Authorize(g.call.Principal) != nil {
 		return msg("assignment.needs", "Permission", rolecall.GroupsDelete.String())
+	}
+	if isFilled(&g.group) {
+		return msg("groups.filled")
 	}
 	for i := range g.held {
 		if err := authz.RequireGrantable(g.call.Principal, &g.held[i].Role, g.held[i].Reach, g.now); err != nil {

@@ -397,3 +397,31 @@ func TestADeletedUserShowsTheFormerGroups(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+func TestAGroupWithASourceIsChangedElsewhere(t *testing.T) {
+	f := newFixture(t)
+	cookie, ada := f.signIn("acme", ownerEmail), f.hire("ada@example.com", "Ada Lovelace", nil)
+	c := f.makeConnection("https://login.acme.example", func(*rolecall.ConnectionDraft) {})
+	created, err := f.node.Directory.CreateGroup(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, rolecall.GroupDraft{Name: "Engineers", Source: rolecall.SourceOf(c.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := "/console/acme/groups/" + created.Value.ID.String()
+	const filled = "An identity provider fills this group."
+	page := f.get(home, cookie)
+	shows(t, page, filled, "Filled by", `href="/console/acme/connections/`+c.ID.String()+`"`, home+"/edit")
+	if strings.Contains(page.body, home+"/delete") || strings.Contains(page.body, home+"/users/add") {
+		t.Errorf("the page offers what is refused: %s", page.body)
+	}
+	edit := f.get(home+"/edit", cookie)
+	shows(t, edit, filled, `name="description"`)
+	if strings.Contains(edit.body, `name="name"`) || strings.Contains(edit.body, `name="externalId"`) {
+		t.Errorf("the form offers what is refused: %s", edit.body)
+	}
+	shows(t, f.get(home+"/delete", cookie), filled)
+	shows(t, f.get(home+"/users/"+ada.ID.String(), cookie), filled)
+	shows(t, f.get("/console/acme/users/"+ada.ID.String()+"/groups/add", cookie), "Filled by an identity provider")
+	if a := f.send(http.MethodPost, home+"/delete", cookie, url.Values{}); a.StatusCode != http.StatusConflict {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}

@@ -45,7 +45,7 @@ func (c *console) showMembers(v *pageContext) error {
 	for i := range list.page.Items {
 		list.withheld |= rolecall.AllUserMembers &^ v.call.ReadableListMembers(&list.page.Items[i])
 	}
-	if authz.RemoveMember.Authorize(v.call.Principal) == nil {
+	if authz.RemoveMember.Authorize(v.call.Principal) == nil && !isFilled(&group) {
 		list.removal = func(u *rolecall.User) string { return memberAddress(v, group.ID, u.ID, "/remove") }
 	}
 	return c.show(v, msg("groups.members-of", "Group", group.Name), groupsSection, func(f frame) templ.Component {
@@ -302,6 +302,8 @@ func (m membershipView) removal() string {
 // an empty text if the caller probably may. The service decides.
 func (m membershipView) hindrance(removes bool) string {
 	switch {
+	case isFilled(&m.group):
+		return msg("groups.filled")
 	case !m.mayAdd(&m.user):
 		return msg("assignment.needs", "Permission", rolecall.GroupsMembers.String())
 	case removes && !m.isMember:

@@ -92,13 +92,13 @@ func families() map[string][]string {
 	all := map[string][]string{
 		signedOutPrefix: {"signed-out", "password-reset", "email-changed", "reset-requested", "second-factor-required"},
 		statusPrefix:    {"pending", "active", "suspended", "deleted"},
-		viaPrefix:       {"token", "command", "mail"},
+		viaPrefix:       {"token", "command", "mail", "scim"},
 		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-void", "invitation-expired", "no-password", "no-identity", "second-factor-enrolment-required", "second-factor-unusable"},
 		donePrefix: {
 			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "roles-copied", "restored", "group-created", "group-deleted", "member-added", "member-removed",
 			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked", jobStarted, "logo-set", "logo-removed",
 		},
-		keywordsPrefix:    {"new-user.title", "nav.invitations", "nav.access", "nav.jobs", "nav.your-account", "nav.deleted", "nav.events", "settings.edit"},
+		keywordsPrefix:    {"new-user.title", "nav.invitations", "nav.access", "nav.jobs", "nav.your-account", "nav.deleted", "nav.events", "nav.directories", "settings.edit"},
 		"logo.":           {"length", "format", "type", "range"},
 		"time.ago-":       {"minutes", "hours"},
 		"time.in-":        {"minutes", "hours"},
@@ -122,7 +122,21 @@ func families() map[string][]string {
 	all[donePrefix] = append(all[donePrefix], "connection-created", "connection-deleted", "identity-removed", "identity-added")
 	all[failurePrefix] = []string{signin.CodeRefused, signin.CodeIdentityUnknown, rolecall.ErrConnectionUnavailable.Code, rolecall.ErrCodeInvalid.Code, rolecall.ErrUserSuspended.Code, rolecall.ErrTooManyAttempts.Code}
 	all["connections.linking-"] = []string{string(rolecall.LinkInvited), string(rolecall.LinkVerifiedEmail)}
+	all["connections.groups-by-"] = []string{string(rolecall.MatchName), string(rolecall.MatchExternalID)}
+	all["connections.groups-match-"] = all["connections.groups-by-"]
+	all["groups.source-"] = []string{string(rolecall.SourceConnection), string(rolecall.SourceDirectory)}
 	all["connections.factor-"] = []string{string(rolecall.FactorRequire), string(rolecall.FactorTrust)}
+	all[donePrefix] = append(all[donePrefix], "directory-created", "directory-deleted", "directory-token-revoked")
+	for _, a := range directoryActions {
+		all[a.key+"."] = []string{"label", "title", "detail"}
+		all[donePrefix] = append(all[donePrefix], a.done)
+	}
+	for _, value := range slices.Concat(matchings, deprovisionings) {
+		all["directories."] = append(all["directories."], value, value+"-effect")
+	}
+	for _, p := range provisioners {
+		all[p+"."] = []string{"name", "where", "enter"}
+	}
 	all["settings.passwords-"] = []string{string(rolecall.PasswordsOfAll), string(rolecall.PasswordsOfOwners)}
 	for _, provider := range providers {
 		all[provider+"."] = []string{"name", "where", "redirect", "issuer"}

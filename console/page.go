@@ -226,6 +226,7 @@ var placeOf = map[string]string{
 	rolecall.ErrRoleNameTaken.Code: "name", rolecall.ErrRoleKeyTaken.Code: "key",
 	rolecall.ErrGroupNameTaken.Code: "name", rolecall.ErrGroupExternalIDTaken.Code: "externalId",
 	rolecall.ErrConnectionNameTaken.Code: "name", rolecall.ErrIssuerTaken.Code: "issuer", rolecall.ErrDomainTaken.Code: "domains",
+	rolecall.ErrDirectoryNameTaken.Code: "name",
 }
 
 // faultsOf returns the field errors of the problem. If the problem has no field errors, its

@@ -23,7 +23,7 @@ type parameters struct {
 	roleID    rolecall.RoleID
 	accountID rolecall.ServiceAccountID
 	groupID   rolecall.GroupID
-	tokenID   rolecall.APITokenID
+	tokenID   rolecall.APITokenID // or the id of a token of a directory
 	sessionID rolecall.SessionID
 	passkeyID []byte
 	jobID     rolecall.JobID
@@ -31,6 +31,7 @@ type parameters struct {
 	eventID   rolecall.EventID
 
 	connectionID rolecall.ConnectionID
+	directoryID  rolecall.DirectoryID
 	identityID   rolecall.IdentityID
 
 	result string
@@ -79,6 +80,7 @@ func readersOf(path string) (readers []pathReader) {
 		{"/jobs/{id}", "id", func(p *parameters, text string) bool { return readID(&p.jobID, text) }},
 		{"/webhooks/{id}", "id", func(p *parameters, text string) bool { return readID(&p.webhookID, text) }},
 		{"/connections/{id}", "id", func(p *parameters, text string) bool { return readID(&p.connectionID, text) }},
+		{"/directories/{id}", "id", func(p *parameters, text string) bool { return readID(&p.directoryID, text) }},
 		{"/{identityId}", "identityId", func(p *parameters, text string) bool { return readID(&p.identityID, text) }},
 		{"/{eventId}", "eventId", func(p *parameters, text string) bool { return readID(&p.eventID, text) }},
 		{"/{roleId}", "roleId", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},

@@ -171,7 +171,7 @@ func (v *pageContext) key() idempotency.Key {
 	}
 	return idempotency.Key{
 		Text:        v.form.Get(fieldKey),
-		Fingerprint: secret.Digest([]byte(v.page.label()), v.userID[:], v.accountID[:], []byte(content.Encode())),
+		Fingerprint: secret.Digest([]byte(v.page.label()), v.userID[:], v.accountID[:], v.directoryID[:], []byte(content.Encode())),
 	}
 }
 

@@ -42,7 +42,7 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 	role := f.makeRole("Helper", "users:read")
 	account, group := f.makeAccount("Import", role), f.makeGroup("Night shift", role)
 	hook := f.makeWebhook(account)
-	connection := f.makeConnection("https://login.acme.example")
+	connection, directory := f.makeConnection("https://login.acme.example"), f.makeDirectory("Acme Entra")
 	identity := f.identify(eve, connection, "eve-1")
 	cookie := f.signIn("acme", ownerEmail)
 	const passkeys = "/console/acme/account/passkeys"
@@ -64,7 +64,7 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 			user = f.owner.ID
 		}
 		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(), "/webhooks/{id}", "/webhooks/"+hook.ID.String(),
-			"/connections/{id}", "/connections/"+connection.ID.String(), "/groups/{id}", "/groups/"+group.ID.String(), "{userId}", user.String(),
+			"/connections/{id}", "/connections/"+connection.ID.String(), "/groups/{id}", "/groups/"+group.ID.String(), "/directories/{id}", "/directories/"+directory.ID.String(), "{userId}", user.String(),
 			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey, "{identityId}", identity.ID.String()).Replace(page.path)
 		if strings.HasSuffix(path, "/roles/copy") {
 			path += "?with=" + f.owner.ID.String()

@@ -112,6 +112,12 @@ func (u userView) mending(operation string) *action {
 	return nil
 }
 
+// mayEdit reports whether the caller may change a member of the user in the form for them.
+func (u userView) mayEdit() bool {
+	form := editView{frame: u.frame, user: u.Overview.User}
+	return slices.Contains(u.AllowedActions, "update") && slices.ContainsFunc(slices.Collect(rolecall.UpdatableMembers.All()), form.mayChange)
+}
+
 // label returns the label of the action. The label of the invitation differs if the user
 // has an open invitation.
 func (u userView) label(a *action) string {
@@ -272,8 +278,12 @@ func (c *console) edit(v *pageContext) error {
 	return v.redirect(userAddress(v, v.userID, "") + "?done=saved")
 }
 
-// mayChange reports whether the caller may change the member of this user.
+// mayChange reports whether the caller may change the member of this user. Only the directory of a user changes the name
+// and the department.
 func (e editView) mayChange(m rolecall.UserMember) bool {
+	if e.user.ManagedBy != nil && (m == rolecall.MemberName || m == rolecall.MemberDepartment) {
+		return false
+	}
 	return m == rolecall.MemberName && e.call.IsSelf(e.user.ID) || e.call.Updates(m).Includes(e.user.Department)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/oidc"
 	"github.com/rolecall/rolecall/internal/outbound"
+	"github.com/rolecall/rolecall/internal/scim"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/tracing"
@@ -125,6 +126,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	n := node.New(db, options)
 	api := httpapi.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
 	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, n.Webhooks, site, httpapi.Policies()), api)
+	handler = web.Mount(site.Base+scim.Root, scim.New(n.Access, n.Directory, site), handler)
 	registerNode(registry, n)
 	servers := newServers(site, handler, listener, operators, time.Duration(settings.Drain), logger)
 	if settings.TLSCert != "" {

@@ -37,6 +37,9 @@ const forms = {
   "/service-accounts/{id}/resume": "/service-accounts/{suspended-account}/resume",
   "/connections/create": "/connections/create",
   "/connections/{id}/edit": "/connections/{connection}/edit",
+  "/directories/create": "/directories/create",
+  "/directories/{id}/edit": "/directories/{directory}/edit",
+  "/directories/{id}/tokens/create": "/directories/{directory}/tokens/create",
   "/webhooks/create": "/webhooks/create",
   "/webhooks/{id}/edit": "/webhooks/{webhook}/edit",
   "/webhooks/{id}/replay": "/webhooks/{webhook}/replay",
@@ -78,6 +81,10 @@ const withoutInput = {
   "/users/{id}/identities/{identityId}/delete": "",
   "/connections/{id}/test": "/connections/{connection}/test",
   "/connections/{id}/delete": "/connections/{connection}/delete",
+  "/directories/{id}/pause": "/directories/{directory}/pause",
+  "/directories/{id}/resume": "/directories/{directory}/resume",
+  "/directories/{id}/delete": "/directories/{directory}/delete",
+  "/directories/{id}/tokens/{tokenId}/revoke": "/directories/{directory}/tokens/{directory-token}/revoke",
   "/webhooks/{id}/test": "/webhooks/{webhook}/test",
   "/webhooks/{id}/enable": "/webhooks/{webhook}/enable",
   "/webhooks/{id}/disable": "/webhooks/{webhook}/disable",
@@ -124,9 +131,12 @@ async function things(page) {
   const deleted = await first(page, "/users?status=deleted&limit=1");
   const webhook = await create("/webhooks", { url: "https://hooks.example.com/draft", serviceAccountId: account.id, enabled: false });
   const connection = await create("/connections", { name: "Draft SSO", issuer: "https://login.draft.example", clientId: "draft", clientSecret: "draft" });
+  const directory = await create("/directories", { name: token.name });
+  const ofDirectory = await create(`/directories/${directory.id}/tokens`, { name: token.name, expiresAt: token.expiresAt });
   return {
     connection: connection.id ?? (await first(page, "/connections")).id, active: active.id, pending: pending.id, suspended: suspended.id, account: account.id, "suspended-account": other.id, role: role.id,
     self: session.user.id, session: session.id ?? session.session?.id, token: own.id, "account-token": theirs.id, deleted: deleted.id, webhook: webhook.id, group: group.id,
+    directory: directory.id, "directory-token": ofDirectory.id,
   };
 }
 

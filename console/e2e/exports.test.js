@@ -13,7 +13,7 @@ scenario("one click exports users, holders and events as a CSV file, as filtered
   await signIn(page);
   const all = await exported(page);
   assert.match(all.name, /^demo-users-\d{4}-\d\d-\d\d\.csv$/);
-  assert.equal(all.lines[0], "id,email,name,department,externalId,metadata,status,createdAt,updatedAt");
+  assert.equal(all.lines[0], "id,email,name,department,externalId,metadata,status,managedBy,createdAt,updatedAt");
   assert.ok(all.lines.length > 200, `${all.lines.length} lines`);
 
   await page.getByLabel("Status").selectOption("suspended");

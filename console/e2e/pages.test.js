@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
-import { call, checkAccess, checkShifts, checkWidth, colorRules, newContext, results, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, checkShifts, checkWidth, colorRules, newContext, results, scenario, signIn, world, until } from "./harness.js";
 import { layoutFaults, menuFaults, scrollFaults } from "./layout.js";
 
 /** The pages to check. If you add a page to the console, add its address here. */
@@ -10,9 +10,19 @@ const pages = ["/home", "/find", "/find?q=margaret", "/account", "/account/passw
   "/service-accounts", "/webhooks", "/webhooks/create", "/webhooks/{webhook}", "/webhooks/{webhook}/edit", "/webhooks/{webhook}/deliveries", "/webhooks/{webhook}/preview", "/webhooks/{webhook}/replay", "/webhooks/{webhook}/skip", "/webhooks/{webhook}/rotate-secret", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
   "/service-accounts/{account}/roles", "/service-accounts/{account}/roles/give", "/service-accounts/{account}/tokens", "/service-accounts/{account}/tokens/create", "/users/{self}/tokens", "/users/{self}/tokens/create",
   "/groups", "/groups?q=zzzz", "/groups/create", "/groups/{group}", "/groups/{group}/edit", "/groups/{group}/delete", "/groups/{group}/users", "/groups/{group}/users/add", "/groups/{group}/users/{user}", "/groups/{group}/users/{self}/remove", "/groups/{group}/roles", "/groups/{group}/roles/give", "/groups/{group}/roles/{role}", "/users/{self}/groups", "/users/{user}/groups/add",
+  "/directories", "/directories/create", "/directories/{directory}", "/directories/{directory}/edit", "/directories/{directory}/pause", "/directories/{directory}/delete", "/directories/{directory}/requests", "/directories/{directory}/tokens", "/directories/{directory}/tokens/create", "/directories/{directory}/tokens/{token}/revoke",
   "/nowhere"];
 
 const height = 844;
+
+/** soon is the end of a token. Each scenario sends the same request for it. */
+const soon = new Date(Date.now() + 864e6).toISOString();
+
+/** provision sends requests of the directory with the token, and waits until they are listed. */
+async function provision(page, directory, token) {
+  for (const path of ["Users", `Users/${directory}`]) await fetch(`${world.base}/scim/v2/demo/${path}`, { headers: { authorization: `Bearer ${token}` } });
+  await until(async () => (await call(page, "GET", `/directories/${directory}/requests`)).body.items.length === 2);
+}
 
 /**
  * look checks the page in three widths and both themes. In the dark theme it checks only the rules
@@ -62,6 +72,10 @@ async function addresses(page) {
   await call(page, "POST", `/webhooks/${hook.body.id}/test`);
   const connection = await call(page, "POST", "/connections", { name: "Acme SSO", issuer: "https://login.acme.example/oauth2/default", clientId: "0oa1b2c3d4", clientSecret: "secret", domains: ["acme.example", "acme-europe.example"], provisioning: { roleIds: [roles.items[0].id], department: "Sales" }, secondFactor: "trust", amrValues: ["mfa"] }, { "idempotency-key": "connection" });
   assert.equal(connection.status, 201, JSON.stringify(connection.body));
+  const directory = await call(page, "POST", "/directories", { name: "Acme Entra" }, { "idempotency-key": "directory" });
+  const token = await call(page, "POST", `/directories/${directory.body.id}/tokens`, { name: "Entra 2026", expiresAt: soon }, { "idempotency-key": "token" });
+  assert.equal(token.status, 201, JSON.stringify(token.body));
+  if (token.body.token) await provision(page, directory.body.id, token.body.token);
   const { body: deleted } = await call(page, "GET", "/users?status=deleted&limit=1");
   const { body: own } = await call(page, "GET", "/auths/session");
   const { body: group } = await call(page, "POST", "/groups", { name: "Night shift", description: "Everyone who works at night, in all countries.", externalId: "HR-0042" }, { "idempotency-key": "group" });
@@ -69,7 +83,7 @@ async function addresses(page) {
   await call(page, "PUT", `/groups/${group.id}/roles/${roles.items[0].id}`, { reach: { departments: ["Sales", "Support"] } });
   const job = await call(page, "POST", "/jobs/assign-role", { users: { q: "margaret", status: "active" }, roleId: roles.items[0].id, reach: { departments: ["Sales"] } }, { "idempotency-key": "job" });
   assert.equal(job.status, 201, JSON.stringify(job.body));
-  const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id, "{connection}": connection.body.id, "{group}": group.id };
+  const ids = { "{job}": job.body.id, "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id, "{owner}": owners.items[0].id, "{webhook}": hook.body.id, "{connection}": connection.body.id, "{group}": group.id, "{directory}": directory.body.id, "{token}": token.body.id };
   return new Map(pages.map((path) => [path, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`]));
 }
 

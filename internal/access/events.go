@@ -52,3 +52,23 @@ func assignmentValue(a *rolecall.Assignment) ([]byte, error) {
 	}
 	return json.Marshal(value)
 }
+
+// SetMembership sets the values of an event of a membership. The argument before is nil for a new membership, and after
+// is nil for one that has ended.
+func SetMembership(event *rolecall.Event, before, after *rolecall.GroupName) (err error) {
+	value := func(g *rolecall.GroupName) ([]byte, error) {
+		if g == nil {
+			return nil, nil
+		}
+		return json.Marshal(struct {
+			ID   rolecall.GroupID `json:"groupId"`
+			Name string           `json:"groupName"`
+		}{g.ID, g.Name})
+	}
+	event.Members, event.Values = []string{"groups"}, &rolecall.EventValues{}
+	if event.Values.Before, err = value(before); err != nil {
+		return err
+	}
+	event.Values.After, err = value(after)
+	return err
+}

@@ -24,6 +24,7 @@ var repeated = map[rolecall.MailKind]string{
 	rolecall.MailTokenReused:          "sessions that were ended",
 	rolecall.MailWebhookDisabled:      "webhooks that were disabled",
 	rolecall.MailEventsKept:           "a shorter retention of events",
+	rolecall.MailDirectory:            "directories",
 }
 
 // ownersMailed is the maximum number of owners who get a notice about their tenant.

@@ -28,3 +28,14 @@ func RecordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID,
 		tx.InsertEvent(event)
 	}
 }
+
+// RevokeAccess ends the sessions of the user and deletes the user's invitation and all
+// one-time tokens. It keeps the session with the id except, unless this id is zero. API
+// tokens of the user stay valid.
+func RevokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
+	tx.DeleteAllOneTimeTokens(user)
+	if _, err := tx.DeleteInvitationOf(user); err != nil {
+		return err
+	}
+	return EndSessions(tx, user, except, event, reason)
+}

@@ -111,3 +111,16 @@ func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, stat
 	*user = changed
 	return event, err
 }
+
+// RequireUnmanaged returns ErrManagedByDirectory if a directory manages the user. A deleted directory manages no user.
+func RequireUnmanaged(tx *store.Tx, user *rolecall.User) error {
+	if user.ManagedBy == nil {
+		return nil
+	}
+	_, err := tx.Directory(*user.ManagedBy)
+	isManaged, err := Found(err)
+	if isManaged {
+		return rolecall.ErrManagedByDirectory
+	}
+	return err
+}

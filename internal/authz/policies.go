@@ -67,7 +67,8 @@ var (
 	ReadGroups        = &Policy{Effect: NoEffect, permission: rolecall.GroupsRead, tenantWide: true}
 	ListGroupUsers    = &Policy{Effect: NoEffect, permission: rolecall.GroupsRead, tenantWide: true, extraCheck: readsSomeMember, needs: "`groups:read` in the whole tenant, and a permission to read at least one member of users"}
 	ReadUserGroups    = &Policy{Effect: NoEffect, permission: rolecall.GroupsRead, tenantWide: true, self: true}
-	CreateGroup       = &Policy{Effect: NoEffect, permission: rolecall.GroupsCreate, tenantWide: true}
+	CreateGroup       = &Policy{Effect: NoEffect, permission: rolecall.GroupsCreate, tenantWide: true, needs: "`groups:create` in the whole tenant. With `source`, it also needs " + needsEverything}
+	CreateFilledGroup = &Policy{Effect: NoEffect, permission: rolecall.GroupsCreate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything} // with a source
 	UpdateGroup       = &Policy{Effect: NoEffect, permission: rolecall.GroupsUpdate, tenantWide: true}
 	DeleteGroup       = &Policy{Effect: Removes, permission: rolecall.GroupsDelete, tenantWide: true, needs: "`groups:delete` in the whole tenant. The caller must be able to assign every role of the group"}
 	AddMember         = &Policy{Effect: Grants, permission: rolecall.GroupsMembers, needs: "`groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user"}
@@ -92,11 +93,12 @@ var (
 	OperateWebhook = &Policy{Effect: NoEffect, permission: rolecall.WebhooksUpdate, tenantWide: true}
 	DeleteWebhook  = &Policy{Effect: Removes, permission: rolecall.WebhooksDelete, tenantWide: true}
 
-	ReadConnections  = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
-	CreateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
-	UpdateConnection = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
-	DeleteConnection = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
-	TestConnection   = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
+	ReadConnections      = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
+	CreateConnection     = &Policy{Effect: Grants, permission: rolecall.ConnectionsCreate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
+	UpdateConnection     = &Policy{Effect: Grants, permission: rolecall.ConnectionsUpdate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
+	DeleteConnection     = &Policy{Effect: Removes, permission: rolecall.ConnectionsDelete, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
+	RevokeDirectoryToken = &Policy{Effect: Ends, permission: rolecall.ConnectionsUpdate, tenantWide: true, extraCheck: configuresConnections, needs: needsEverything}
+	TestConnection       = &Policy{Effect: NoEffect, permission: rolecall.ConnectionsRead, tenantWide: true}
 
 	ReadChanges  = &Policy{Effect: NoEffect, permission: rolecall.ChangesRead, tenantWide: true, scope: rolecall.ScopeChanges}
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
@@ -276,14 +278,14 @@ func createsAccountTokens(p *Principal, _ rolecall.UserID) error {
 }
 
 // configuresConnections returns ErrPermissionDenied or ErrSessionRequired if the principal may not configure
-// connections to identity providers. A provider can sign in as any user, so the principal must hold all
+// connections to identity providers, or directories. A provider can sign in as any user, so the principal must hold all
 // permissions, and as long as the connection exists.
 func configuresConnections(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
-		return rolecall.ErrSessionRequired.With("API tokens cannot configure connections. Use an operator key or the session of a user.")
+		return rolecall.ErrSessionRequired.With("API tokens cannot configure connections and directories. Use an operator key or the session of a user.")
 	}
 	if missing, ok := p.MissingFor([]rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}, rolecall.Everywhere(), rolecall.Never, false); ok {
-		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("A user who configures a connection can become any other user. So you need the permission %s in the whole tenant, without expiry.", missing))
+		return rolecall.ErrPermissionDenied.With(fmt.Sprintf("A user who configures a connection or a directory can become any other user. So you need the permission %s in the whole tenant, without expiry.", missing))
 	}
 	return nil
 }

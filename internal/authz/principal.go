@@ -43,6 +43,7 @@ const (
 	PrincipalUser PrincipalKind = iota
 	PrincipalServiceAccount
 	PrincipalOperator
+	PrincipalDirectory // a directory with its token; User has its id and name
 )
 
 // Interactive reports whether the principal is a user with a session. It returns false for
@@ -71,6 +72,8 @@ func (p *Principal) Actor() rolecall.Actor {
 		if p.Operator == nil {
 			actor.Via = "command"
 		}
+	case PrincipalDirectory:
+		actor.Type, actor.Via = rolecall.ActorDirectory, "scim"
 	}
 	if p.Token != nil {
 		actor.Via, actor.Token = "token", p.Token.ID

@@ -63,8 +63,8 @@ func TestReadableMembersDependOnTheDepartment(t *testing.T) {
 		holds{permissions: "users.status:read", until: aMoment}, // expired
 	)
 	for department, want := range map[string]string{
-		"Sales":   "email name department externalId metadata status createdAt updatedAt",
-		"SALES":   "email name department externalId metadata status createdAt updatedAt",
+		"Sales":   "email name department externalId metadata status managedBy createdAt updatedAt",
+		"SALES":   "email name department externalId metadata status managedBy createdAt updatedAt",
 		"Support": "email name",
 		"Legal":   "name",
 		"":        "name",

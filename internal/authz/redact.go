@@ -125,7 +125,7 @@ func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (need
 		return always(rolecall.ServiceAccountsRead, p.Reach(rolecall.ServiceAccountsRead).IsEverywhere())
 	case rolecall.SubjectWebhook:
 		return always(rolecall.WebhooksRead, p.Reach(rolecall.WebhooksRead).IsEverywhere())
-	case rolecall.SubjectConnection:
+	case rolecall.SubjectConnection, rolecall.SubjectDirectory:
 		return always(rolecall.ConnectionsRead, p.Reach(rolecall.ConnectionsRead).IsEverywhere())
 	}
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())

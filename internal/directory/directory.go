@@ -34,6 +34,7 @@ type Service struct {
 	outbox       *outbox.Outbox
 	tenants      *tenantCache
 	newJob       chan struct{} // signals a new job to RunJobs
+	requests     directoryRequests
 }
 
 // New returns a Service that uses the database and the other dependencies of a.
@@ -47,15 +48,17 @@ func New(a *access.Service) *Service {
 // Match is a precondition on the stored value.
 type Match[T any] = access.Match[T]
 
-// changeEvent returns the event of a change of an object from old to changed. If the object was deleted, changed is nil.
+// changeEvent returns the event of a change of an object from old to changed. For a new object, old is nil. If the
+// object was deleted, changed is nil.
 // The names of the members that changed are in members.
-func changeEvent[T any](s *Service, c access.Caller, kind rolecall.EventType, about rolecall.Subject, old, changed *T, members []string) (*rolecall.Event, error) {
-	before, err := json.Marshal(old)
-	if err != nil {
-		return nil, err
+func changeEvent[T any](s *Service, c access.Caller, kind rolecall.EventType, about rolecall.Subject, old, changed *T, members []string) (event *rolecall.Event, err error) {
+	event = s.access.Event(c, kind, about)
+	event.Members, event.Values = members, &rolecall.EventValues{}
+	if old != nil {
+		if event.Values.Before, err = json.Marshal(old); err != nil {
+			return nil, err
+		}
 	}
-	event := s.access.Event(c, kind, about)
-	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
 	if changed != nil {
 		event.Values.After, err = json.Marshal(changed)
 	}

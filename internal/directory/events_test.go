@@ -32,7 +32,7 @@ func changedInSales(f *nodetest.Fixture) rolecall.User {
 func TestEventsShowTheMembersThatTheCallerMayRead(t *testing.T) {
 	nodetest.OnEachStore(t, func(f *nodetest.Fixture) {
 		ada := changedInSales(f)
-		const everything = "createdAt department email externalId id metadata name status updatedAt"
+		const everything = "createdAt department email externalId id managedBy metadata name status updatedAt"
 		for _, c := range []struct {
 			what                      string
 			holds                     []nodetest.Held
@@ -80,7 +80,7 @@ func TestEventsNameThePermissionsForRedactedMembers(t *testing.T) {
 		for kind, want := range map[rolecall.EventType]map[string]rolecall.Permission{
 			rolecall.EventUserCreated: {
 				"email": rolecall.MemberEmail.Read(), "department": rolecall.MemberDepartment.Read(), "externalId": rolecall.MemberExternalID.Read(), "metadata": rolecall.MemberMetadata.Read(),
-				"status": rolecall.MemberStatus.Read(), "createdAt": rolecall.MemberCreatedAt.Read(), "updatedAt": rolecall.MemberUpdatedAt.Read(),
+				"status": rolecall.MemberStatus.Read(), "managedBy": rolecall.MemberManagedBy.Read(), "createdAt": rolecall.MemberCreatedAt.Read(), "updatedAt": rolecall.MemberUpdatedAt.Read(),
 			},
 			rolecall.EventRoleAssigned:  {"roleId": rolecall.RolesRead},
 			rolecall.EventTenantUpdated: {"displayName": rolecall.TenantRead, "settings": rolecall.TenantRead},

@@ -3,7 +3,6 @@ package directory
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -73,11 +72,16 @@ func (s *Service) UserGroups(ctx context.Context, c access.Caller, id rolecall.U
 // errTooManyGroups is the error for a group above the limit of a tenant.
 var errTooManyGroups = rolecall.ErrLimitReached.With("This tenant has the maximum number of groups, 2,000. Delete one first.")
 
-// CreateGroup creates a group without members and roles, once for each idempotency key. CreateGroup can fail with
-// ErrPermissionDenied, ErrValidation, ErrLimitReached, ErrGroupNameTaken, ErrGroupExternalIDTaken, ErrKeyReused,
-// ErrKeyInProgress or ErrTooManyKeys.
+// CreateGroup creates a group without members and roles, once for each idempotency key. With a source, the caller must
+// be allowed to configure connections. CreateGroup can fail with ErrPermissionDenied, ErrSessionRequired,
+// ErrValidation, ErrLimitReached, ErrGroupNameTaken, ErrGroupExternalIDTaken, ErrKeyReused, ErrKeyInProgress or
+// ErrTooManyKeys.
 func (s *Service) CreateGroup(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.GroupDraft) (created idempotency.Created[rolecall.Group], err error) {
-	if err := authz.CreateGroup.Authorize(c.Principal); err != nil {
+	policy := authz.CreateGroup
+	if draft.Source != (rolecall.MemberSource{}) {
+		policy = authz.CreateFilledGroup
+	}
+	if err := policy.Authorize(c.Principal); err != nil {
 		return created, err
 	}
 	if err := draft.Check(c.Tenant.Settings.NameMinimum()).Err(); err != nil {
@@ -96,6 +100,9 @@ func (s *Service) CreateGroup(ctx context.Context, c access.Caller, key idempote
 			if stored.Total.Count >= rolecall.GroupsMax {
 				return errTooManyGroups
 			}
+			if err := requireSource(tx, group.Source); err != nil {
+				return err
+			}
 			tx.InsertGroup(group)
 			return nil
 		},
@@ -103,9 +110,34 @@ func (s *Service) CreateGroup(ctx context.Context, c access.Caller, key idempote
 	})
 }
 
+// requireSource returns ErrValidation if the source of a group does not exist.
+func requireSource(tx *store.Tx, source rolecall.MemberSource) (err error) {
+	switch source.Type {
+	case rolecall.SourceDirectory:
+		_, err = tx.Directory(rolecall.DirectoryID(source.ID))
+	case rolecall.SourceConnection:
+		_, err = tx.Connection(rolecall.ConnectionID(source.ID))
+	}
+	if there, err := access.Found(err); there || err != nil {
+		return err
+	}
+	var faults rolecall.FieldErrors
+	faults.Add("/source/id", "unknown", "must be the ID of a directory or a connection of this tenant")
+	return faults.Err()
+}
+
+// requireUnfilled returns ErrManagedByDirectory if the group has a source, which alone may change the name, the
+// external id and the members, and delete the group.
+func requireUnfilled(g *rolecall.Group) error {
+	if g.Source != (rolecall.MemberSource{}) {
+		return rolecall.ErrManagedByDirectory
+	}
+	return nil
+}
+
 // UpdateGroup applies the patch to the stored group. After a concurrent change, it applies the patch to the new
 // version. UpdateGroup can fail with ErrPermissionDenied, ErrValidation, ErrNotFound, ErrPreconditionFailed,
-// ErrGroupNameTaken or ErrGroupExternalIDTaken.
+// ErrManagedByDirectory, ErrGroupNameTaken or ErrGroupExternalIDTaken.
 func (s *Service) UpdateGroup(ctx context.Context, c access.Caller, id rolecall.GroupID, patch rolecall.GroupPatch, match Match[rolecall.Group]) (group rolecall.Group, err error) {
 	if err := authz.UpdateGroup.Authorize(c.Principal); err != nil {
 		return group, err
@@ -125,6 +157,11 @@ func (s *Service) UpdateGroup(ctx context.Context, c access.Caller, id rolecall.
 		if group = changed; members == nil {
 			return nil, nil
 		}
+		if !slices.Equal(members, []string{"description"}) {
+			if err := requireUnfilled(&old); err != nil {
+				return nil, err
+			}
+		}
 		if err := store.CheckVersion(tx.UpdateGroup(old, changed)); err != nil {
 			return nil, err
 		}
@@ -136,10 +173,10 @@ func (s *Service) UpdateGroup(ctx context.Context, c access.Caller, id rolecall.
 	return group, nil
 }
 
-// DeleteGroup deletes the group. If the group has unexpired roles, DeleteGroup returns ErrGroupHasRoles, unless force is
-// true, and the caller must be able to assign these roles. The group disappears with its roles at once. If it has
+// DeleteGroup deletes the group. If the group has unexpired roles, DeleteGroup returns ErrGroupHasRoles, unless force
+// is true, and the caller must be able to assign these roles. The group disappears with its roles at once. If it has
 // access.BatchSize or more members, a background task removes the remaining ones. DeleteGroup can also fail with
-// ErrPermissionDenied, ErrNotFound, ErrBeyondOwnPermissions or ErrPreconditionFailed.
+// ErrPermissionDenied, ErrNotFound, ErrBeyondOwnPermissions, ErrPreconditionFailed or ErrManagedByDirectory.
 func (s *Service) DeleteGroup(ctx context.Context, c access.Caller, id rolecall.GroupID, force bool, match Match[rolecall.Group]) error {
 	if err := authz.DeleteGroup.Authorize(c.Principal); err != nil {
 		return err
@@ -169,12 +206,20 @@ func (s *Service) deleteGroup(tx *store.Tx, c access.Caller, id rolecall.GroupID
 	}
 	now := s.now()
 	for i := range held {
+		if c.Kind == authz.PrincipalDirectory { // only holders of all permissions can configure it
+			break
+		}
 		if err := authz.RequireGrantable(c.Principal, &held[i].Role, held[i].Reach, now); err != nil {
 			return nil, false, err
 		}
 	}
 	if err := match.Check(&group); err != nil {
 		return nil, false, err
+	}
+	if c.Kind != authz.PrincipalDirectory {
+		if err := requireUnfilled(&group); err != nil {
+			return nil, false, err
+		}
 	}
 	if len(held) > 0 && !force {
 		return nil, false, rolecall.ErrGroupHasRoles
@@ -231,7 +276,7 @@ func (s *Service) removeMembers(tx *store.Tx, cause *rolecall.Event, group rolec
 		event := *cause
 		event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](s.now()), s.now()
 		event.Type, event.Subject, event.Reason = rolecall.EventMemberRemoved, rolecall.About(m.User), groupDeleted
-		if err := setMembership(&event, &m.Group, nil); err != nil {
+		if err := access.SetMembership(&event, &m.Group, nil); err != nil {
 			return false, err
 		}
 		tx.InsertEvent(event)
@@ -242,10 +287,10 @@ func (s *Service) removeMembers(tx *store.Tx, cause *rolecall.Event, group rolec
 // errTooManyGroupsOfUser is the error for a membership above the limit of a user.
 var errTooManyGroupsOfUser = rolecall.ErrLimitReached.With("This user is in the maximum number of groups, 200. Remove the user from one first.")
 
-// AddMember adds the user to the group. If the user is a member already, it changes nothing. If the group has roles, the
-// caller must be able to assign each of them to the user as the group has it. AddMember can fail with
-// ErrPermissionDenied, ErrBeyondOwnPermissions or ErrLimitReached. It returns ErrNotFound if the group or the user does
-// not exist, or if the user is not visible to the caller.
+// AddMember adds the user to the group. If the user is a member already, it changes nothing. If the group has roles,
+// the caller must be able to assign each of them to the user as the group has it. AddMember can fail with
+// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrManagedByDirectory or ErrLimitReached. It returns ErrNotFound if the
+// group or the user does not exist, or if the user is not visible to the caller.
 func (s *Service) AddMember(ctx context.Context, c access.Caller, group rolecall.GroupID, user rolecall.UserID) error {
 	if err := authz.AddMember.AuthorizeFor(c.Principal, user); err != nil {
 		return err
@@ -256,6 +301,9 @@ func (s *Service) AddMember(ctx context.Context, c access.Caller, group rolecall
 			return nil, err
 		}
 		if err := requireMember(c, held, user); err != nil {
+			return nil, err
+		}
+		if err := requireUnfilled(&g); err != nil {
 			return nil, err
 		}
 		memberships, err := tx.Memberships(user)
@@ -271,13 +319,14 @@ func (s *Service) AddMember(ctx context.Context, c access.Caller, group rolecall
 			return nil, err
 		}
 		event := s.access.Event(c, rolecall.EventMemberAdded, rolecall.About(user))
-		return event, setMembership(event, nil, &name)
+		return event, access.SetMembership(event, nil, &name)
 	})
 }
 
 // RemoveMember removes the user from the group. If the group has roles, the caller must be able to remove each of them
-// from the user. RemoveMember can fail with ErrPermissionDenied or ErrBeyondOwnPermissions. It returns ErrNotFound if
-// the group or the user does not exist, if the user is not visible to the caller, or if the user is not a member.
+// from the user. RemoveMember can fail with ErrPermissionDenied, ErrBeyondOwnPermissions or ErrManagedByDirectory. It
+// returns ErrNotFound if the group or the user does not exist, if the user is not visible to the caller, or if the user
+// is not a member.
 func (s *Service) RemoveMember(ctx context.Context, c access.Caller, group rolecall.GroupID, user rolecall.UserID) error {
 	if err := authz.RemoveMember.AuthorizeFor(c.Principal, user); err != nil {
 		return err
@@ -292,13 +341,16 @@ func (s *Service) RemoveMember(ctx context.Context, c access.Caller, group rolec
 				return nil, err
 			}
 		}
+		if err := requireUnfilled(&g); err != nil {
+			return nil, err
+		}
 		if removed, err := tx.RemoveMember(user, group, s.now()); err != nil {
 			return nil, err
 		} else if !removed {
 			return nil, rolecall.ErrNotFound
 		}
 		event := s.access.Event(c, rolecall.EventMemberRemoved, rolecall.About(user))
-		return event, setMembership(event, &rolecall.GroupName{ID: g.ID, Name: g.Name}, nil)
+		return event, access.SetMembership(event, &rolecall.GroupName{ID: g.ID, Name: g.Name}, nil)
 	})
 }
 
@@ -365,8 +417,8 @@ func replacedOfGroup(tx *store.Tx, a *rolecall.Assignment) (old rolecall.Assignm
 	return old, was, nil
 }
 
-// requireGroupAssignable returns ErrOwnerNeedsUser if the role of the assignment to a group is Owner. If the caller is a
-// member of the group, it returns ErrBeyondOwnPermissions unless the caller could make the assignment to themselves.
+// requireGroupAssignable returns ErrOwnerNeedsUser if the role of the assignment to a group is Owner. If the caller is
+// a member of the group, it returns ErrBeyondOwnPermissions unless the caller could make the assignment to themselves.
 func requireGroupAssignable(tx *store.Tx, c access.Caller, a *rolecall.Assignment) error {
 	if a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey {
 		return rolecall.ErrOwnerNeedsUser
@@ -379,24 +431,4 @@ func requireGroupAssignable(tx *store.Tx, c access.Caller, a *rolecall.Assignmen
 		return err
 	}
 	return requireMember(c, []rolecall.Assignment{*a}, c.User.ID)
-}
-
-// setMembership sets the values of an event of a membership. The argument before is nil for a new membership, and after
-// is nil for one that has ended.
-func setMembership(event *rolecall.Event, before, after *rolecall.GroupName) (err error) {
-	value := func(g *rolecall.GroupName) ([]byte, error) {
-		if g == nil {
-			return nil, nil
-		}
-		return json.Marshal(struct {
-			ID   rolecall.GroupID `json:"groupId"`
-			Name string           `json:"groupName"`
-		}{g.ID, g.Name})
-	}
-	event.Members, event.Values = []string{"groups"}, &rolecall.EventValues{}
-	if event.Values.Before, err = value(before); err != nil {
-		return err
-	}
-	event.Values.After, err = value(after)
-	return err
 }

@@ -407,3 +407,71 @@ func TestARestoredUserIsInTheGroupsThatTheCallerMayGive(t *testing.T) {
 		}
 	})
 }
+
+// aSource stores a connection, which can be the source of groups.
+func aSource(f *nodetest.Fixture) rolecall.MemberSource {
+	f.Helper()
+	draft := rolecall.ConnectionDraft{Name: "Acme SSO", Issuer: "https://login.acme.example", ClientID: "rolecall"}
+	connection := draft.Connection(nodetest.Start)
+	connection.Secret = []byte("sealed")
+	f.OK(f.Store.Update(f.Context(), f.Tenant.ID, func(tx *store.Tx) error {
+		tx.InsertConnection(connection)
+		return nil
+	}))
+	return rolecall.SourceOf(connection.ID)
+}
+
+func TestOnlyCallersWhoConfigureConnectionsCreateGroupsWithASource(t *testing.T) {
+	nodetest.OnEachStore(t, func(f *nodetest.Fixture) {
+		source := aSource(f)
+		create := func(c access.Caller, source rolecall.MemberSource) error {
+			draft := rolecall.GroupDraft{Name: fmt.Sprintf("Group %d", nodetest.Serial.Add(1)), Source: source}
+			created, err := f.Directory.CreateGroup(f.Context(), c, nodetest.NewKey(), draft)
+			if err == nil && created.Value.Source != source {
+				f.Errorf("the group is %+v", created.Value)
+			}
+			return err
+		}
+		creator := f.CallerWith(nodetest.Holding("groups:*"))
+		f.OK(create(creator, rolecall.MemberSource{}))
+		f.Is(create(creator, source), rolecall.ErrPermissionDenied)
+		f.OK(create(f.CallerWith(nodetest.Holding("*:*", "*/*:*")), source))
+		f.OK(create(f.Owner, source))
+		f.Is(create(f.CallerByToken(f.NewUserToken(f.Owner, "groups:create")), source), rolecall.ErrSessionRequired)
+		for _, unknown := range []rolecall.MemberSource{
+			rolecall.SourceOf(rolecall.NewID[rolecall.Connection](nodetest.Start)), rolecall.SourceOf(rolecall.NewID[rolecall.Directory](nodetest.Start)),
+			{Type: "directory", ID: source.ID}, {Type: "person", ID: source.ID},
+		} {
+			f.Is(create(f.Owner, unknown), rolecall.ErrValidation)
+		}
+	})
+}
+
+func TestAGroupWithASourceKeepsOnlyRolesAndDescriptionToItself(t *testing.T) {
+	nodetest.OnEachStore(t, func(f *nodetest.Fixture) {
+		source, user, role := aSource(f), person(f), f.NewRole("Reader", "users:read")
+		created, err := f.Directory.CreateGroup(f.Context(), f.Owner, nodetest.NewKey(), rolecall.GroupDraft{Name: "Engineers", Source: source})
+		f.OK(err)
+		id := created.Value.ID
+		f.OK(f.Store.Update(f.Context(), f.Tenant.ID, func(tx *store.Tx) error {
+			tx.JoinGroups([]rolecall.Membership{{Group: rolecall.GroupName{ID: id}, User: user.ID, AddedAt: nodetest.Start}})
+			return nil
+		}))
+		update := func(patch rolecall.GroupPatch) error {
+			return nodetest.ErrorOf(f.Directory.UpdateGroup(f.Context(), f.Owner, id, patch, nil))
+		}
+		f.Is(update(rolecall.GroupPatch{Name: rolecall.Some("Others")}), rolecall.ErrManagedByDirectory)
+		f.Is(update(rolecall.GroupPatch{Description: rolecall.Some("Build"), ExternalID: rolecall.Some(new("1"))}), rolecall.ErrManagedByDirectory)
+		f.OK(update(rolecall.GroupPatch{Description: rolecall.Some("Build"), Name: rolecall.Some("Engineers")}))
+		f.Is(f.Directory.AddMember(f.Context(), f.Owner, id, person(f).ID), rolecall.ErrManagedByDirectory)
+		f.Is(f.Directory.RemoveMember(f.Context(), f.Owner, id, user.ID), rolecall.ErrManagedByDirectory)
+		f.OK(nodetest.ErrorOf3(f.Directory.AssignRole(f.Context(), f.Owner, rolecall.HolderOf(id), role.ID, rolecall.AssignmentDraft{})))
+		f.Is(f.Directory.DeleteGroup(f.Context(), f.Owner, id, true, nil), rolecall.ErrManagedByDirectory)
+		f.DeleteUser(user.ID)
+		restored, err := f.Directory.RestoreUser(f.Context(), f.Owner, user.ID)
+		f.OK(err)
+		if !slices.Equal(restored.GroupsNotRestored, []rolecall.GroupID{id}) {
+			t.Errorf("not restored: %v", restored.GroupsNotRestored)
+		}
+	})
+}

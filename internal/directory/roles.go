@@ -206,7 +206,7 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 	return event, false, store.CheckVersion(tx.DeleteRole(old))
 }
 
-// ContinueDeletions continues the deletions of roles and groups that DeleteRole and DeleteGroup have not finished. It
+// ContinueDeletions continues the deletions of roles, groups and directories that are not finished. It
 // returns 0 if the tenant has none. Otherwise, it returns access.BatchSize or more, and the caller calls it again.
 func (s *Service) ContinueDeletions(tx *store.Tx) (int, error) {
 	if unfinished, err := hasDeletions(tx); err != nil || !unfinished {
@@ -218,16 +218,24 @@ func (s *Service) ContinueDeletions(tx *store.Tx) (int, error) {
 		return 0, err
 	}
 	ofGroup, err := s.continueGroupDeletion(tx)
-	return ofRole + ofGroup, err
+	if err != nil {
+		return 0, err
+	}
+	ofDirectory, err := continueDirectoryDeletion(tx)
+	return ofRole + ofGroup + ofDirectory, err
 }
 
-// hasDeletions reports whether the deletion of a role or a group is not finished.
+// hasDeletions reports whether the deletion of a role, a group or a directory is not finished.
 func hasDeletions(tx *store.Tx) (bool, error) {
 	_, _, err := tx.HiddenRole()
 	if there, err := access.Found(err); there || err != nil {
 		return there, err
 	}
 	_, _, err = tx.HiddenGroup()
+	if there, err := access.Found(err); there || err != nil {
+		return there, err
+	}
+	_, err = tx.HiddenDirectory()
 	return access.Found(err)
 }
 

@@ -67,14 +67,14 @@ type Restored struct {
 	RolesNotRestored []rolecall.RoleID // the user's unexpired roles at the deletion that the caller may not assign, or that do not exist
 	RolesReadable    bool
 
-	GroupsNotRestored []rolecall.GroupID // the user's groups at the deletion that the caller may not add the user to, or that do not exist
+	GroupsNotRestored []rolecall.GroupID // the user's groups at the deletion that the caller may not add the user to, that have a source, or that do not exist
 	GroupsReadable    bool
 }
 
-// RestoreUser restores a user who was deleted less than 30 days ago, with those of the
-// user's roles that the caller may assign, and in those of the user's groups that the caller may add the user to. A user who was active becomes pending, because
-// the password was deleted. RestoreUser can fail with ErrNotFound, ErrPermissionDenied,
-// ErrEmailTaken or ErrExternalIDTaken.
+// RestoreUser restores a user who was deleted less than 30 days ago, with those of the user's roles that the caller may
+// assign, and in those of the user's groups that the caller may add the user to. A user who was active becomes pending,
+// because the password was deleted. RestoreUser can fail with ErrNotFound, ErrPermissionDenied, ErrEmailTaken or
+// ErrExternalIDTaken.
 func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.UserID) (restored Restored, err error) {
 	if err := authz.RestoreUser.AuthorizeFor(c.Principal, id); err != nil {
 		return restored, err
@@ -143,7 +143,7 @@ func (s *Service) rejoining(tx *store.Tx, c access.Caller, user *rolecall.User, 
 	now := s.now()
 	for _, id := range groups {
 		i := slices.IndexFunc(stored, func(g rolecall.Group) bool { return g.ID == id })
-		if i < 0 {
+		if i < 0 || requireUnfilled(&stored[i]) != nil {
 			left = append(left, id)
 			continue
 		}

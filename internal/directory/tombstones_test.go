@@ -152,7 +152,7 @@ func TestRestoredRolesHaveTheirCurrentPermissions(t *testing.T) {
 			t.Errorf("held again are %v, and not %v", rolesIn(got), restored.RolesNotRestored)
 		}
 		event := f.Events(f.Owner, directory.EventListing{Type: string(rolecall.EventUserRestored)})[0]
-		if before, after := f.Shown(event); before != "" || after != "createdAt department email externalId id metadata name roles rolesNotRestored status updatedAt" {
+		if before, after := f.Shown(event); before != "" || after != "createdAt department email externalId id managedBy metadata name roles rolesNotRestored status updatedAt" {
 			t.Errorf("the event shows %q, %q", before, after)
 		}
 		event = f.Events(f.CallerWith(nodetest.Holding("users.name:read", "events:read")), directory.EventListing{Type: string(rolecall.EventUserRestored)})[0]

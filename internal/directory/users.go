@@ -290,7 +290,7 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 
 // UpdateUser applies the patch to the stored user. After a concurrent change, it applies
 // the patch to the new version. UpdateUser can fail with ErrNotFound, ErrPermissionDenied,
-// ErrValidation, ErrPreconditionFailed, ErrOutsideReach or ErrExternalIDTaken.
+// ErrValidation, ErrPreconditionFailed, ErrOutsideReach, ErrExternalIDTaken or ErrManagedByDirectory.
 func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
 	if err := authz.UpdateUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -319,6 +319,11 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 		user = changed
 		if members == 0 {
 			return nil, nil
+		}
+		if members.Has(rolecall.MemberName) || members.Has(rolecall.MemberDepartment) {
+			if err := access.RequireUnmanaged(tx, &old); err != nil {
+				return nil, err
+			}
 		}
 		if authz.AuthorizeMembersOf(c.Principal, &changed, patch.Members()) != nil {
 			return nil, rolecall.ErrOutsideReach
@@ -407,8 +412,12 @@ func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.
 // nil if the user is suspended already. It writes nothing if it refuses the change.
 func (s *Service) suspendUser(tx *store.Tx, c access.Caller, id rolecall.UserID, reason string) (rolecall.User, *rolecall.Event, error) {
 	user, err := s.protectedUser(tx, c, authz.SuspendUser, id, nil)
-	if err != nil || user.Status == rolecall.UserSuspended {
+	if err != nil {
 		return user, nil, err
+	}
+	if user.Status == rolecall.UserSuspended {
+		event, err := s.suspendHere(tx, c, &user, reason)
+		return user, event, err
 	}
 	event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserSuspended, reason)
 	if err != nil {
@@ -417,9 +426,34 @@ func (s *Service) suspendUser(tx *store.Tx, c access.Caller, id rolecall.UserID,
 	return user, event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
 }
 
+// suspendHere makes the suspension of a user by a directory one that only ResumeUser ends, and returns the event. It
+// returns nil if the directory has not suspended the user.
+func (s *Service) suspendHere(tx *store.Tx, c access.Caller, user *rolecall.User, reason string) (*rolecall.Event, error) {
+	of, err := tx.DirectoryUser(user.ID)
+	if isManaged, err := access.Found(err); err != nil || !isManaged || !of.Suspended {
+		return nil, err
+	}
+	changed := *user
+	changed.Stamp(s.now())
+	if err := store.CheckVersion(tx.UpdateUser(*user, changed)); err != nil {
+		return nil, err
+	}
+	of.Suspended = false
+	tx.SetSuspension(of)
+	event, err := s.access.UserEvent(c, rolecall.EventUserSuspended, user, &changed)
+	if err == nil {
+		event.Reason = reason
+	}
+	*user = changed
+	return event, err
+}
+
+// errSuspendedByDirectory is the error for a user whom a directory wants to be suspended.
+var errSuspendedByDirectory = rolecall.ErrManagedByDirectory.With("A directory has suspended this user. Activate the user at the identity provider, or create the user there again. Or delete the directory first.")
+
 // ResumeUser resumes a suspended user, who can then sign in again. A user without a
-// password becomes pending. ResumeUser can fail with ErrNotFound, ErrPermissionDenied or
-// ErrBeyondOwnPermissions. It changes nothing if the user is not suspended.
+// password becomes pending. ResumeUser can fail with ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions or ErrManagedByDirectory. It changes nothing if the user is not suspended.
 func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := authz.ResumeUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -441,12 +475,31 @@ func (s *Service) resumeUser(tx *store.Tx, c access.Caller, id rolecall.UserID, 
 	if err != nil || user.Status != rolecall.UserSuspended {
 		return user, nil, err
 	}
-	status := rolecall.UserActive
-	if hash, err := tx.PasswordHash(id); err != nil {
+	if user.ManagedBy != nil {
+		of, err := tx.DirectoryUser(id)
+		if isManaged, err := access.Found(err); err != nil {
+			return user, nil, err
+		} else if isManaged && !of.Active {
+			if isManaged, err = access.Found(ignoring(tx.Directory(of.Directory))); err != nil {
+				return user, nil, err
+			} else if isManaged {
+				return user, nil, errSuspendedByDirectory
+			}
+		}
+	}
+	status, err := statusAfterSuspension(tx, id)
+	if err != nil {
 		return user, nil, err
-	} else if hash == "" {
-		status = rolecall.UserPending
 	}
 	event, err := s.access.ChangeStatus(tx, c, &user, status, reason)
 	return user, event, err
+}
+
+// statusAfterSuspension returns the status that a suspended user gets: active with a password, otherwise pending.
+func statusAfterSuspension(tx *store.Tx, id rolecall.UserID) (rolecall.UserStatus, error) {
+	hash, err := tx.PasswordHash(id)
+	if hash == "" {
+		return rolecall.UserPending, err
+	}
+	return rolecall.UserActive, err
 }

@@ -77,7 +77,7 @@ var keys atomic.Uint64
 func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
 
 // creating matches the paths of the POST operations that accept an idempotency key.
-var creating = regexp.MustCompile(`^/(users|roles|groups|service-accounts|webhooks|connections|operator/tenants|operator/webhooks|auths/passkeys)$|/(invitations|tokens)$|^/users/[^/]+/(password-resets|email-changes)$|^/jobs/[a-z-]+$`)
+var creating = regexp.MustCompile(`^/(users|roles|groups|service-accounts|webhooks|connections|directories|operator/tenants|operator/webhooks|auths/passkeys)$|/(invitations|tokens)$|^/users/[^/]+/(password-resets|email-changes)$|^/jobs/[a-z-]+$`)
 
 // request returns the request for line ("METHOD /path") with the usual headers: the tenant,
 // the credentials, the content type, and a new idempotency key if the operation creates

@@ -32,6 +32,7 @@ func TestTenantsChanges(t *testing.T) { onEachStore(t, testTenantsChanges) }
 func TestAuditLog(t *testing.T)       { onEachStore(t, testAuditLog) }
 func TestTenant(t *testing.T)         { onEachStore(t, testTenant) }
 func TestConnections(t *testing.T)    { onEachStore(t, testConnections) }
+func TestDirectories(t *testing.T)    { onEachStore(t, testDirectories) }
 func TestUserSessions(t *testing.T)   { onEachStore(t, testUserSessions) }
 func TestRaces(t *testing.T)          { onEachStore(t, testRaces) }
 func TestOperators(t *testing.T)      { onEachStore(t, testOperators) }

@@ -24,12 +24,12 @@ func testFields(t *testing.T, p *program) {
 
 	play(t, []scenario{
 		{name: "one member", as: names, send: "GET /users/" + target, status: 200, members: "id name", lacks: hidden,
-			headers: map[string]string{"Withheld-Fields": "email, department, externalId, metadata, status, createdAt, updatedAt"}},
+			headers: map[string]string{"Withheld-Fields": "email, department, externalId, metadata, status, managedBy, createdAt, updatedAt"}},
 		{name: "another member", as: emails, send: "GET /users/" + target, status: 200, members: "id email", lacks: []string{"Known", "Hidden"}},
 		{name: "none: the id", as: updater, send: "GET /users/" + target, status: 200, members: "id",
-			headers: map[string]string{"Withheld-Fields": "email, name, department, externalId, metadata, status, createdAt, updatedAt"}},
+			headers: map[string]string{"Withheld-Fields": "email, name, department, externalId, metadata, status, managedBy, createdAt, updatedAt"}},
 		{name: "all of oneself", as: names, send: "GET /users/" + names.id, status: 200, members: everyMember, headers: map[string]string{"Withheld-Fields": ""}},
-		{name: "a list of names", as: names, send: "GET /users", status: 200, lacks: append([]string{"canary"}, hidden...), headers: map[string]string{"Withheld-Fields": "email, department, externalId, metadata, status, createdAt, updatedAt"}},
+		{name: "a list of names", as: names, send: "GET /users", status: 200, lacks: append([]string{"canary"}, hidden...), headers: map[string]string{"Withheld-Fields": "email, department, externalId, metadata, status, managedBy, createdAt, updatedAt"}},
 		{name: "no list for who reads nothing", as: updater, send: "GET /users", status: 403, code: "permission-denied"},
 		{name: "the answer to a creation", as: creator, send: "POST /users", body: `{"email":"blind@canary.example","name":"Blind"}`, status: 201, members: "id"},
 		{name: "the answer to a change", as: updater, send: "PATCH /users/" + target, body: `{"department":"Hidden"}`, status: 200, members: "id"},

@@ -61,7 +61,7 @@ func testCreateGroup(t *testing.T, w *world) {
 		{name: "a description of 1024", as: o, send: "POST /groups", body: `{"name":"Long","description":` + quoted(strings.Repeat("d", 1024)) + `}`, status: 201},
 		{name: "a description of 1025", as: o, send: "POST /groups", body: `{"name":"Longer","description":` + quoted(strings.Repeat("d", 1025)) + `}`, status: 422, faults: []string{"/description length"}},
 		{name: "no key", as: o, send: "POST /groups", body: `{"name":"Keyless"}`, header: []string{"-idempotency-key"}, status: 400, faults: []string{"header:idempotency-key required"}},
-		{name: "who may only create sees the ID", as: maker, send: "POST /groups", body: `{"name":"Blind"}`, status: 201, members: "id", headers: map[string]string{"Withheld-Fields": "name, description, externalId, createdAt, updatedAt"}},
+		{name: "who may only create sees the ID", as: maker, send: "POST /groups", body: `{"name":"Blind"}`, status: 201, members: "id", headers: map[string]string{"Withheld-Fields": "name, description, externalId, source, createdAt, updatedAt"}},
 		{name: "found by a word", as: o, send: "GET /groups?q=nig+shi", status: 200, has: map[string]any{"/items/0/name": "Night shift", "/items/1": nil, "/nextCursor": nil}},
 		{name: "found by the external ID", as: o, send: "GET /groups?externalId=G-1&count=true", status: 200, has: map[string]any{"/items/0/name": "Support", "/items/1": nil, "/total": 1.0}},
 		{name: "an unknown order", as: o, send: "GET /groups?sort=externalId", status: 400, faults: []string{"parameter:sort format"}},

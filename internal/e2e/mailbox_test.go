@@ -61,6 +61,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailNewBrowser:           "New sign-in to your account at ",
 	rolecall.MailWebhookDisabled:      "A webhook of ",
 	rolecall.MailEventsKept:           "Events of ",
+	rolecall.MailDirectory:            "A directory of ",
 	rolecall.MailNoticesPaused:        "Further notices from ",
 	rolecall.MailTokenReused:          "A session of your account at ",
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-const everyConnectionMember = "id name issuer clientId domains linking provisioning secondFactor acrValues amrValues createdAt updatedAt"
+const everyConnectionMember = "id name issuer clientId domains linking provisioning secondFactor acrValues amrValues groups createdAt updatedAt"
 
 // connectionBody returns a new connection whose name and issuer contain the mark.
 func connectionBody(mark string) string {

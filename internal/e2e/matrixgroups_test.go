@@ -10,7 +10,7 @@ import (
 )
 
 // everyGroupMember is the list of members of a group for callers who may read groups.
-const everyGroupMember = "id name description externalId createdAt updatedAt"
+const everyGroupMember = "id name description externalId source createdAt updatedAt"
 
 var (
 	groupHasRoles  = expectation{status: 409, code: "group-has-roles"}

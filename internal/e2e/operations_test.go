@@ -74,6 +74,8 @@ func aHook(t *testing.T, w *providerWorld) string { return w.makeHook(t, anAccou
 
 func aConnection(t *testing.T, w *providerWorld) string { return w.makeConnection(t, newKey()) }
 
+func aDirectory(t *testing.T, w *providerWorld) string { return w.makeDirectory(t, newKey()) }
+
 func aJob(t *testing.T, w *providerWorld) string {
 	id := w.startJob(t, w.owner, "suspend-users", `{"users":{"department":"Nowhere"}}`)
 	w.awaitJob(t, id)
@@ -190,7 +192,7 @@ func (w *providerWorld) state(t *testing.T) string {
 	var all []string
 	operator := w.program.operator.of(w.world)
 	for path, reader := range map[string]*caller{
-		"/users?limit=200": w.owner, "/roles?limit=200": w.owner, "/groups?limit=200": w.owner, "/service-accounts?limit=200": w.owner, "/webhooks": w.owner, "/connections": w.owner,
+		"/users?limit=200": w.owner, "/roles?limit=200": w.owner, "/groups?limit=200": w.owner, "/service-accounts?limit=200": w.owner, "/webhooks": w.owner, "/connections": w.owner, "/directories": w.owner,
 		"/operator/tenants?limit=200": operator, "/operator/webhooks": operator,
 	} {
 		a := reader.do(t, "GET "+path, "").expect(t, 200)

@@ -83,7 +83,7 @@ func (p *principal) mayEverywhere(permission string) bool {
 	return slices.ContainsFunc(p.holds, func(h holding) bool { return covers(h.permission, permission) && h.department == "" })
 }
 
-var readable = []string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
+var readable = []string{"email", "name", "department", "externalId", "metadata", "status", "managedBy", "createdAt", "updatedAt"}
 
 var changeable = []string{"name", "department", "externalId", "metadata"}
 

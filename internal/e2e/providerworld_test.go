@@ -34,6 +34,7 @@ var providerSuites = []struct {
 	{"too many identities", testTooManyIdentities},
 	{"deletion", testDeletionOfIdentities},
 	{"sign-out", testSignOutAtProvider},
+	{"groups", testGroupsFromClaims},
 	{"down", testProviderDown},
 	{"redirecting", testProviderRedirects},
 	{"slow", testProviderSlow},

@@ -86,7 +86,7 @@ func testRestoreCeiling(t *testing.T, w *world) {
 	play(t, []scenario{
 		{name: "an administrator restores an owner as nobody in particular", as: admin, send: "POST /users/" + owner + "/restore", status: 200, has: map[string]any{"/rolesNotRestored/0": w.builtIn(t, "owner"), "/rolesNotRestored/1": nil}},
 		{name: "who holds no roles now", as: w.owner, send: "GET /users/" + owner + "/roles", status: 200, contains: []string{`"items":[]`}},
-		{name: "somebody of one's department, with what one holds there", as: sales, send: both, status: 200, members: "user", has: map[string]any{"/user/name": "User restored-both", "/user/email": nil}, headers: map[string]string{"Withheld-Fields": "email, department, externalId, metadata, status, createdAt, updatedAt"}, lacks: []string{"canary"}},
+		{name: "somebody of one's department, with what one holds there", as: sales, send: both, status: 200, members: "user", has: map[string]any{"/user/name": "User restored-both", "/user/email": nil}, headers: map[string]string{"Withheld-Fields": "email, department, externalId, metadata, status, managedBy, createdAt, updatedAt"}, lacks: []string{"canary"}},
 		{name: "which is not what one does not hold", as: w.owner, send: "GET " + strings.TrimSuffix(strings.TrimPrefix(both, "POST "), "restore") + "roles", status: 200, has: map[string]any{"/items/0/role/id": shop, "/items/1": nil}},
 		{name: "nobody of another department", as: sales, send: "POST /users/" + outside + "/restore", status: 404, code: "not-found"},
 		{name: "not without the permission", as: w.holder(t, "deletes", "", "", "users:read", "users:create", "users:delete", "users:erase"), send: "POST /users/" + outside + "/restore", status: 403, code: "permission-denied"},

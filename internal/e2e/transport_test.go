@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/rolecall/rolecall/internal/patience"
@@ -142,12 +143,14 @@ func isAttemptPage(path string) bool {
 
 // alwaysTrue checks the rules that hold for every response of every operation.
 func alwaysTrue(request *http.Request, response *http.Response, body []byte) error {
-	h := response.Header
+	h, isSCIM := response.Header, strings.HasPrefix(request.URL.Path, "/scim/")
 	switch {
 	case len(h["X-Request-Id"]) != 1 || !requestIDForm.MatchString(h.Get("X-Request-Id")):
 		return fmt.Errorf("x-request-id is %q", h["X-Request-Id"])
 	case h.Get("X-Content-Type-Options") != "nosniff":
 		return errors.New("nosniff is missing")
+	case isSCIM:
+		return checkSCIM(request, response, body)
 	case response.StatusCode >= 500 && !(response.StatusCode == http.StatusServiceUnavailable && bytes.Contains(body, []byte(`"code":"connection-unavailable"`))):
 		return errors.New("a server error")
 	case response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified && !isAttemptPage(request.URL.Path):
@@ -158,6 +161,37 @@ func alwaysTrue(request *http.Request, response *http.Response, body []byte) err
 		return nil
 	}
 	return checkProblem(request, response, body)
+}
+
+// checkSCIM checks the rules that hold for every response of SCIM (RFC 7644, section 3.12).
+func checkSCIM(request *http.Request, response *http.Response, body []byte) error {
+	if len(body) > 0 && response.Header.Get("Content-Type") != "application/scim+json" {
+		return fmt.Errorf("SCIM of content type %q", response.Header.Get("Content-Type"))
+	}
+	if inner := findInside(body); inner != "" {
+		return fmt.Errorf("the body shows the inside: %q", inner)
+	}
+	if response.StatusCode < 300 || response.StatusCode == http.StatusNotModified || request.Method == http.MethodHead {
+		return nil
+	}
+	var e struct {
+		Schemas                  []string
+		Status, SCIMType, Detail string
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return err
+	}
+	switch {
+	case len(e.Schemas) != 1 || e.Schemas[0] != "urn:ietf:params:scim:api:messages:2.0:Error":
+		return fmt.Errorf("the schemas of the error are %q", e.Schemas)
+	case e.Status != strconv.Itoa(response.StatusCode) || e.Detail == "":
+		return fmt.Errorf("the error says status %q and detail %q", e.Status, e.Detail)
+	case response.StatusCode == http.StatusBadRequest && e.SCIMType == "":
+		return errors.New("a bad request without scimType")
+	case response.StatusCode < 400 || response.StatusCode == http.StatusInternalServerError:
+		return errors.New("a redirect or an internal error")
+	}
+	return checkRefusalHeaders(response)
 }
 
 // checkProblem checks the form of a problem document.

@@ -8,7 +8,7 @@ import (
 )
 
 // everyMember is the list of members of a user for callers who may read all of them.
-const everyMember = "id email name department externalId metadata status createdAt updatedAt"
+const everyMember = "id email name department externalId metadata status managedBy createdAt updatedAt"
 
 func testUsers(t *testing.T, p *program) {
 	w := newWorld(t, p)

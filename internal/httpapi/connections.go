@@ -49,7 +49,7 @@ func (s *Server) connectionOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodDelete, Path: "/connections/{id}", ID: "ConnectionsController_deleteConnection", Summary: "Delete a connection",
-			Description: "If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers.",
+			Description: "If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. The groups of the connection remain with their members, without a source.",
 			Policy:      authz.DeleteConnection,
 			Answers:     operation.Answers{{http.StatusNoContent, "The connection was deleted.", nil}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrSessionRequired, rolecall.ErrConnectionInUse},
@@ -105,6 +105,7 @@ var (
 	_ = operation.Component[rolecall.ConnectionPatch]("UpdateConnection", "A merge patch (RFC 7396). Absent members do not change.")
 	_ = operation.ComponentOrID[rolecall.Connection]("Connection", "A connection to an identity provider, without its client secret.")
 	_ = operation.Component[rolecall.Provisioning]("Provisioning", "The access of users that a connection creates.")
+	_ = operation.Component[rolecall.ConnectionGroups]("ConnectionGroups", "How a claim of the identity provider fills the groups whose source is the connection.")
 )
 
 type listConnectionsRequest struct{}
@@ -292,7 +293,7 @@ func (b connectionBody) HiddenMembers() string {
 	if b.HasTag() {
 		return ""
 	}
-	return "name, issuer, clientId, domains, linking, provisioning, secondFactor, acrValues, amrValues, createdAt, updatedAt"
+	return "name, issuer, clientId, domains, linking, provisioning, secondFactor, acrValues, amrValues, groups, createdAt, updatedAt"
 }
 
 // HasTag reports whether the response has an ETag.

@@ -35,6 +35,7 @@ func Document() *huma.OpenAPI {
 			{Name: "Access", Description: "Who has a permission, and through which roles."},
 			{Name: "Groups", Description: "Sets of users, whose roles apply to their members."},
 			{Name: "ServiceAccounts", Description: "Programs of a tenant, their roles and their tokens."},
+			{Name: "Directories", Description: "Identity providers that provision users and groups with SCIM 2.0 (RFC 7644). Below /scim/v2/{tenant}, they send the requests of this standard, with the tokens of directories. See the guide on SCIM."},
 			{Name: "Connections", Description: "Identity providers (OpenID Connect) with which the users of a tenant sign in."},
 			{Name: "Webhooks", Description: "Endpoints to which the items of the change feed are sent."},
 			{Name: "Events", Description: "The audit log."},

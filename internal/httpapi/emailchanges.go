@@ -18,7 +18,7 @@ func (s *Server) emailChangeOperations() []*operation.Operation {
 			Description: "Mails a confirmation link to the new address, unless another user has it. The answer is the same in both cases. The current address is notified, and stays in use until the new one is confirmed.",
 			Policy:      authz.ChangeEmail,
 			Answers:     operation.Answers{{http.StatusAccepted, "The request was accepted.", []string{"Idempotent-Replayed"}}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended, rolecall.ErrSessionRequired, rolecall.ErrTooManyAttempts, rolecall.ErrTooManyMails},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended, rolecall.ErrSessionRequired, rolecall.ErrTooManyAttempts, rolecall.ErrTooManyMails, rolecall.ErrManagedByDirectory},
 			Handler:     operation.JSON(s.requestEmailChange),
 		},
 		{
@@ -27,7 +27,7 @@ func (s *Server) emailChangeOperations() []*operation.Operation {
 			Limiter:     web.SessionLimiter,
 			Policy:      authz.SignIn,
 			Answers:     operation.Answers{{http.StatusNoContent, "The email address was changed.", nil}},
-			Problems:    problems{rolecall.ErrEmailChangeInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrEmailTaken},
+			Problems:    problems{rolecall.ErrEmailChangeInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrEmailTaken, rolecall.ErrManagedByDirectory},
 			Handler:     operation.JSON(s.changeEmail),
 		},
 	}

@@ -143,9 +143,9 @@ var _ = operation.Component[eventBody]("Event", "An event. To copy all events, p
 var _ = operation.Component[operation.Page[eventBody]]("EventPage", "A page of events.")
 
 type eventActor struct {
-	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. Later versions may add values."`
+	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator, anonymous or directory. Later versions may add values."`
 	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
-	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. Later versions may add values."`
+	Via   string              `json:"via" doc:"How the request came in: http, token, command, mail or scim. Later versions may add values."`
 	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"ID of the API token of the request. It is also null if another user, service account or operator caused the event, unless the caller may read all events."`
 }
 

@@ -21,7 +21,7 @@ A change writes an event in its own transaction. ` + "`GET /events`" + ` lists t
 | ` + "`id`" + ` | the ID of the event. IDs are not in the order of commits |
 | ` + "`type`" + ` | what happened: one of the types below |
 | ` + "`occurredAt`" + ` | when it happened |
-| ` + "`actor`" + ` | the caller: ` + "`type`" + ` is user, service_account, operator or anonymous. ` + "`via`" + ` is http, token, command or mail. ` + "`tokenId`" + ` is the API token |
+| ` + "`actor`" + ` | the caller: ` + "`type`" + ` is user, service_account, operator, anonymous or directory. ` + "`via`" + ` is http, token, command, mail or scim. ` + "`tokenId`" + ` is the API token |
 | ` + "`subject`" + ` | the object of the event, with ` + "`type`" + ` and ` + "`id`" + ` |
 | ` + "`members`" + ` | the names of the members that changed |
 | ` + "`requestId`" + `, ` + "`sessionId`" + `, ` + "`source`" + ` | the request, its session and the IP address of the client. They are null if the event counts several refused requests. Without ` + "`events:read`" + `, session, address and ` + "`actor.tokenId`" + ` are null if another caller caused the event |

@@ -23,10 +23,10 @@ func (s *Server) groupOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodPost, Path: "/groups", ID: "GroupsController_createGroup", Summary: "Create a group",
-			Description: "Creates a group without members and roles.",
+			Description: "Creates a group without members and roles. With source, the directory or the connection fills it.",
 			Policy:      authz.CreateGroup,
 			Answers:     operation.Answers{{http.StatusCreated, "The new group. Callers without groups:read get the ID only.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
-			Problems:    problems{rolecall.ErrLimitReached, rolecall.ErrGroupNameTaken, rolecall.ErrGroupExternalIDTaken},
+			Problems:    problems{rolecall.ErrSessionRequired, rolecall.ErrLimitReached, rolecall.ErrGroupNameTaken, rolecall.ErrGroupExternalIDTaken},
 			Handler:     operation.JSON(s.createGroup),
 		},
 		{
@@ -39,18 +39,18 @@ func (s *Server) groupOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodPatch, Path: "/groups/{id}", ID: "GroupsController_updateGroup", Summary: "Update a group",
-			Description: "Changes the members that are in the body.",
+			Description: "Changes the members that are in the body. Of a group with a source, only the description can be changed.",
 			Policy:      authz.UpdateGroup,
 			Answers:     operation.Answers{{http.StatusOK, "The changed group. Callers without groups:read get the ID only.", []string{"ETag", "Withheld-Fields"}}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrGroupNameTaken, rolecall.ErrGroupExternalIDTaken},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrManagedByDirectory, rolecall.ErrGroupNameTaken, rolecall.ErrGroupExternalIDTaken},
 			Handler:     operation.JSON(s.updateGroup),
 		},
 		{
 			Method: http.MethodDelete, Path: "/groups/{id}", ID: "GroupsController_deleteGroup", Summary: "Delete a group",
-			Description: "Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles.",
+			Description: "Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. A group with a source cannot be deleted.",
 			Policy:      authz.DeleteGroup,
 			Answers:     operation.Answers{{http.StatusNoContent, "The group was deleted.", nil}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrGroupHasRoles},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrManagedByDirectory, rolecall.ErrGroupHasRoles},
 			Handler:     operation.JSON(s.deleteGroup),
 		},
 		{
@@ -63,18 +63,18 @@ func (s *Server) groupOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodPut, Path: "/groups/{id}/users/{userId}", ID: "GroupsController_addGroupUser", Summary: "Add a user to a group",
-			Description: "Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes.",
+			Description: "Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can only be changed there.",
 			Policy:      authz.AddMember,
 			Answers:     operation.Answers{{http.StatusNoContent, "The user is a member of the group.", nil}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLimitReached},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrManagedByDirectory, rolecall.ErrLimitReached},
 			Handler:     operation.JSON(s.addGroupUser),
 		},
 		{
 			Method: http.MethodDelete, Path: "/groups/{id}/users/{userId}", ID: "GroupsController_removeGroupUser", Summary: "Remove a user from a group",
-			Description: "Removes the user from the group. The user loses the roles that the user has only through the group.",
+			Description: "Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can only be changed there.",
 			Policy:      authz.RemoveMember,
 			Answers:     operation.Answers{{http.StatusNoContent, "The user was removed from the group.", nil}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrManagedByDirectory},
 			Handler:     operation.JSON(s.removeGroupUser),
 		},
 		{
@@ -119,6 +119,7 @@ var (
 	_ = operation.Component[rolecall.GroupPatch]("UpdateGroup", "A merge patch (RFC 7396). Absent members do not change. Null clears a member.")
 	_ = operation.ComponentOrID[rolecall.Group]("Group", "A set of users. The roles of the group apply to each of them. Callers without groups:read get the ID only.")
 	_ = operation.Component[rolecall.GroupName]("GroupName", "The name of a group.")
+	_ = operation.Component[rolecall.MemberSource]("MemberSource", "The directory or the connection that fills a group.")
 	_ = operation.Component[rolecall.Membership]("Membership", "The membership of a user in a group.")
 	_ = operation.Component[operation.Page[rolecall.Membership]]("MembershipPage", "A page of memberships.")
 )
@@ -241,7 +242,7 @@ func (b groupBody) HiddenMembers() string {
 	if b.readable {
 		return ""
 	}
-	return "name, description, externalId, createdAt, updatedAt"
+	return "name, description, externalId, source, createdAt, updatedAt"
 }
 
 func (b groupBody) HasTag() bool { return b.readable }

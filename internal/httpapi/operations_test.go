@@ -21,7 +21,7 @@ func TestUserFromCreationToDeletion(t *testing.T) {
 		t.Fatalf("%d %v %s", created.StatusCode, created.Header, created.body)
 	}
 	user := created.document(t)
-	if user["email"] != "Eve@example.com" || user["name"] != `Eve "E" Adams` || user["externalId"] != nil || user["status"] != "pending" || len(user) != 9 {
+	if user["email"] != "Eve@example.com" || user["name"] != `Eve "E" Adams` || user["externalId"] != nil || user["status"] != "pending" || len(user) != 10 {
 		t.Errorf("%s", created.body)
 	}
 
@@ -65,7 +65,7 @@ func TestAnswersHoldWhatTheCallerMayRead(t *testing.T) {
 	if d := created.document(t); created.StatusCode != 201 || len(d) != 2 || d["name"] != "Eve Adams" {
 		t.Fatalf("%d %s", created.StatusCode, created.body)
 	}
-	const withheld = "email, department, externalId, metadata, status, createdAt, updatedAt"
+	const withheld = "email, department, externalId, metadata, status, managedBy, createdAt, updatedAt"
 	if got := created.Header.Get("Withheld-Fields"); got != withheld {
 		t.Errorf("withheld %q", got)
 	}

@@ -56,6 +56,9 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 		"ignoreActors":   {rolecall.WebhookActorsMax},
 		"url":            {1, outbound.URLMax},
 
+		"ConnectionGroups.claim":  {1, rolecall.ConnectionClaimMax},
+		"ConnectionGroups.scopes": {rolecall.ConnectionScopesMax, 1, rolecall.ConnectionScopeMax},
+
 		"acrValues":    {rolecall.ConnectionValuesMax, 1, rolecall.ConnectionValueMax},
 		"amrValues":    {rolecall.ConnectionValuesMax, 1, rolecall.ConnectionValueMax},
 		"clientId":     {1, rolecall.ConnectionClientMax},
@@ -66,6 +69,9 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 
 		"CreateConnection.domains":   {1, rolecall.ConnectionDomainsMax, 1, 253},
 		"CreateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},
+		"CreateDirectory.name":       {rolecall.DirectoryNameMin, rolecall.DirectoryNameMax},
+		"UpdateDirectory.name":       {rolecall.DirectoryNameMin, rolecall.DirectoryNameMax},
+		"CreateDirectoryToken.name":  {rolecall.DirectoryTokenNameMin, rolecall.DirectoryTokenNameMax},
 		"CreateGroup.name":           {1, rolecall.GroupNameMax},
 		"UpdateGroup.name":           {1, rolecall.GroupNameMax},
 		"UpdateConnection.name":      {rolecall.ConnectionNameMin, rolecall.ConnectionNameMax},

@@ -76,7 +76,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, w *webhook
 func (s *Server) operations() []*operation.Operation {
 	return slices.Concat(
 		s.userOperations(), s.overviewOperations(), s.assignmentOperations(), s.sessionOperations(), s.tokenOperations(), s.jobOperations(), s.roleOperations(), s.groupOperations(), s.accessOperations(),
-		s.webhookOperations(), s.connectionOperations(), s.oidcOperations(), s.serviceAccountOperations(), s.eventOperations(), s.changeOperations(),
+		s.webhookOperations(), s.connectionOperations(), s.directoryOperations(), s.oidcOperations(), s.serviceAccountOperations(), s.eventOperations(), s.changeOperations(),
 		s.tenantOperations(), s.summaryOperations(), s.authOperations(), s.checkOperations(), s.factorOperations(), s.invitationOperations(), s.passwordOperations(), s.emailChangeOperations(),
 		s.logoOperations(), s.exportOperations(), s.operatorOperations(), s.tenantsChangeOperations(), s.operatorEventOperations(), s.operatorWebhookOperations(),
 	)

@@ -45,10 +45,10 @@ func (s *Server) userOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodPatch, Path: "/users/{id}", ID: "UsersController_updateUser", Summary: "Update a user",
-			Description: "Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes.",
+			Description: "Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. The name and the department of a user whom a directory manages can only be changed there.",
 			Policy:      authz.UpdateUser,
 			Answers:     operation.Answers{{http.StatusOK, "The changed user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrExternalIDTaken},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrExternalIDTaken, rolecall.ErrManagedByDirectory},
 			Handler:     operation.JSON(s.updateUser),
 		},
 		{
@@ -72,7 +72,7 @@ func (s *Server) userOperations() []*operation.Operation {
 			Description: "Lets a suspended user sign in again, and lets the user's API tokens work again. A user without a password becomes pending.",
 			Policy:      authz.ResumeUser,
 			Answers:     operation.Answers{{http.StatusOK, "The resumed user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
-			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrManagedByDirectory},
 			Handler:     operation.JSON(s.resumeUser),
 		},
 		{

@@ -48,6 +48,7 @@ var kinds = map[rolecall.MailKind]bool{
 	rolecall.MailTokenReused:          false,
 	rolecall.MailWebhookDisabled:      false,
 	rolecall.MailEventsKept:           false,
+	rolecall.MailDirectory:            false,
 	rolecall.MailNoticesPaused:        false,
 }
 
@@ -155,6 +156,8 @@ func sample(kind rolecall.MailKind) Letter {
 		l.What = "an item could not be delivered for three days"
 	case rolecall.MailEventsKept:
 		l.What = "90 days"
+	case rolecall.MailDirectory:
+		l.What = "The token Entra of the directory Acme Entra expires on 24 November 2026. Create another token and enter it at the identity provider."
 	case rolecall.MailNoticesPaused:
 		l.What = "changes of your sign-in settings"
 	}

@@ -45,10 +45,10 @@ func (n *Node) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return n.recordRefusals(ctx)
+			return n.recordRequests(ctx)
 		case <-flush.C:
-			if err := n.recordRefusals(ctx); ctx.Err() == nil {
-				n.Access.Outages.Report(ctx, "cannot record refused requests; will retry", err)
+			if err := n.recordRequests(ctx); ctx.Err() == nil {
+				n.Access.Outages.Report(ctx, "cannot record refused requests or requests of directories; will retry", err)
 			}
 		}
 	}
@@ -78,13 +78,16 @@ func (n *Node) numberRest(ctx context.Context) {
 	}
 }
 
-// recordRefusals writes the counted refusals as events. The end of ctx does not interrupt
+// recordRequests writes the counted refusals as events, and the requests of directories. The end of ctx does not interrupt
 // the write. After an interrupted write, it would be unknown whether the refusals were
 // written, and they would be written again.
-func (n *Node) recordRefusals(ctx context.Context) error {
-	ctx, cancel := access.Detached(ctx)
+func (n *Node) recordRequests(ctx context.Context) error {
+	refusals, cancel := access.Detached(ctx)
 	defer cancel()
-	return n.Access.Refusals.Flush(ctx)
+	err := n.Access.Refusals.Flush(refusals)
+	requests, cancelRequests := access.Detached(ctx)
+	defer cancelRequests()
+	return errors.Join(err, n.Directory.FlushDirectoryRequests(requests))
 }
 
 // lostNotifications is the warning of a watch that failed.
@@ -164,6 +167,9 @@ func (n *Node) Purge(ctx context.Context) error {
 			failures = append(failures, n.purgeAll(ctx, tenant.ID, func(tx *store.Tx) (int, error) {
 				expired, err := tx.PurgeExpired(n.Access.Now(), n.Access.Now().Add(-tenant.Settings.EventLifetime()), access.BatchSize)
 				if err != nil {
+					return expired, err
+				}
+				if _, err := n.Directory.WarnDirectoryTokens(tenant.ID, tx); err != nil {
 					return expired, err
 				}
 				taken, err := n.Directory.ContinueDeletions(tx)

@@ -27,7 +27,8 @@ const (
 
 // idToken is an ID token with a valid signature. Its claims are not checked yet.
 type idToken struct {
-	token *oidc.IDToken
+	token   *oidc.IDToken
+	payload []byte // JSON
 
 	Issuer    string         `json:"iss"`
 	Subject   string         `json:"sub"`
@@ -66,11 +67,48 @@ func (c *Client) verify(ctx context.Context, d *document, raw string, accepted [
 	if err != nil {
 		return nil, refused(ReasonToken)
 	}
-	t := &idToken{token: token}
+	t := &idToken{token: token, payload: keys.payload}
 	if err := json.Unmarshal(keys.payload, t); err != nil {
 		return nil, refused(ReasonToken)
 	}
 	return t, nil
+}
+
+// list returns the list in the claim with the name. The name "" is no claim.
+func (t *idToken) list(name string) List {
+	var claims map[string]jsontext.Value
+	if name == "" || json.Unmarshal(t.payload, &claims) != nil {
+		return List{}
+	}
+	var elsewhere map[string]jsontext.Value
+	if value := claims["_claim_names"]; value.Kind() == '{' && json.Unmarshal(value, &elsewhere) == nil && elsewhere[name] != nil {
+		return List{State: ListOmitted}
+	}
+	switch value := claims[name]; value.Kind() {
+	case 0, 'n': // absent, null
+		return List{}
+	case '"':
+		one, ok := text(value)
+		return listOf([]string{one}, ok)
+	case '[':
+		var all []jsontext.Value
+		ok := json.Unmarshal(value, &all) == nil
+		values := make([]string, len(all))
+		for i := range all {
+			one, isText := text(all[i])
+			values[i], ok = one, ok && isText
+		}
+		return listOf(values, ok)
+	}
+	return List{State: ListInvalid}
+}
+
+// listOf returns the list with the values, if ok is true, or an invalid one.
+func listOf(values []string, ok bool) List {
+	if !ok {
+		return List{State: ListInvalid}
+	}
+	return List{ListStated, values}
 }
 
 // parse parses a token in the compact serialization. Others are refused.
@@ -155,7 +193,9 @@ func (t *idToken) check(p Provider, a Attempt, accessToken string, now time.Time
 	case a.Reauthenticate && !t.authenticatedAgain(now):
 		return Claims{}, refused(ReasonAuthTime)
 	}
-	return t.claims(), nil
+	claims := t.claims()
+	claims.List = t.list(a.List)
+	return claims, nil
 }
 
 // audience returns the audiences, and false if they have another type than a string or an array of strings.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,6 +139,12 @@ type Attempt struct {
 	// this happened in the last minutes (freshFor).
 	Reauthenticate bool
 
+	// Scopes are requested in addition to openid, email and profile.
+	Scopes []string
+
+	// List is the name of the claim for Claims.List. Empty: no claim.
+	List string
+
 	// ACRValues are the authentication context classes to request, in the order of preference. The caller
 	// checks those of the Claims.
 	ACRValues []string
@@ -159,11 +166,30 @@ type Claims struct {
 	ACR      string
 	AMR      []string
 
+	List List // of the claim Attempt.List
+
 	IDToken      string // the ID token as the provider sent it
 	EndsSessions bool   // the provider has a URL for signing out
 
 	userInfo *userInfo // nil: AddUserInfo has nothing to add
 }
+
+// List is what the provider states in a claim that is a text or a list of texts.
+type List struct {
+	State  ListState
+	Values []string // as the provider sent them; a text is one value
+}
+
+// ListState says whether a List has the values of its claim.
+type ListState int
+
+// The values of ListState.
+const (
+	ListAbsent  ListState = iota // the provider did not send the claim, or sent null
+	ListStated                   // Values has the values
+	ListOmitted                  // the provider sent a reference to the values instead (OpenID Connect Core 1.0, section 5.6.2)
+	ListInvalid                  // the claim has another type
+)
 
 // AuthorizationURL returns the URL of the provider to which the browser is redirected. It returns
 // ErrUnavailable.
@@ -212,10 +238,21 @@ func (c *Client) SignOutURL(ctx context.Context, p Provider, hint, returnTo stri
 	return u.String(), nil
 }
 
+// scopes returns the scopes to request.
+func scopes(more []string) []string {
+	all := []string{"openid", "email", "profile"}
+	for _, scope := range more {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	return all
+}
+
 // config returns the settings of the OAuth library.
 func (d *document) config(p Provider, a Attempt) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: a.RedirectURI, Scopes: []string{"openid", "email", "profile"},
+		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: a.RedirectURI, Scopes: scopes(a.Scopes),
 		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token, AuthStyle: d.authStyle()},
 	}
 }

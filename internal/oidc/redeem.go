@@ -43,8 +43,8 @@ func (c *Client) Redeem(ctx context.Context, p Provider, a Attempt, callback url
 		return Claims{}, err
 	}
 	claims.IDToken, claims.EndsSessions = raw, d.EndSession != ""
-	if claims.Email == "" && d.UserInfo != "" {
-		claims.userInfo = &userInfo{document: d, token: token}
+	if d.UserInfo != "" {
+		claims.userInfo = &userInfo{document: d, token: token, list: a.List}
 	}
 	return claims, nil
 }

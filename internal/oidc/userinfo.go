@@ -18,16 +18,23 @@ const userInfoTypes = "application/json, application/jwt"
 type userInfo struct {
 	document *document
 	token    *oauth2.Token
+	list     string // the name of the claim for Claims.List
 }
 
 // HasMore reports whether AddUserInfo can add an address to the claims: the ID token has none, and the provider has
 // a userinfo endpoint.
-func (c *Claims) HasMore() bool { return c.userInfo != nil }
+func (c *Claims) HasMore() bool { return c.userInfo != nil && c.Email == "" }
 
-// AddUserInfo sets the address from the userinfo endpoint (OpenID Connect Core 1.0, section 5.3), and the name if the
-// ID token has none. Many providers state them only there. The response can be JSON or a signed token. Call it only if
-// HasMore returns true and the address is needed, so that a broken endpoint does not lock users out. AddUserInfo can fail
-// with a RefusedError or ErrUnavailable.
+// HasMoreLists reports whether AddUserInfo can set the list: the ID token does not have its claim, and the provider has
+// a userinfo endpoint.
+func (c *Claims) HasMoreLists() bool {
+	return c.userInfo != nil && c.userInfo.list != "" && c.List.State == ListAbsent
+}
+
+// AddUserInfo sets the address, the name and the list from the userinfo endpoint (OpenID Connect Core 1.0, section 5.3),
+// each if the ID token does not state it. Many providers state them only there. The response can be JSON or a signed
+// token. Call it only if HasMore or HasMoreLists returns true and the claim is needed, so that a broken endpoint does not
+// lock users out. AddUserInfo can fail with a RefusedError or ErrUnavailable.
 func (c *Client) AddUserInfo(ctx context.Context, p Provider, claims *Claims) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -39,8 +46,13 @@ func (c *Client) AddUserInfo(ctx context.Context, p Provider, claims *Claims) er
 		return refused(ReasonUserInfo)
 	}
 	stated := t.claims()
-	claims.Email, claims.EmailVerified = stated.Email, stated.EmailVerified
-	claims.VerificationStated = claims.VerificationStated || stated.VerificationStated
+	if claims.Email == "" {
+		claims.Email, claims.EmailVerified = stated.Email, stated.EmailVerified
+		claims.VerificationStated = claims.VerificationStated || stated.VerificationStated
+	}
+	if claims.HasMoreLists() {
+		claims.List = t.list(claims.userInfo.list)
+	}
 	if claims.Name == "" {
 		claims.Name = stated.Name
 	}
@@ -60,7 +72,7 @@ func (c *Client) userInfo(ctx context.Context, p Provider, u *userInfo) (*idToke
 	case mediaType == "application/jwt":
 		return c.signedUserInfo(ctx, p, u.document, string(body))
 	}
-	t := &idToken{}
+	t := &idToken{payload: body}
 	if json.Unmarshal(body, t) != nil {
 		return nil, refused(ReasonUserInfoResponse)
 	}

@@ -8,17 +8,19 @@ import (
 // The prefixes of tokens for programs. People and secret scanners recognize a leaked
 // token by its prefix.
 const (
-	apiTokenPrefix    = "rc_"
-	operatorKeyPrefix = "rco_"
+	apiTokenPrefix       = "rc_"
+	directoryTokenPrefix = "rd_"
+	operatorKeyPrefix    = "rco_"
 )
 
 // checksumLength is the length of a CRC-32 in base62 digits.
 const checksumLength = 6
 
 // HasTokenPrefix reports whether s begins with the prefix of a session token for the Authorization header, of an API
-// token or of an operator key. Other tokens there are not for Rolecall, for example those that a proxy adds.
+// token, of a token of a directory or of an operator key. Other tokens there are not for Rolecall, for example those that a proxy adds.
 func HasTokenPrefix(s string) bool {
-	return strings.HasPrefix(s, bearerPrefix) || strings.HasPrefix(s, apiTokenPrefix) || strings.HasPrefix(s, operatorKeyPrefix)
+	return strings.HasPrefix(s, bearerPrefix) || strings.HasPrefix(s, apiTokenPrefix) || strings.HasPrefix(s, directoryTokenPrefix) ||
+		strings.HasPrefix(s, operatorKeyPrefix)
 }
 
 // NewAPIToken returns a new API token: rc_, a random Token, and a checksum.
@@ -28,6 +30,13 @@ func NewAPIToken() Token { return newChecked(apiTokenPrefix) }
 // the encoding or the checksum is wrong. Such a text was never issued as a token, so no
 // lookup in the store is necessary.
 func ParseAPIToken(s string) (Token, bool) { return parseChecked(apiTokenPrefix, s) }
+
+// NewDirectoryToken returns a new token of a directory: an API token with the prefix rd_.
+func NewDirectoryToken() Token { return newChecked(directoryTokenPrefix) }
+
+// ParseDirectoryToken returns s as a token of a directory. It returns false if the prefix, the length, the encoding or
+// the checksum is wrong.
+func ParseDirectoryToken(s string) (Token, bool) { return parseChecked(directoryTokenPrefix, s) }
 
 // NewOperatorKey returns a new operator key: an API token with the prefix rco_.
 func NewOperatorKey() Token { return newChecked(operatorKeyPrefix) }

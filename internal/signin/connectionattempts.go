@@ -223,6 +223,9 @@ func (a *attemptContent) attempt(c *rolecall.Connection, state, address string) 
 	if c.SecondFactor == rolecall.FactorTrust {
 		attempt.ACRValues = c.ACRValues
 	}
+	if c.Groups != nil && a.Purpose == PurposeSignIn {
+		attempt.Scopes, attempt.List = c.Groups.Scopes, c.Groups.Claim
+	}
 	return attempt
 }
 

@@ -212,14 +212,16 @@ type deletedConnection struct {
 	Sessions   int `json:"sessions"`
 }
 
-// DeleteConnection deletes the connection. If users have identities of it, force must be true: then these
-// are deleted too, and the sessions that began with them end. DeleteConnection can fail with
-// ErrPermissionDenied, ErrSessionRequired, ErrConnectionInUse, ErrNotFound or ErrPreconditionFailed.
+// DeleteConnection deletes the connection. If users have identities of it, force must be true: then these are deleted
+// too, and the sessions that began with them end. The groups of the connection remain with their members, without a
+// source. DeleteConnection can fail with ErrPermissionDenied, ErrSessionRequired, ErrConnectionInUse, ErrNotFound or
+// ErrPreconditionFailed.
 func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id rolecall.ConnectionID, force bool, match access.Match[rolecall.Connection]) error {
 	if err := authz.DeleteConnection.Authorize(c.Principal); err != nil {
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners() // so that no group with this source is created
 		old, err := tx.Connection(id)
 		if err == nil {
 			err = match.Check(&old)
@@ -234,6 +236,9 @@ func (s *Service) DeleteConnection(ctx context.Context, c access.Caller, id role
 		}
 		identities, sessions, ok, err := tx.DeleteConnection(old)
 		if err := store.CheckVersion(ok, err); err != nil {
+			return nil, err
+		}
+		if err := s.access.ReleaseGroups(tx, c, rolecall.SourceOf(id), old.Name); err != nil {
 			return nil, err
 		}
 		access.VoidLinks(tx, sessions...)

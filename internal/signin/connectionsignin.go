@@ -47,6 +47,9 @@ type authenticated struct {
 	provider   oidc.Provider
 	claims     oidc.Claims
 	idToken    string // encrypted, for the sign-out at the provider; can be empty
+
+	claim       string // the name of the claim with the groups of the person; empty: no claim was read
+	claimFailed bool   // the userinfo endpoint, which could have the claim, did not state it because of an error
 }
 
 // trusted reports whether the provider has proved a second factor.
@@ -109,7 +112,9 @@ func (s *Service) redeem(ctx context.Context, a *access.Anonymous, p *authentica
 		return err
 	}
 	defer end()
-	p.claims, err = s.access.OIDC.Redeem(call, provider, p.attempt(&connection, p.state, address), callback)
+	attempt := p.attempt(&connection, p.state, address)
+	p.claim = attempt.List
+	p.claims, err = s.access.OIDC.Redeem(call, provider, attempt, callback)
 	if err != nil {
 		return s.providerError(provider.Issuer, err)
 	}
@@ -125,34 +130,47 @@ func (s *Service) providerError(issuer string, err error) error {
 	return s.unreachable(issuer, err)
 }
 
-// addUserInfo gets the address of the person from the userinfo endpoint of the provider, if the attempt needs it: the
-// identity is not linked yet, and the ID token has no address.
+// addUserInfo gets missing claims from the userinfo endpoint of the provider: the address of a person whose identity is
+// not linked yet, and the groups. Without the groups, the sign-in goes on, so that a broken endpoint does not
+// lock users out.
 func (s *Service) addUserInfo(ctx context.Context, a *access.Anonymous, p *authenticated, leave func(), enter func() error) error {
-	if !p.claims.HasMore() || p.Purpose == PurposeConfirm {
+	needsAddress, err := s.needsAddress(ctx, a, p)
+	if err != nil {
+		return err
+	}
+	needsGroups := p.claims.HasMoreLists()
+	if !needsAddress && !needsGroups {
 		return nil
+	}
+	leave()
+	call, end, err := s.BeginProviderCall(ctx, a.Tenant.ID)
+	if err == nil {
+		if err = s.access.OIDC.AddUserInfo(call, p.provider, &p.claims); err != nil {
+			err = s.providerError(p.provider.Issuer, err)
+		}
+		end()
+	}
+	if err != nil {
+		if needsAddress && p.Purpose != PurposeLink {
+			return err
+		}
+		p.claimFailed = needsGroups
+		s.log.WarnContext(ctx, "a sign-in goes on without the claims of the userinfo endpoint", "connection", p.Connection, "error", err)
+	}
+	return enter()
+}
+
+// needsAddress reports whether the userinfo endpoint can state the address of a person whose identity is not linked yet.
+func (s *Service) needsAddress(ctx context.Context, a *access.Anonymous, p *authenticated) (bool, error) {
+	if !p.claims.HasMore() || p.Purpose == PurposeConfirm {
+		return false, nil
 	}
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		_, err := tx.Identity(p.connection.Issuer, p.claims.Subject)
 		return err
 	})
-	if known, err := access.Found(err); known || err != nil {
-		return err
-	}
-	leave()
-	call, end, err := s.BeginProviderCall(ctx, a.Tenant.ID)
-	if err != nil {
-		return err
-	}
-	err = s.access.OIDC.AddUserInfo(call, p.provider, &p.claims)
-	end()
-	if err != nil {
-		err = s.providerError(p.provider.Issuer, err)
-		if p.Purpose != PurposeLink {
-			return err
-		}
-		s.log.WarnContext(ctx, "an identity is linked without its address", "connection", p.Connection, "error", err)
-	}
-	return enter()
+	known, err := access.Found(err)
+	return !known && err == nil, err
 }
 
 // complete completes the attempt after the provider has authenticated the person.

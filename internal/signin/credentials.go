@@ -21,7 +21,7 @@ const passwordChanged = "password changed"
 // password is the first one, and setPassword sends no notice.
 func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event, from access.Browser) error {
 	tx.SetPassword(before.ID, hash, s.now())
-	if err := revokeAccess(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
+	if err := access.RevokeAccess(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
 		return err
 	}
 	revoked, err := tx.DeleteUserAPITokens(before.ID, s.now())
@@ -60,27 +60,16 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 	return nil
 }
 
-// emailChanged calls revokeAccess after the user's address was changed from that of old
+// emailChanged calls access.RevokeAccess after the user's address was changed from that of old
 // to that of changed. It also notifies the old address, unless the two addresses differ
 // only in spelling, such as in case.
 func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event, from access.Browser) error {
-	if err := revokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
+	if err := access.RevokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
 	return s.access.SendNotice(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailEmailChanged, To: old.Email, Name: old.Name, UserID: old.ID, Client: from.Client, Source: from.Source,
 	})
-}
-
-// revokeAccess ends the sessions of the user and deletes the user's invitation and all
-// one-time tokens. It keeps the session with the id except, unless this id is zero. API
-// tokens of the user stay valid.
-func revokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
-	tx.DeleteAllOneTimeTokens(user)
-	if _, err := tx.DeleteInvitationOf(user); err != nil {
-		return err
-	}
-	return access.EndSessions(tx, user, except, event, reason)
 }
 
 // ownPassword verifies the password of the caller. It returns the stored hash, and the
@@ -131,7 +120,7 @@ func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, 
 		}
 		tx.ForgiveAttempt(counted)
 		event := s.access.Event(c, rolecall.EventPasswordChanged, rolecall.About(c.User.ID))
-		if err := revokeAccess(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
+		if err := access.RevokeAccess(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
 		}
 		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "the password was changed", c.Browser())

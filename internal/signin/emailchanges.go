@@ -75,6 +75,9 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 			if err := request(tx, c); err != nil {
 				return err
 			}
+			if err := access.RequireUnmanaged(tx, &user); err != nil {
+				return err
+			}
 			if err := s.mailEmailChange(tx, c, &user, email, string(data), token, answer.ExpiresAt); err != nil {
 				return err
 			}
@@ -154,6 +157,9 @@ func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token sec
 	return s.access.Mutate(ctx, a.Caller(&authz.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
 		old, email, err := s.changing(tx, a.Tenant, token)
 		if err != nil {
+			return nil, err
+		}
+		if err := access.RequireUnmanaged(tx, &old); err != nil {
 			return nil, err
 		}
 		changed := old

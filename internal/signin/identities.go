@@ -60,20 +60,45 @@ func (s *Service) DeleteIdentity(ctx context.Context, c access.Caller, user role
 		}
 		access.VoidLinks(tx, ended...)
 		access.RecordEnded(tx, user, ended, event, "identity removed")
-		return event, nil
+		connection := all[at].ConnectionID
+		return event, s.leaveClaimed(tx, user, connection, slices.Delete(all, at, at+1), event)
 	})
+}
+
+// leaveClaimed removes the user from the groups that the connection of the removed identity has filled, unless another
+// identity of the connection remains. Without it, no sign-in would ever end these memberships.
+func (s *Service) leaveClaimed(tx *store.Tx, user rolecall.UserID, connection rolecall.ConnectionID, others []rolecall.Identity, like *rolecall.Event) error {
+	if slices.ContainsFunc(others, func(i rolecall.Identity) bool { return i.ConnectionID == connection }) {
+		return nil
+	}
+	joined, _, err := tx.GroupsOfSource(rolecall.SourceOf(connection), user, rolecall.MatchName, nil)
+	if err != nil || len(joined) == 0 {
+		return err
+	}
+	ids := make([]rolecall.GroupID, len(joined))
+	for i, g := range joined {
+		ids[i] = g.ID
+		event := *like
+		event.ID, event.Type, event.Reason = rolecall.NewID[rolecall.Event](s.now()), rolecall.EventMemberRemoved, "identity removed"
+		if err := access.SetMembership(&event, &rolecall.GroupName{ID: g.ID, Name: g.Name}, nil); err != nil {
+			return err
+		}
+		tx.InsertEvent(event)
+	}
+	tx.LeaveGroups(user, ids, s.now())
+	return nil
 }
 
 // identify returns the user of the identity with which the person has signed in, and the identity. If the
 // identity is not known yet, identify links it to a user or creates a user, if the connection allows that.
 // Otherwise, it returns a Refusal. The returned user is active or suspended.
 func (s *Service) identify(ctx context.Context, a *access.Anonymous, p *authenticated) (user rolecall.User, identity rolecall.Identity, err error) {
-	for range 2 { // a parallel sign-in can have linked the identity or created the user first
+	for range 2 { // a parallel sign-in can have linked the identity, or created the user or the groups first
 		err = s.store.Update(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 			user, identity, err = s.identified(tx, a, p)
 			return err
 		})
-		if !errors.Is(err, rolecall.ErrIdentityTaken) && !errors.Is(err, rolecall.ErrEmailTaken) {
+		if !slices.ContainsFunc(takenFirst, func(taken *rolecall.Error) bool { return errors.Is(err, taken) }) {
 			break
 		}
 	}
@@ -82,11 +107,14 @@ func (s *Service) identify(ctx context.Context, a *access.Anonymous, p *authenti
 		err = unknownIdentity("another user has the address")
 	case errors.Is(err, rolecall.ErrTooManyIdentities):
 		err = unknownIdentity("the user has the maximum number of identities")
-	case errors.Is(err, rolecall.ErrIdentityTaken):
+	case errors.Is(err, rolecall.ErrIdentityTaken), errors.Is(err, rolecall.ErrGroupNameTaken), errors.Is(err, rolecall.ErrGroupExternalIDTaken):
 		err = rolecall.ErrUnavailable
 	}
 	return user, identity, err
 }
+
+// takenFirst are the errors of a sign-in that another one has overtaken.
+var takenFirst = []*rolecall.Error{rolecall.ErrIdentityTaken, rolecall.ErrEmailTaken, rolecall.ErrGroupNameTaken, rolecall.ErrGroupExternalIDTaken}
 
 // identified is identify in a transaction.
 func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated) (user rolecall.User, identity rolecall.Identity, err error) {
@@ -108,6 +136,10 @@ func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated
 	} else if !ok { // deleted at the same time
 		return user, identity, rolecall.ErrUnavailable
 	}
+	plan, err := s.plannedGroups(tx, p, &user)
+	if err != nil {
+		return user, identity, err
+	}
 	// The address that the provider states does not change the user's address. The identity shows the last one.
 	address := p.address()
 	if address == "" {
@@ -118,7 +150,27 @@ func (s *Service) identified(tx *store.Tx, a *access.Anonymous, p *authenticated
 	} else if !ok {
 		return user, identity, rolecall.ErrUnavailable
 	}
-	return user, identity, s.activate(tx, a, &user)
+	if err := s.activate(tx, a, &user); err != nil {
+		return user, identity, err
+	}
+	return user, identity, s.applyGroups(tx, a, p, &user, plan)
+}
+
+// plannedGroups returns how the groups of the user change. If they change, it calls LockOwners, which must come before
+// the lock of the identity, as in the other transactions that need both. A user who is suspended keeps the groups,
+// because the sign-in is refused.
+func (s *Service) plannedGroups(tx *store.Tx, p *authenticated, user *rolecall.User) (plan groupPlan, err error) {
+	if user.Status == rolecall.UserSuspended {
+		return plan, nil
+	}
+	if plan, err = s.planGroups(tx, p, user.ID); err != nil || !plan.changes() {
+		return plan, err
+	}
+	tx.LockOwners()
+	if plan, err = s.planGroups(tx, p, user.ID); err != nil {
+		return plan, err
+	}
+	return s.limitGroups(tx, p, user.ID, plan)
 }
 
 // address returns the address that the provider states, or "" if it is not an email address.
@@ -161,8 +213,14 @@ func (s *Service) linked(tx *store.Tx, a *access.Anonymous, p *authenticated) (u
 		return user, identity, err
 	}
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
-	identity, err = s.insertIdentity(tx, c, p.newIdentity(s.now(), user.ID), isNew)
-	return user, identity, err
+	if identity, err = s.insertIdentity(tx, c, p.newIdentity(s.now(), user.ID), isNew); err != nil {
+		return user, identity, err
+	}
+	plan, err := s.plannedGroups(tx, p, &user)
+	if err != nil {
+		return user, identity, err
+	}
+	return user, identity, s.applyGroups(tx, a, p, &user, plan)
 }
 
 // newIdentity returns the identity of the person for the user.

@@ -199,7 +199,7 @@ func (s *Service) ResetFactorsOf(ctx context.Context, tenantName, email string) 
 
 // SetEmail changes the user's email address to newEmail and ends all sessions of the user.
 // It notifies the old address, unless the two addresses differ only in spelling. SetEmail
-// can fail with ErrNotFound, ErrValidation or ErrEmailTaken.
+// can fail with ErrNotFound, ErrValidation, ErrEmailTaken or ErrManagedByDirectory.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err
@@ -209,6 +209,9 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		changed.Email = newEmail
 		if user.Differences(changed) == 0 {
 			return nil, nil
+		}
+		if err := access.RequireUnmanaged(tx, &user); err != nil {
+			return nil, err
 		}
 		changed.Stamp(s.now())
 		if err := store.CheckVersion(tx.UpdateUser(user, changed)); err != nil {

@@ -4,19 +4,19 @@ import "github.com/rolecall/rolecall"
 
 const (
 	connectionColumns = `r.id, r.name, r.issuer, r.client_id, r.secret, r.domains, r.linking, r.provisioning, r.provisioned_by, r.second_factor,
-			r.acr_values, r.amr_values, r.created_at, r.updated_at, r.version`
+			r.acr_values, r.amr_values, r.groups, r.created_at, r.updated_at, r.version`
 
 	selectConnections = `select ` + connectionColumns + ` from connections r where r.tenant_id = $1 order by r.id limit $2`
 
 	selectConnection = `select ` + connectionColumns + ` from connections r where r.tenant_id = $1 and r.id = $2`
 
 	insertConnection = `insert into connections (tenant_id, id, name, name_key, issuer, client_id, secret, domains, linking, provisioning,
-			provisioned_by, second_factor, acr_values, amr_values, created_at, updated_at, version)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+			provisioned_by, second_factor, acr_values, amr_values, groups, created_at, updated_at, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
 	updateConnection = `update connections set name = $1, name_key = case when name = $1 then name_key else $2 end, client_id = $3, secret = $4, domains = $5, linking = $6, provisioning = $7,
-			provisioned_by = $8, second_factor = $9, acr_values = $10, amr_values = $11, updated_at = $12, version = $13
-		where tenant_id = $14 and id = $15 and version = $16 returning version`
+			provisioned_by = $8, second_factor = $9, acr_values = $10, amr_values = $11, groups = $12, updated_at = $13, version = $14
+		where tenant_id = $15 and id = $16 and version = $17 returning version`
 
 	releaseConnectionName = `update connections set name_key = $1 where tenant_id = $2 and name_key = (
 		select min(name_key) from connections where tenant_id = $2 and name_key > $3 and name_key < $4)`
@@ -53,7 +53,7 @@ const (
 
 func connectionDest(c *rolecall.Connection) []any {
 	return []any{&c.ID, &c.Name, &c.Issuer, &c.ClientID, &c.Secret, asJSON(&c.Domains), (*string)(&c.Linking), asJSON(&c.Provisioning), &c.ProvisionedBy,
-		(*string)(&c.SecondFactor), asJSON(&c.ACRValues), asJSON(&c.AMRValues), &c.CreatedAt, &c.UpdatedAt, &c.Version}
+		(*string)(&c.SecondFactor), asJSON(&c.ACRValues), asJSON(&c.AMRValues), asJSON(&c.Groups), &c.CreatedAt, &c.UpdatedAt, &c.Version}
 }
 
 // Connections returns all connections of the tenant, the oldest first.
@@ -73,7 +73,7 @@ func (t *Tx) Connection(id rolecall.ConnectionID) (c rolecall.Connection, err er
 // another connection of the tenant has the name or the issuer.
 func (t *Tx) InsertConnection(c rolecall.Connection) {
 	t.q.Exec(insertConnection, t.tenant, c.ID, c.Name, c.NameKey(), c.Issuer, c.ClientID, c.Secret, asJSON(&c.Domains), string(c.Linking),
-		asJSON(&c.Provisioning), c.ProvisionedBy, string(c.SecondFactor), asJSON(&c.ACRValues), asJSON(&c.AMRValues), c.CreatedAt, c.UpdatedAt, c.Version)
+		asJSON(&c.Provisioning), c.ProvisionedBy, string(c.SecondFactor), asJSON(&c.ACRValues), asJSON(&c.AMRValues), asJSON(&c.Groups), c.CreatedAt, c.UpdatedAt, c.Version)
 }
 
 // UpdateConnection stores changed in place of old. The issuer does not change. UpdateConnection returns
@@ -82,7 +82,7 @@ func (t *Tx) InsertConnection(c rolecall.Connection) {
 func (t *Tx) UpdateConnection(old, changed rolecall.Connection) (bool, error) {
 	ok, err := t.updateVersioned(updateConnection, old.ID, old.Version, changed.Name, changed.NameKey(), changed.ClientID, changed.Secret, asJSON(&changed.Domains),
 		string(changed.Linking), asJSON(&changed.Provisioning), changed.ProvisionedBy, string(changed.SecondFactor), asJSON(&changed.ACRValues),
-		asJSON(&changed.AMRValues), changed.UpdatedAt, changed.Version)
+		asJSON(&changed.AMRValues), asJSON(&changed.Groups), changed.UpdatedAt, changed.Version)
 	if ok && old.NameKey() != changed.NameKey() {
 		t.releaseName(releaseConnectionName, old.NameKey())
 	}

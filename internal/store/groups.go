@@ -1,16 +1,20 @@
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
 
 const (
-	groupColumns = `r.id, r.name, r.description, r.external_id, r.created_at, r.updated_at, r.version`
+	groupColumns = `r.id, r.name, r.description, r.external_id, r.source, r.created_at, r.updated_at, r.version`
 
 	selectGroups = `select ` + groupColumns + ` from groups r where r.tenant_id = $1 and r.deletion is null`
 
 	selectGroup = selectGroups + ` and r.id = $2`
 
-	insertGroup = `insert into groups (tenant_id, id, name, name_key, words, description, external_id, created_at, updated_at, version)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	insertGroup = `insert into groups (tenant_id, id, name, name_key, words, description, external_id, source, created_at, updated_at, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
 	updateGroup = `update groups set name = $1, name_key = $2, words = $3, description = $4, external_id = $5, updated_at = $6, version = $7
 		where tenant_id = $8 and id = $9 and version = $10 and deletion is null returning version`
@@ -53,6 +57,13 @@ const (
 
 	deleteMembers = `delete from group_members where tenant_id = $1 and group_id = $2 and user_id <= $3 returning user_id, added_by, added_at`
 
+	deleteMembersOfUser = `delete from group_members where tenant_id = $1 and user_id = $2`
+
+	selectGroupsOfMember = `select 1, ` + groupColumns + ` from group_members m join groups r on r.tenant_id = m.tenant_id and r.id = m.group_id
+		where m.tenant_id = $1 and r.source = $2 and m.user_id = $3 and r.deletion is null`
+
+	selectGroupsIn = `select 0, ` + groupColumns + ` from groups r where r.tenant_id = $1 and r.source = $2 and r.deletion is null`
+
 	// endMembers copies memberships to the table of past ones. The caller then deletes them. If the clock was set
 	// back, a membership can end before it began. It is not copied.
 	endMembers = `insert into past_group_members (tenant_id, user_id, group_id, group_name, added_by, added_at, ended_at)
@@ -66,7 +77,7 @@ const (
 )
 
 func groupDest(g *rolecall.Group) []any {
-	return []any{&g.ID, &g.Name, &g.Description, &g.ExternalID, &g.CreatedAt, &g.UpdatedAt, &g.Version}
+	return []any{&g.ID, &g.Name, &g.Description, &g.ExternalID, &g.Source, &g.CreatedAt, &g.UpdatedAt, &g.Version}
 }
 
 func membershipDest(m *rolecall.Membership) []any {
@@ -103,13 +114,17 @@ func (t *Tx) Groups(q rolecall.GroupQuery) (rolecall.Page[rolecall.Group], error
 		l.conditions = append(l.conditions, where("r.external_id = ?", q.ExternalID))
 		candidates = []source{{table: "groups", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
+	if q.Source != (rolecall.MemberSource{}) {
+		l.conditions = append(l.conditions, where("r.source = ?", q.Source))
+		candidates = append(candidates, source{table: "groups", id: "id", conditions: []condition{where("source = ?", q.Source)}})
+	}
 	return l.serve(candidates, q.Count)
 }
 
 // InsertGroup inserts a group. Update returns ErrGroupNameTaken or ErrGroupExternalIDTaken if another group of the
 // tenant has the name or the external id.
 func (t *Tx) InsertGroup(g rolecall.Group) {
-	t.q.Exec(insertGroup, t.tenant, g.ID, g.Name, g.NameKey(), NameWords(g.Name), g.Description, g.ExternalID, g.CreatedAt, g.UpdatedAt, g.Version)
+	t.q.Exec(insertGroup, t.tenant, g.ID, g.Name, g.NameKey(), NameWords(g.Name), g.Description, g.ExternalID, g.Source, g.CreatedAt, g.UpdatedAt, g.Version)
 }
 
 // UpdateGroup stores changed in place of old. It returns false if the stored version is not old.Version, or if the
@@ -170,6 +185,58 @@ func (t *Tx) InsertMemberships(memberships []rolecall.Membership) {
 	insertRows(t, insertMembers, memberships, func(b *builder, m rolecall.Membership) {
 		b.write("($1, ?, ?, ?, ?)", m.User, m.Group.ID, m.AddedBy, m.AddedAt)
 	})
+}
+
+// JoinGroups is InsertMemberships for users who exist already: it invalidates their cached data.
+func (t *Tx) JoinGroups(memberships []rolecall.Membership) {
+	t.InsertMemberships(memberships)
+	for i := range memberships {
+		t.invalidate(memberships[i].User)
+	}
+}
+
+// LeaveGroups removes the user from the groups at the time.
+func (t *Tx) LeaveGroups(user rolecall.UserID, groups []rolecall.GroupID, at rolecall.Time) {
+	for chunk := range slices.Chunk(groups, rowsAtOnce) {
+		b := &builder{args: []any{at, t.tenant, user}}
+		b.write(endMembers + " and m.user_id = $3")
+		b.all([]condition{oneOf("m.group_id", chunk)})
+		b.write(" on conflict do nothing")
+		b.exec(t.q)
+		b = &builder{args: []any{t.tenant, user}}
+		b.write(deleteMembersOfUser)
+		b.all([]condition{oneOf("group_id", chunk)})
+		b.exec(t.q)
+	}
+	t.invalidate(user)
+}
+
+// GroupsOfSource returns the groups of the source that the user is in, and the groups of the source that the values
+// name: by their NameKey or by their external id. It reads a bounded number of rows, if the values have a bound. The
+// lists are not sorted.
+func (t *Tx) GroupsOfSource(source rolecall.MemberSource, user rolecall.UserID, by rolecall.GroupMatch, values []string) (joined, named []rolecall.Group, err error) {
+	b := &builder{args: []any{t.tenant, source, user}}
+	b.write(selectGroupsOfMember)
+	if len(values) > 0 {
+		column := "r.name_key"
+		if by == rolecall.MatchExternalID {
+			column = "r.external_id"
+		}
+		b.write(" union all " + selectGroupsIn)
+		b.all([]condition{oneOf(column, values)})
+	}
+	_, err = b.query(t.q, func(scan func(dest ...any) error) error {
+		var isMember int64
+		var g rolecall.Group
+		err := scan(append([]any{&isMember}, groupDest(&g)...)...)
+		if isMember == 1 {
+			joined = append(joined, g)
+		} else {
+			named = append(named, g)
+		}
+		return err
+	})
+	return joined, named, err
 }
 
 // RemoveMember removes the user from the group at the time, and reports whether the user was a member.

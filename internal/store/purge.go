@@ -20,6 +20,7 @@ var (
 	purgeInvitations   = purge("invitations", "user_id", "expires_at <= $2")
 	purgeOneTimeTokens = purge("one_time_tokens", "hash", "expires_at <= $2")
 	purgeAPITokens     = purge("api_tokens", "id", "expires_at <= $2")
+	purgeDirTokens     = purge("directory_tokens", "id", "expires_at <= $2")
 	purgeAssignments   = purge("past_assignments", "user_id, role_id, started_at", "ended_at < $2")
 	purgeMembers       = purge("past_group_members", "user_id, group_id, added_at", "ended_at < $2")
 	purgeGroupRoles    = purge("past_group_roles", "group_id, role_id, granted_at", "ended_at < $2")
@@ -38,6 +39,7 @@ var emptyings = []string{
 	empty("past_group_members", "user_id, group_id, added_at"), empty("past_group_roles", "group_id, role_id, granted_at"),
 	empty("invitations", "user_id"), empty("one_time_tokens", "hash"),
 	empty("recovery_codes", "user_id, hash"), empty("totp", "user_id"), empty("passkeys", "id"), empty("api_tokens", "id"),
+	empty("directory_requests", "directory_id, n"), empty("directory_tokens", "id"), empty("directory_users", "user_id"), empty("directories", "id"),
 	empty("identities", "id"), empty("connections", "id"),
 	emptyWebhookCursors, empty("webhook_deliveries", "webhook_id, slot"), empty("webhooks", "id"),
 	emptyJobQueue, empty("job_results", "job_id, user_id"), empty("jobs", "id"),
@@ -96,7 +98,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 		before    any
 	}{
 		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now.Add(-rolecall.InvitationKept)}, {purgeOneTimeTokens, now},
-		{purgeAPITokens, now.Add(-keptExpired)}, {purgeAssignments, eventsBefore}, {purgeMembers, eventsBefore}, {purgeGroupRoles, eventsBefore},
+		{purgeAPITokens, now.Add(-keptExpired)}, {purgeDirTokens, now.Add(-keptExpired)}, {purgeAssignments, eventsBefore}, {purgeMembers, eventsBefore}, {purgeGroupRoles, eventsBefore},
 		{purgeJobResults, now.Add(-rolecall.JobLifetime)}, {purgeJobs, now.Add(-rolecall.JobLifetime)},
 	} {
 		n, err := t.countRows(over.statement, t.tenant, over.before, limit)

@@ -260,7 +260,7 @@ var violations = map[string]*rolecall.Error{
 	"users_external_id":      rolecall.ErrExternalIDTaken,
 	"roles_name":             rolecall.ErrRoleNameTaken,
 	"roles_key":              rolecall.ErrRoleKeyTaken,
-	"groups_name":            rolecall.ErrGroupNameTaken,
+	"groups_source_name":     rolecall.ErrGroupNameTaken,
 	"groups_external_id":     rolecall.ErrGroupExternalIDTaken,
 	"group_members_user":     rolecall.ErrNotFound,
 	"group_members_group":    rolecall.ErrNotFound,
@@ -286,9 +286,17 @@ var violations = map[string]*rolecall.Error{
 	"api_tokens_user":               rolecall.ErrNotFound,
 	"api_tokens_service_account":    rolecall.ErrNotFound,
 
-	"connections_name":      rolecall.ErrConnectionNameTaken,
-	"connections_issuer":    rolecall.ErrIssuerTaken,
-	"identities_subject":    rolecall.ErrIdentityTaken,
+	"connections_name":   rolecall.ErrConnectionNameTaken,
+	"connections_issuer": rolecall.ErrIssuerTaken,
+	"identities_subject": rolecall.ErrIdentityTaken,
+
+	"directories_name":             rolecall.ErrDirectoryNameTaken,
+	"directory_tokens_directory":   rolecall.ErrNotFound,
+	"directory_users_user":         rolecall.ErrNotFound,
+	"directory_users_directory":    rolecall.ErrNotFound,
+	"directory_users_name":         rolecall.ErrUserNameTaken,
+	"directory_requests_directory": rolecall.ErrNotFound,
+
 	"identities_user":       rolecall.ErrNotFound,
 	"identities_connection": rolecall.ErrNotFound,
 }

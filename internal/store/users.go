@@ -138,6 +138,11 @@ func storedValue(u *rolecall.User, m rolecall.UserMember) any {
 		return *value
 	case *rolecall.Time:
 		return *value
+	case **rolecall.DirectoryID:
+		if *value == nil {
+			return nil
+		}
+		return **value
 	default:
 		panic(fmt.Sprintf("store: the member %v has the type %T", m, value))
 	}

@@ -183,7 +183,7 @@ func isCanonical(u *url.URL) bool {
 		return false
 	}
 	for i := 0; i+1 < len(path); i++ {
-		if path[i] == '/' && (path[i+1] == '/' || path[i+1] == '.' && !strings.HasPrefix(path[i:], "/.well-known/")) {
+		if path[i] == '/' && (path[i+1] == '/' || path[i+1] == '.' && !strings.HasPrefix(path[i:], "/.well-known/") && path[i:] != "/.search") {
 			return false
 		}
 	}

@@ -134,6 +134,16 @@ class World:
     def connection(self) -> str:
         return self.owner.create_connection(self.connection_body())["id"]
 
+    def directory(self) -> str:
+        return self.owner.create_directory({"name": random_name("Directory")})["id"]
+
+    def directory_token(self) -> tuple[str, str]:
+        directory = self.directory()
+        return directory, self.owner.create_directory_token(directory, self.directory_token_body())["id"]
+
+    def directory_token_body(self) -> Any:
+        return {"name": "Provider", "expiresAt": later(30)}
+
     def event(self) -> str:
         self.owner.get_checkpoint()
         return self.owner.list_events(limit=1)["items"][0]["id"]
@@ -223,6 +233,14 @@ ARGUMENTS: dict[str, Callable[[World], Arguments]] = {
     "update_connection": lambda w: use(w.connection(), {"name": random_name("Connection")}),
     "delete_connection": lambda w: use(w.connection()),
     "test_connection": lambda w: use(w.connection()),
+    "create_directory": lambda w: use({"name": random_name("Directory")}),
+    "get_directory": lambda w: use(w.directory()),
+    "update_directory": lambda w: use(w.directory(), {"paused": True}),
+    "delete_directory": lambda w: use(w.directory()),
+    "list_directory_requests": lambda w: use(w.directory()),
+    "list_directory_tokens": lambda w: use(w.directory()),
+    "create_directory_token": lambda w: use(w.directory(), w.directory_token_body()),
+    "revoke_directory_token": lambda w: use(*w.directory_token()),
     "list_identities": lambda w: use(w.user()),
     "create_role": lambda w: use({"name": random_name("Role")}),
     "delete_role": lambda w: use(w.role(), force=True),

@@ -206,7 +206,10 @@ export class PrincipalMemory {
 const harmless = new Set([
   "user.created", "user.invited", "user.invitation_withdrawn", "user.email_change_requested", "role.created", "group.created", "session.started",
   "session.sign_in_failed", "user.password_reset_requested", "user.recovery_codes_made", "user.recovery_code_used", "connection.created",
-  "connection.tested", "token.created", "service_account.created", "tenant.logo_changed", "tenant.logo_removed", "request.refused",
+  "connection.tested",
+  "connection.groups_skipped",
+  "directory.created", "directory.updated", "directory.deleted", "directory.token_created", "directory.token_revoked",
+  "token.created", "service_account.created", "tenant.logo_changed", "tenant.logo_removed", "request.refused",
   "mail.undeliverable", "users.exported", "role.users_exported", "events.exported", "job.started", "job.canceled", "job.ended",
 ]);
 

@@ -98,6 +98,9 @@ for (const store of stores) {
     };
     const operatorWebhook = async () => (await operator.POST("/operator/webhooks", { body: { url: "https://hooks.example.com/x" } })).data.id;
     const job = async () => (await owner.POST("/jobs/suspend-users", { body: { users: { department: "None here" } } })).data.id;
+    const directory = async () => (await owner.POST("/directories", { body: { name: `Directory ${world.next()}` } })).data.id;
+    const directoryToken = () => ({ name: "Provider", expiresAt: inAnHour() });
+
     const connection = async () => {
       const body = { name: `Connection ${world.next()}`, issuer: `https://login-${world.next()}.example`, clientId: "rolecall", clientSecret: "a client secret" };
       return (await owner.POST("/connections", { body })).data.id;
@@ -270,6 +273,13 @@ for (const store of stores) {
       "POST /webhooks": async () => ({ body: { url: "https://hooks.example.com/x", serviceAccountId: await account() } }),
       "PATCH /webhooks/{id}": async () => ({ path: { id: await webhook() }, body: { types: ["user.created"] } }),
       "POST /webhooks/{id}/replay": async () => ({ path: { id: await webhook() }, body: { from: new Date(Date.now() - 1000).toISOString(), to: new Date().toISOString() } }),
+      "POST /directories": async () => ({ body: { name: `Directory ${world.next()}` } }),
+      "PATCH /directories/{id}": async () => ({ path: { id: await directory() }, body: { paused: true } }),
+      "POST /directories/{id}/tokens": async () => ({ path: { id: await directory() }, body: directoryToken() }),
+      "DELETE /directories/{id}/tokens/{tokenId}": async () => {
+        const id = await directory();
+        return { path: { id, tokenId: (await owner.POST("/directories/{id}/tokens", { params: { path: { id } }, body: directoryToken() })).data.id } };
+      },
       "POST /operator/webhooks": async () => ({ body: { url: "https://hooks.example.com/x" } }),
       "PATCH /operator/webhooks/{id}": async () => ({ path: { id: await operatorWebhook() }, body: { types: ["user.created"] } }),
       "GET /tenant/logo": async () => {
@@ -284,7 +294,7 @@ for (const store of stores) {
     };
     const ids: [RegExp, () => Promise<string>][] = [
       [/^\/users\/\{id\}/, user], [/^\/roles\/\{id\}/, role], [/^\/groups\/\{id\}/, group], [/^\/service-accounts\/\{id\}/, account],
-      [/^\/webhooks\/\{id\}/, webhook], [/^\/operator\/webhooks\/\{id\}/, operatorWebhook], [/^\/jobs\/\{id\}/, job], [/^\/connections\/\{id\}/, connection],
+      [/^\/webhooks\/\{id\}/, webhook], [/^\/operator\/webhooks\/\{id\}/, operatorWebhook], [/^\/jobs\/\{id\}/, job], [/^\/connections\/\{id\}/, connection], [/^\/directories\/\{id\}/, directory],
     ];
 
     for (const { path, method, operation } of operations) {

@@ -14,7 +14,7 @@ func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
 		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{},
-		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.WebhookID{}, rolecall.WebhookDeliveryID{}, rolecall.ConnectionID{}, rolecall.IdentityID{}, rolecall.GroupID{}, rolecall.AnyID{},
+		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.JobID{}, rolecall.WebhookID{}, rolecall.WebhookDeliveryID{}, rolecall.ConnectionID{}, rolecall.IdentityID{}, rolecall.GroupID{}, rolecall.DirectoryID{}, rolecall.DirectoryTokenID{}, rolecall.AnyID{},
 	} {
 		types.RegisterDefaultPgType(id, "uuid")
 	}
@@ -107,6 +107,10 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 		return rolecall.AnyID(id), true
 	case rolecall.IdentityID:
 		return rolecall.AnyID(id), true
+	case rolecall.DirectoryID:
+		return rolecall.AnyID(id), true
+	case rolecall.DirectoryTokenID:
+		return rolecall.AnyID(id), true
 	case rolecall.AnyID:
 		return id, true
 	}
@@ -148,6 +152,10 @@ func targetOf(target any) *rolecall.AnyID {
 	case *rolecall.ConnectionID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.IdentityID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.DirectoryID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.DirectoryTokenID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.AnyID:
 		return id

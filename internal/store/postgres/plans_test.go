@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -313,6 +314,67 @@ func TestTheListOfAccessIsDrivenByAnIndex(t *testing.T) {
 	}
 	for _, plan := range p.plans {
 		if strings.Contains(plan, "Seq Scan on users") || strings.Contains(plan, "Seq Scan on assignments") || pgtest.LookedAt(plan) > rolecall.MaxScan+1 {
+			t.Error(plan)
+		}
+	}
+}
+
+func TestDirectoriesAreReadByIndexes(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Migrated(t)
+	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
+	d := rolecall.NewID[rolecall.Directory](now)
+	source, limit := rolecall.SourceOf(d), 100
+	run(t, connect(t, pgtest.Admin(t, url)),
+		fmt.Sprintf(`insert into directories (tenant_id, id, name, name_key, matching, deprovisioning, paused, created_at, updated_at, version)
+			values ('%s', '%s', 'Acme', 'acme', 'refuse', 'suspend', 0, 1, 1, 1)`, tenant, d),
+		fmt.Sprintf(`insert into directory_users (tenant_id, user_id, directory_id, removed, user_name_key, external_id, work_email_key, active, suspended, attributes)
+			select tenant_id, id, '%s', 0, email_key, email_key, email_key, 1, 0, '{}' from users`, d),
+		fmt.Sprintf(`insert into groups (tenant_id, id, name, name_key, words, description, external_id, source, created_at, updated_at, version)
+			select tenant_id, id, '', email_key, '', '', email_key, '', 1, 1, 1 from users union all
+			select tenant_id, gen_random_uuid(), name, email_key, '', '', email_key, '%s', 1, 1, 1 from users where email_key in ('ada1@example.com', 'ada2@example.com')`, source),
+		`insert into group_members (tenant_id, user_id, group_id, added_at) select u.tenant_id, u.id, g.id, 1 from users u, groups g where g.name_key = 'ada7@example.com'`,
+		`insert into directory_tokens (tenant_id, id, directory_id, hash, name, created_at, expires_at, last_used_at, warned)
+			select tenant_id, id, directory_id, uuid_send(user_id), '', 1, 1, 0, 0 from directory_users join (select id from users) u on u.id = user_id`,
+		"analyze",
+	)
+	p := plannerOf(t, url, tenant)
+	tx, writing := store.NewTx(p, tenant), store.NewTx(&writingPlanner{p}, tenant)
+	var ids []rolecall.UserID
+	for range limit {
+		ids = append(ids, rolecall.NewID[rolecall.User](now))
+	}
+	for _, q := range []rolecall.DirectoryUserQuery{
+		{}, {Offset: 50}, {After: ids[0]}, {ID: ids[0]}, {UserName: "ada7@example.com"}, {ExternalID: "ada7@example.com"}, {WorkEmail: "ada7@example.com"},
+		{UserName: "none"}, {ExternalID: "none"}, {WorkEmail: "none@example.com"}, {Active: rolecall.Some(true)},
+	} {
+		q.Directory, q.Limit = d, 50
+		if _, err := tx.DirectoryUsers(q); err != nil {
+			t.Fatal(err)
+		}
+		if q.ID.IsZero() && q.UserName+q.ExternalID+q.WorkEmail == "" {
+			continue // all users are counted
+		}
+		if _, err := tx.CountDirectoryUsers(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, tokenErr := tx.DirectoryByToken([]byte("hash"))
+	for _, err := range []error{
+		errorOf(tx.AmongDirectoryUsers(d, ids)), errorOf(tx.CrowdedUsers(ids)), errorOf(tx.MemberIDs(rolecall.NewID[rolecall.Group](now), limit)),
+		errorOf(tx.Groups(rolecall.GroupQuery{Source: source, Limit: limit})), errorOf(writing.WarnDirectoryTokens(now, now-1)),
+		writing.ReleaseGroups(source, func(g rolecall.Group) string { return g.ID.String() }), errorOf(writing.ReleaseUsers(d, limit)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !errors.Is(tokenErr, rolecall.ErrNotFound) {
+		t.Errorf("an unknown token: %v", tokenErr)
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan on directory_users") || strings.Contains(plan, "Seq Scan on users") || strings.Contains(plan, "Seq Scan on groups") ||
+			strings.Contains(plan, "Seq Scan on group_members") || strings.Contains(plan, "Seq Scan on directory_tokens") || pgtest.LookedAt(plan) > float64(limit+1) {
 			t.Error(plan)
 		}
 	}

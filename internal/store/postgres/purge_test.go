@@ -24,6 +24,9 @@ func (p *writingPlanner) Exec(query string, args ...any) {
 	}
 }
 
+// Announce does nothing.
+func (p *writingPlanner) Announce(rolecall.AnyID) {}
+
 // AnnounceChanges does nothing.
 func (p *writingPlanner) AnnounceChanges(rolecall.TenantID) {}
 
@@ -33,7 +36,8 @@ func (p *writingPlanner) SetTenant(rolecall.TenantID) {}
 func (p *writingPlanner) AllowAddressInAllTenants(string) {}
 
 // needed are the beginnings of the statements whose rows later statements depend on.
-var needed = []string{"select e.occurred_at", "insert into feeds", "insert into changes", "delete from event_queue where tenant_id = $1\n", "select coalesce(max(c.number)"}
+var needed = []string{"select e.occurred_at", "insert into feeds", "insert into changes", "delete from event_queue where tenant_id = $1\n", "select coalesce(max(c.number)",
+	"select r.id, r.name, r.description, r.external_id, r.source", "select r.name_key, ''", "update users set managed_by"}
 
 // Query runs the statement and records its plan. It returns no rows, except of a needed statement.
 func (p *writingPlanner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {

@@ -111,7 +111,7 @@ func logged(t *testing.T, do func()) string {
 	return log.String()
 }
 
-const undone = "drop table group_members; drop table group_roles; drop table groups; drop table past_group_members; drop table past_group_roles; drop index outbox_turn; delete from compatibility where migration >= 20; delete from migrations where version_id >= 20"
+const undone = "drop table group_members; drop table group_roles; drop table groups; drop table past_group_members; drop table past_group_roles; drop table directory_requests; drop table directory_tokens; drop table directory_users; drop table directories; alter table users drop column managed_by; alter table connections drop column groups; drop index outbox_turn; delete from compatibility where migration >= 20; delete from migrations where version_id >= 20"
 
 // Before the migration, marks did not count. Rows whose names were different are then one name, and the other way around.
 func TestTheMigrationComputesKeysOfNames(t *testing.T) {

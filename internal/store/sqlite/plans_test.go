@@ -279,10 +279,19 @@ func TestGroupsAreReadByIndexes(t *testing.T) {
 		"groups":                    groups(rolecall.GroupQuery{}),
 		"groups by name":            groups(rolecall.GroupQuery{ByName: true}),
 		"a group by external id":    groups(rolecall.GroupQuery{ExternalID: "1"}),
+		"groups of a source":        groups(rolecall.GroupQuery{Source: rolecall.SourceOf(rolecall.NewID[rolecall.Directory](now))}),
 		"groups with a word":        groups(rolecall.GroupQuery{Words: []string{"support"}}),
 		"the assignments":           func(tx *store.Tx) error { _, err := tx.Assignments(rolecall.HolderOf(user)); return err },
 		"the assignments at a time": func(tx *store.Tx) error { _, err := tx.AssignmentsAt(user, now); return err },
-		"the memberships":           func(tx *store.Tx) error { _, err := tx.Memberships(user); return err },
+		"the groups of a source by name": func(tx *store.Tx) error {
+			_, _, err := tx.GroupsOfSource(rolecall.SourceOf(rolecall.NewID[rolecall.Connection](now)), user, rolecall.MatchName, []string{"a", "b"})
+			return err
+		},
+		"the groups of a source by external id": func(tx *store.Tx) error {
+			_, _, err := tx.GroupsOfSource(rolecall.SourceOf(rolecall.NewID[rolecall.Connection](now)), user, rolecall.MatchExternalID, []string{"a", "b"})
+			return err
+		},
+		"the memberships": func(tx *store.Tx) error { _, err := tx.Memberships(user); return err },
 		"a session": func(tx *store.Tx) error {
 			_, err := tx.SessionWithRoles([]byte("hash"), 100)
 			return ignoreNotFound(err)
@@ -301,6 +310,59 @@ func TestGroupsAreReadByIndexes(t *testing.T) {
 		for _, plan := range plansOf(t, s, tenant, look) {
 			if found := scan.FindString(withoutWindow(plan)); found != "" {
 				t.Errorf("%s: %s in %s", name, found, plan)
+			}
+		}
+	}
+}
+
+// Each statement about directories uses the index of its filter, also in a directory with many users.
+func TestDirectoriesAreReadByIndexes(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	d, user := rolecall.NewID[rolecall.Directory](now), rolecall.NewID[rolecall.User](now)
+	of := func(q rolecall.DirectoryUserQuery) func(*store.Tx) error {
+		return func(tx *store.Tx) error {
+			q.Directory, q.Limit = d, 50
+			if _, err := tx.DirectoryUsers(q); err != nil {
+				return err
+			}
+			_, err := tx.CountDirectoryUsers(q)
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		look   func(*store.Tx) error
+		drives string // part of each plan
+	}{
+		"users":             {of(rolecall.DirectoryUserQuery{}), "directory_users USING COVERING INDEX directory_users_directory (tenant_id=? AND directory_id=? AND removed=?"},
+		"users after one":   {of(rolecall.DirectoryUserQuery{After: user}), "directory_users USING COVERING INDEX directory_users_directory (tenant_id=? AND directory_id=? AND removed=?"},
+		"a user":            {of(rolecall.DirectoryUserQuery{ID: user}), "(tenant_id=? AND user_id=?)"},
+		"a userName":        {of(rolecall.DirectoryUserQuery{UserName: "ada"}), "INDEX directory_users_name (tenant_id=? AND directory_id=? AND user_name_key=?)"},
+		"an external id":    {of(rolecall.DirectoryUserQuery{ExternalID: "7"}), "INDEX directory_users_external_id (tenant_id=? AND directory_id=? AND external_id=?)"},
+		"an address":        {of(rolecall.DirectoryUserQuery{WorkEmail: "ada@example.com"}), "INDEX directory_users_work_email (tenant_id=? AND directory_id=? AND work_email_key=?)"},
+		"the data of users": {func(tx *store.Tx) error { _, err := tx.DirectoryUser(user); return ignoreNotFound(err) }, "PRIMARY KEY (tenant_id=? AND user_id=?)"},
+		"users among others": {func(tx *store.Tx) error {
+			_, err := tx.AmongDirectoryUsers(d, []rolecall.UserID{user, rolecall.NewID[rolecall.User](now)})
+			return err
+		}, "INDEX directory_users_directory (tenant_id=? AND directory_id=? AND removed=? AND user_id=?)"},
+		"crowded users": {func(tx *store.Tx) error {
+			_, err := tx.CrowdedUsers([]rolecall.UserID{user, rolecall.NewID[rolecall.User](now)})
+			return err
+		}, "PRIMARY KEY (tenant_id=? AND user_id=?)"},
+		"members": {func(tx *store.Tx) error {
+			_, err := tx.MemberIDs(rolecall.NewID[rolecall.Group](now), 50)
+			return err
+		}, "INDEX group_members_group (tenant_id=? AND group_id=?)"},
+		"a token":            {func(tx *store.Tx) error { _, _, err := tx.DirectoryByToken([]byte("hash")); return ignoreNotFound(err) }, "INDEX directory_tokens_hash (tenant_id=? AND hash=?)"},
+		"expiring tokens":    {func(tx *store.Tx) error { _, err := tx.WarnDirectoryTokens(now, 0); return err }, "INDEX directory_tokens_expiry (tenant_id=? AND expires_at>? AND expires_at<?)"},
+		"a hidden directory": {func(tx *store.Tx) error { _, err := tx.HiddenDirectory(); return ignoreNotFound(err) }, "INDEX directories_deletion (tenant_id=? AND deletion>?)"},
+		"groups of a source": {func(tx *store.Tx) error {
+			return tx.ReleaseGroups(rolecall.SourceOf(d), func(g rolecall.Group) string { return g.Name })
+		}, "INDEX groups_source_name (tenant_id=? AND source=?)"},
+	} {
+		for _, plan := range plansOf(t, s, tenant, c.look) {
+			if !strings.Contains(plan, c.drives) || strings.Contains(plan, "SCAN directory_users") {
+				t.Errorf("%s is not driven by %q: %s", name, c.drives, plan)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ var connectionCases = []testCase{
 		changed.Linking, changed.SecondFactor = rolecall.LinkVerifiedEmail, rolecall.FactorTrust
 		changed.ACRValues, changed.AMRValues = []string{"phr"}, []string{"mfa", "hwk"}
 		changed.Provisioning = &rolecall.Provisioning{RoleIDs: []rolecall.RoleID{rolecall.NewID[rolecall.Role](start)}, Department: &department}
+		changed.Groups = &rolecall.ConnectionGroups{Claim: "groups", MatchBy: rolecall.MatchExternalID, Create: true, Scopes: []string{"groups"}}
 		changed.ProvisionedBy, changed.UpdatedAt, changed.Version = aUser("Ada Lovelace").ID, start+1, 2
 		update := func() bool {
 			return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateConnection(want, changed) })

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -73,6 +74,7 @@ var groupCases = []testCase{
 		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Membership, error) { return tx.Membership(u.ID, g.ID) })
 		f.is(err, rolecall.ErrNotFound)
 	}},
+	{"The groups of a source are found by name and by external id, with those of a user", groupsOfSources},
 	{"Only users and groups that exist can be joined", func(f *fixture) {
 		u, g := f.newUser("Ada Lovelace"), f.newGroup("Support")
 		for _, m := range []rolecall.Membership{{Group: nameOf(g), User: aUser("None").ID}, {Group: nameOf(aGroup("None")), User: u.ID}} {
@@ -391,4 +393,52 @@ func (f *fixture) memberships(user rolecall.UserID) []rolecall.Membership {
 func (f *fixture) assignmentsAt(user rolecall.UserID, at rolecall.Time) []rolecall.Assignment {
 	f.Helper()
 	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.AssignmentsAt(user, at) })
+}
+
+// groupsOfSources joins and leaves groups of two sources that have the same names.
+func groupsOfSources(f *fixture) {
+	u := f.newUser("Ada Lovelace")
+	ours, other := rolecall.SourceOf(rolecall.NewID[rolecall.Connection](start)), rolecall.SourceOf(rolecall.NewID[rolecall.Connection](start))
+	var groups []rolecall.Group
+	for i, source := range []rolecall.MemberSource{ours, ours, ours, other, {}} {
+		g := aGroup([]string{"Engineers", "Sales", "Support", "Engineers", "Engineers"}[i])
+		g.Source, g.ExternalID = source, ptr(fmt.Sprint(i%3))
+		f.write(func(tx *store.Tx) { tx.InsertGroup(g) })
+		groups = append(groups, g)
+	}
+	find := func(source rolecall.MemberSource, by rolecall.GroupMatch, values ...string) (joined, named []rolecall.Group) {
+		joined = read(f, func(tx *store.Tx) (_ []rolecall.Group, err error) {
+			joined, named, err = tx.GroupsOfSource(source, u.ID, by, values)
+			return joined, err
+		})
+		byID := func(a, b rolecall.Group) int { return strings.Compare(a.ID.String(), b.ID.String()) }
+		slices.SortFunc(joined, byID)
+		slices.SortFunc(named, byID)
+		return joined, named
+	}
+	joined, named := find(ours, rolecall.MatchName, "engineers", "support", "unknown")
+	same(f, len(joined), 0)
+	same(f, named, []rolecall.Group{groups[0], groups[2]})
+	f.write(func(tx *store.Tx) {
+		tx.JoinGroups([]rolecall.Membership{
+			{Group: nameOf(groups[1]), User: u.ID, AddedAt: start}, {Group: nameOf(groups[2]), User: u.ID, AddedAt: start}, {Group: nameOf(groups[3]), User: u.ID, AddedAt: start},
+		})
+	})
+	role := f.newRole("Agent")
+	f.write(func(tx *store.Tx) { tx.UpsertAssignment(ofGroup(groups[1], role)) })
+	same(f, len(f.assignments(u.ID)), 1)
+	joined, named = find(ours, rolecall.MatchExternalID, "2")
+	same(f, joined, []rolecall.Group{groups[1], groups[2]})
+	same(f, named, []rolecall.Group{groups[2]})
+	joined, named = find(rolecall.MemberSource{}, rolecall.MatchName, "engineers")
+	same(f, len(joined), 0)
+	same(f, named, []rolecall.Group{groups[4]})
+	f.write(func(tx *store.Tx) {
+		tx.LeaveGroups(u.ID, []rolecall.GroupID{groups[0].ID, groups[1].ID, groups[2].ID}, start+hour)
+	})
+	joined, named = find(ours, rolecall.MatchName)
+	same(f, len(joined)+len(named), 0)
+	same(f, len(f.memberships(u.ID)), 1)
+	same(f, len(f.assignments(u.ID)), 0)
+	same(f, len(f.assignmentsAt(u.ID, start+minute)), 1)
 }

@@ -19,6 +19,7 @@ var isolationCases = []testCase{
 		changesNothing(other, c)
 		changesNoMachine(other, c)
 		changesNoSession(other, c)
+		changesNoDirectory(other, c)
 		same(f, f.state(c), before)
 	}},
 	{"Without a tenant nothing can be written", func(f *fixture) {
@@ -234,6 +235,7 @@ func changesNothing(f *fixture, c contents) {
 		"UpsertAssignment":     func(tx *store.Tx) { tx.UpsertAssignment(assignment) },
 		"UpsertGroupRole":      func(tx *store.Tx) { tx.UpsertAssignment(ofGroup(c.group, role)) },
 		"InsertMemberships":    func(tx *store.Tx) { tx.InsertMemberships([]rolecall.Membership{{Group: nameOf(c.group), User: u.ID}}) },
+		"JoinGroups":           func(tx *store.Tx) { tx.JoinGroups([]rolecall.Membership{{Group: nameOf(c.group), User: u.ID}}) },
 		"UpsertInvitation":     func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(u), aHash()) },
 		"UpsertPendingTOTP":    func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, aHash()) },
 		"InsertPasskey":        func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },
@@ -246,10 +248,67 @@ func changesNothing(f *fixture, c contents) {
 	}
 	f.write(func(tx *store.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
 	f.write(func(tx *store.Tx) { tx.LockOwners() })
+	f.write(func(tx *store.Tx) { tx.LeaveGroups(u.ID, []rolecall.GroupID{c.group.ID}, start+day) })
 	f.write(func(tx *store.Tx) { tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset) })
 	f.write(func(tx *store.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })
 	f.write(func(tx *store.Tx) { tx.DeleteTOTP(u.ID) })
 	f.write(func(tx *store.Tx) { tx.DeleteFactors(u.ID) })
+}
+
+// changesNoDirectory does the same as changesNothing, for directories and the members of groups.
+func changesNoDirectory(f *fixture, c contents) {
+	f.Helper()
+	d, member := c.directory, []rolecall.UserID{c.users[0].ID}
+	for name, try := range map[string]func(*store.Tx) (bool, error){
+		"UpdateDirectory":      func(tx *store.Tx) (bool, error) { return tx.UpdateDirectory(d, d) },
+		"HideDirectory":        func(tx *store.Tx) (bool, error) { return tx.HideDirectory(d, rolecall.NewID[rolecall.Event](start)) },
+		"DeleteDirectoryToken": func(tx *store.Tx) (bool, error) { return tx.DeleteDirectoryToken(d.ID, c.directoryID) },
+		"WarnDirectoryTokens": func(tx *store.Tx) (bool, error) {
+			tokens, err := tx.WarnDirectoryTokens(start+day, start)
+			return len(tokens) > 0, err
+		},
+		"ReleaseUsers": func(tx *store.Tx) (bool, error) {
+			n, err := tx.ReleaseUsers(d.ID, 10)
+			return n > 0, err
+		},
+		"TouchGroup": func(tx *store.Tx) (bool, error) { return tx.TouchGroup(c.group, start+day) },
+		"RemoveMembers": func(tx *store.Tx) (bool, error) {
+			removed, err := tx.RemoveMembers(c.group.ID, member, start+day)
+			return len(removed) > 0, err
+		},
+		"AmongDirectoryUsers": func(tx *store.Tx) (bool, error) {
+			found, err := tx.AmongDirectoryUsers(d.ID, []rolecall.UserID{c.managed.ID})
+			return len(found) > 0, err
+		},
+		"MemberIDs": func(tx *store.Tx) (bool, error) {
+			found, err := tx.MemberIDs(c.group.ID, 10)
+			return len(found) > 0, err
+		},
+	} {
+		if change(f, try) {
+			f.Errorf("%s reached another tenant", name)
+		}
+	}
+	token := rolecall.DirectoryToken{ID: rolecall.NewID[rolecall.DirectoryToken](start), DirectoryID: d.ID, Name: "Stolen", CreatedAt: start, ExpiresAt: start + day}
+	for name, try := range map[string]func(*store.Tx) error{
+		"InsertDirectoryToken": func(tx *store.Tx) error { tx.InsertDirectoryToken(token, aHash()); return nil },
+		"SetDirectoryUser":     func(tx *store.Tx) error { tx.SetDirectoryUser(ofDirectory(d, c.managed)); return nil },
+		"RecordDirectoryRequests": func(tx *store.Tx) error {
+			return tx.RecordDirectoryRequests(d.ID, []rolecall.DirectoryRequest{{At: start, Method: "GET", Path: "/Groups", Status: 200}})
+		},
+		"AddMembers": func(tx *store.Tx) error {
+			_, err := tx.AddMembers(c.group.ID, member, rolecall.UserID{}, start)
+			return err
+		},
+	} {
+		if err := f.tryUpdate(try); rolecall.KindOf(err) != rolecall.NotFound {
+			f.Errorf("%s: got %v, want not found", name, err)
+		}
+	}
+	f.write(func(tx *store.Tx) { tx.TouchDirectoryToken(c.directoryID, start+day) })
+	f.update(func(tx *store.Tx) error {
+		return tx.ReleaseGroups(rolecall.SourceOf(d.ID), func(g rolecall.Group) string { return g.Name })
+	})
 }
 
 // changesNoSession does the same as changesNothing, for sessions.

@@ -41,6 +41,8 @@ var suite = []struct {
 	{"outbox", outboxCases},
 	{"webhooks", webhookCases},
 	{"connections", connectionCases},
+	{"directories", directoryCases},
+	{"directory users", directoryUserCases},
 	{"jobs", jobCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
@@ -388,6 +390,17 @@ func (f *fixture) fill() contents {
 	c.webhook = f.newWebhook(start)
 	c.connection = f.newConnection("acme")
 	c.identity = f.link(users[0], c.connection, "1")
+	c.directory = f.newDirectory("Acme")
+	token, hash := f.newDirectoryToken(c.directory, start+day)
+	c.directoryHash, c.directoryID = hash, token.ID
+	c.managed = users[1]
+	c.managed.ManagedBy, c.managed.Version = &c.directory.ID, 2
+	same(f, f.changeUser(users[1], c.managed), true)
+	users[1] = c.managed
+	f.update(func(tx *store.Tx) error {
+		tx.SetDirectoryUser(ofDirectory(c.directory, c.managed))
+		return tx.RecordDirectoryRequests(c.directory.ID, []rolecall.DirectoryRequest{{At: start, Method: "GET", Path: "/Users", Status: 200}})
+	})
 	c.group = f.newGroup("Support")
 	f.write(func(tx *store.Tx) { tx.UpsertAssignment(ofGroup(c.group, role)) })
 	f.join(rolecall.Membership{Group: nameOf(c.group), User: users[0].ID, AddedAt: start})
@@ -420,6 +433,10 @@ type contents struct {
 	connection    rolecall.Connection
 	identity      rolecall.Identity
 	group         rolecall.Group
+	directory     rolecall.Directory
+	managed       rolecall.User // by the directory; also one of users
+	directoryHash []byte        // of a token
+	directoryID   rolecall.DirectoryTokenID
 }
 
 func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
@@ -444,6 +461,12 @@ type state struct {
 	jobs        []rolecall.JobID
 	jobResults  []rolecall.JobResult
 	logo        rolecall.LogoFile
+	directories []rolecall.Directory
+	directory   rolecall.DirectoryUser
+	token       rolecall.DirectoryToken
+	requests    []rolecall.DirectoryRequest
+	group       rolecall.Group
+	members     []rolecall.UserID
 }
 
 func (f *fixture) state(c contents) state {
@@ -452,8 +475,12 @@ func (f *fixture) state(c contents) state {
 		users: f.readAll(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
 		accounts: f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit}),
 		jobs:     f.jobIDs(rolecall.JobQuery{Limit: 10}), jobResults: f.jobResults(rolecall.JobResultQuery{Job: c.job.ID, Limit: 10}),
-		logo: read(f, (*store.Tx).LogoFile),
+		logo: read(f, (*store.Tx).LogoFile), directories: f.directories(), directory: f.directoryUser(c.managed), requests: f.directoryRequests(c.directory),
+		group: f.group(c.group.ID), members: read(f, func(tx *store.Tx) ([]rolecall.UserID, error) { return tx.MemberIDs(c.group.ID, 10) }),
 	}
+	var err error
+	_, s.token, err = f.directoryByToken(c.directoryHash)
+	f.is(err, nil)
 	for _, hash := range c.apiTokens {
 		s.apiTokens = append(s.apiTokens, f.apiToken(hash))
 	}

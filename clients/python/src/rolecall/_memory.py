@@ -35,7 +35,9 @@ TEXTS_PER_ENTRY = 100
 HARMLESS = frozenset({
     "user.created", "user.invited", "user.invitation_withdrawn", "user.email_change_requested", "role.created", "group.created",
     "session.started", "session.sign_in_failed", "user.password_reset_requested", "user.recovery_codes_made",
-    "user.recovery_code_used", "connection.created", "connection.tested", "token.created", "service_account.created",
+    "user.recovery_code_used", "connection.created", "connection.tested", "connection.groups_skipped",
+    "directory.created", "directory.updated", "directory.deleted", "directory.token_created", "directory.token_revoked",
+    "token.created", "service_account.created",
     "tenant.logo_changed", "tenant.logo_removed", "request.refused", "mail.undeliverable", "users.exported",
     "role.users_exported", "events.exported", "job.started", "job.canceled", "job.ended",
 })  # fmt: skip

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 63ecaf8eab04f772c88c0fdbaab07399a6655f9fe64b39b52098c735d18a608c
+# 53433378e40dbbf3457760d9c9623a8810cea5455675933a53829097104c785b
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from .models import (
     ConsistencyProof,
     CreateAPIToken,
     CreateConnection,
+    CreateDirectory,
+    CreateDirectoryToken,
     CreateGroup,
     CreateOperatorWebhook,
     CreatePasskey,
@@ -44,11 +46,16 @@ from .models import (
     CreateUser,
     CreateWebhook,
     CreatedAPIToken,
+    CreatedDirectoryToken,
     CreatedOperatorWebhook,
     CreatedPasskey,
     CreatedRecoveryCodes,
     CreatedWebhook,
     CurrentSession,
+    Directory,
+    DirectoryPage,
+    DirectoryRequestPage,
+    DirectoryTokenPage,
     EmailAddress,
     EmailChange,
     Enrolment,
@@ -108,6 +115,7 @@ from .models import (
     TenantSummary,
     TotpSecret,
     UpdateConnection,
+    UpdateDirectory,
     UpdateGroup,
     UpdateOperatorWebhook,
     UpdatePasskey,
@@ -286,12 +294,48 @@ class Operations(Sender):
         return cast('Connection', self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
 
     def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. The groups of the connection remain with their members, without a source. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
 
     def test_connection(self, id: str) -> ConnectionReport:
         """Fetches the metadata and the keys of the identity provider. The response lists the problems because of which users cannot sign in. The client secret can only be tested by signing in. Needs `connections:read` in the whole tenant."""
         return cast('ConnectionReport', self._send_json("POST", f"/connections/{quote(id)}/test"))
+
+    def list_directories(self) -> DirectoryPage:
+        """Lists all directories of the tenant, the oldest first. A tenant can have 20. Needs `connections:read` in the whole tenant."""
+        return cast('DirectoryPage', self._send_json("GET", "/directories"))
+
+    def create_directory(self, body: CreateDirectory, *, idempotency_key: str | None = None) -> Directory:
+        """Creates a directory, through which an identity provider creates, changes and suspends users and groups with SCIM 2.0 (RFC 7644). Then create a token, and enter it at the identity provider with the base URL: the public URL, /scim/v2/ and the name of the tenant. A user who can configure a directory can become any other user except owners, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Directory', self._send_json("POST", "/directories", body=body, key=idempotency_key or new_key()))
+
+    def get_directory(self, id: str) -> Directory:
+        """Returns the directory. Needs `connections:read` in the whole tenant."""
+        return cast('Directory', self._send_json("GET", f"/directories/{quote(id)}"))
+
+    def update_directory(self, id: str, body: UpdateDirectory, *, if_match: str | None = None) -> Directory:
+        """Changes the members that are in the body. While a directory is paused, its requests get 503. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Directory', self._send_json("PATCH", f"/directories/{quote(id)}", body=body, if_match=if_match))
+
+    def delete_directory(self, id: str, *, if_match: str | None = None) -> None:
+        """Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, this one gets a longer name. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        self._send_none("DELETE", f"/directories/{quote(id)}", if_match=if_match)
+
+    def list_directory_requests(self, id: str) -> DirectoryRequestPage:
+        """Lists the last 100 requests that the identity provider has sent with a token of the directory, the newest first. A request appears after about a second. Needs `connections:read` in the whole tenant."""
+        return cast('DirectoryRequestPage', self._send_json("GET", f"/directories/{quote(id)}/requests"))
+
+    def list_directory_tokens(self, id: str) -> DirectoryTokenPage:
+        """Lists the tokens of the directory without their secrets, the oldest first. Expired tokens are listed for 30 days. Needs `connections:read` in the whole tenant."""
+        return cast('DirectoryTokenPage', self._send_json("GET", f"/directories/{quote(id)}/tokens"))
+
+    def create_directory_token(self, id: str, body: CreateDirectoryToken, *, idempotency_key: str | None = None) -> CreatedDirectoryToken:
+        """Creates a token with which the identity provider sends SCIM requests. The response to the first request has the secret, and no other response has it. A directory can have two tokens, so that one can replace the other. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('CreatedDirectoryToken', self._send_json("POST", f"/directories/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
+
+    def revoke_directory_token(self, id: str, token_id: str) -> None:
+        """The next request with the token gets 401. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused."""
+        self._send_none("DELETE", f"/directories/{quote(id)}/tokens/{quote(token_id)}")
 
     def list_events(self, *, limit: int | None = None, cursor: str | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> EventPage:
         """Lists the events of the tenant (the audit log), newest first. Needs `events:read` in the whole tenant."""
@@ -334,7 +378,7 @@ class Operations(Sender):
         return self._iterate("GET", "/groups", query={"limit": limit, "sort": sort, "q": q, "externalId": external_id})
 
     def create_group(self, body: CreateGroup, *, idempotency_key: str | None = None) -> Group:
-        """Creates a group without members and roles. Needs `groups:create` in the whole tenant."""
+        """Creates a group without members and roles. With source, the directory or the connection fills it. Needs `groups:create` in the whole tenant. With `source`, it also needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused."""
         return cast('Group', self._send_json("POST", "/groups", body=body, key=idempotency_key or new_key()))
 
     def get_group(self, id: str) -> Group:
@@ -342,11 +386,11 @@ class Operations(Sender):
         return cast('Group', self._send_json("GET", f"/groups/{quote(id)}"))
 
     def update_group(self, id: str, body: UpdateGroup, *, if_match: str | None = None) -> Group:
-        """Changes the members that are in the body. Needs `groups:update` in the whole tenant."""
+        """Changes the members that are in the body. Of a group with a source, only the description can be changed. Needs `groups:update` in the whole tenant."""
         return cast('Group', self._send_json("PATCH", f"/groups/{quote(id)}", body=body, if_match=if_match))
 
     def delete_group(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. Needs `groups:delete` in the whole tenant. The caller must be able to assign every role of the group. With a session, needs a recent sign-in or re-authentication."""
+        """Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. A group with a source cannot be deleted. Needs `groups:delete` in the whole tenant. The caller must be able to assign every role of the group. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/groups/{quote(id)}", query={"force": force}, if_match=if_match)
 
     def list_group_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
@@ -374,11 +418,11 @@ class Operations(Sender):
         return self._iterate("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status})
 
     def add_group_user(self, id: str, user_id: str) -> None:
-        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
+        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("PUT", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     def remove_group_user(self, id: str, user_id: str) -> None:
-        """Removes the user from the group. The user loses the roles that the user has only through the group. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
+        """Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     def list_invitations(self, *, limit: int | None = None, cursor: str | None = None) -> InvitationPage:
@@ -682,7 +726,7 @@ class Operations(Sender):
         return cast('User', self._send_json("GET", f"/users/{quote(id)}"))
 
     def update_user(self, id: str, body: UpdateUser, *, if_match: str | None = None) -> User:
-        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
+        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. The name and the department of a user whom a directory manages can only be changed there. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
         return cast('User', self._send_json("PATCH", f"/users/{quote(id)}", body=body, if_match=if_match))
 
     def delete_user(self, id: str, *, if_match: str | None = None) -> None:
@@ -1006,12 +1050,48 @@ class AsyncOperations(AsyncSender):
         return cast('Connection', await self._send_json("PATCH", f"/connections/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_connection(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """If users have identities of the connection, the answer is 409. With force=true, these identities are deleted too, and the sessions that began with them end. The event has their numbers. The groups of the connection remain with their members, without a source. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/connections/{quote(id)}", query={"force": force}, if_match=if_match)
 
     async def test_connection(self, id: str) -> ConnectionReport:
         """Fetches the metadata and the keys of the identity provider. The response lists the problems because of which users cannot sign in. The client secret can only be tested by signing in. Needs `connections:read` in the whole tenant."""
         return cast('ConnectionReport', await self._send_json("POST", f"/connections/{quote(id)}/test"))
+
+    async def list_directories(self) -> DirectoryPage:
+        """Lists all directories of the tenant, the oldest first. A tenant can have 20. Needs `connections:read` in the whole tenant."""
+        return cast('DirectoryPage', await self._send_json("GET", "/directories"))
+
+    async def create_directory(self, body: CreateDirectory, *, idempotency_key: str | None = None) -> Directory:
+        """Creates a directory, through which an identity provider creates, changes and suspends users and groups with SCIM 2.0 (RFC 7644). Then create a token, and enter it at the identity provider with the base URL: the public URL, /scim/v2/ and the name of the tenant. A user who can configure a directory can become any other user except owners, so this needs all permissions. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Directory', await self._send_json("POST", "/directories", body=body, key=idempotency_key or new_key()))
+
+    async def get_directory(self, id: str) -> Directory:
+        """Returns the directory. Needs `connections:read` in the whole tenant."""
+        return cast('Directory', await self._send_json("GET", f"/directories/{quote(id)}"))
+
+    async def update_directory(self, id: str, body: UpdateDirectory, *, if_match: str | None = None) -> Directory:
+        """Changes the members that are in the body. While a directory is paused, its requests get 503. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('Directory', await self._send_json("PATCH", f"/directories/{quote(id)}", body=body, if_match=if_match))
+
+    async def delete_directory(self, id: str, *, if_match: str | None = None) -> None:
+        """Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, this one gets a longer name. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        await self._send_none("DELETE", f"/directories/{quote(id)}", if_match=if_match)
+
+    async def list_directory_requests(self, id: str) -> DirectoryRequestPage:
+        """Lists the last 100 requests that the identity provider has sent with a token of the directory, the newest first. A request appears after about a second. Needs `connections:read` in the whole tenant."""
+        return cast('DirectoryRequestPage', await self._send_json("GET", f"/directories/{quote(id)}/requests"))
+
+    async def list_directory_tokens(self, id: str) -> DirectoryTokenPage:
+        """Lists the tokens of the directory without their secrets, the oldest first. Expired tokens are listed for 30 days. Needs `connections:read` in the whole tenant."""
+        return cast('DirectoryTokenPage', await self._send_json("GET", f"/directories/{quote(id)}/tokens"))
+
+    async def create_directory_token(self, id: str, body: CreateDirectoryToken, *, idempotency_key: str | None = None) -> CreatedDirectoryToken:
+        """Creates a token with which the identity provider sends SCIM requests. The response to the first request has the secret, and no other response has it. A directory can have two tokens, so that one can replace the other. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        return cast('CreatedDirectoryToken', await self._send_json("POST", f"/directories/{quote(id)}/tokens", body=body, key=idempotency_key or new_key()))
+
+    async def revoke_directory_token(self, id: str, token_id: str) -> None:
+        """The next request with the token gets 401. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused."""
+        await self._send_none("DELETE", f"/directories/{quote(id)}/tokens/{quote(token_id)}")
 
     async def list_events(self, *, limit: int | None = None, cursor: str | None = None, type: str | None = None, actor: str | None = None, from_: str | None = None, to: str | None = None, subject: str | None = None) -> EventPage:
         """Lists the events of the tenant (the audit log), newest first. Needs `events:read` in the whole tenant."""
@@ -1054,7 +1134,7 @@ class AsyncOperations(AsyncSender):
         return self._iterate("GET", "/groups", query={"limit": limit, "sort": sort, "q": q, "externalId": external_id})
 
     async def create_group(self, body: CreateGroup, *, idempotency_key: str | None = None) -> Group:
-        """Creates a group without members and roles. Needs `groups:create` in the whole tenant."""
+        """Creates a group without members and roles. With source, the directory or the connection fills it. Needs `groups:create` in the whole tenant. With `source`, it also needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused."""
         return cast('Group', await self._send_json("POST", "/groups", body=body, key=idempotency_key or new_key()))
 
     async def get_group(self, id: str) -> Group:
@@ -1062,11 +1142,11 @@ class AsyncOperations(AsyncSender):
         return cast('Group', await self._send_json("GET", f"/groups/{quote(id)}"))
 
     async def update_group(self, id: str, body: UpdateGroup, *, if_match: str | None = None) -> Group:
-        """Changes the members that are in the body. Needs `groups:update` in the whole tenant."""
+        """Changes the members that are in the body. Of a group with a source, only the description can be changed. Needs `groups:update` in the whole tenant."""
         return cast('Group', await self._send_json("PATCH", f"/groups/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_group(self, id: str, *, force: bool | None = None, if_match: str | None = None) -> None:
-        """Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. Needs `groups:delete` in the whole tenant. The caller must be able to assign every role of the group. With a session, needs a recent sign-in or re-authentication."""
+        """Deletes the group. Its members lose the roles that they have only through the group. If the group has roles, the answer is 409. With force=true, it is deleted with its roles. A group with a source cannot be deleted. Needs `groups:delete` in the whole tenant. The caller must be able to assign every role of the group. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/groups/{quote(id)}", query={"force": force}, if_match=if_match)
 
     async def list_group_roles(self, id: str, *, limit: int | None = None, cursor: str | None = None, include_expired: bool | None = None) -> AssignmentPage:
@@ -1094,11 +1174,11 @@ class AsyncOperations(AsyncSender):
         return self._iterate("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status})
 
     async def add_group_user(self, id: str, user_id: str) -> None:
-        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
+        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("PUT", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     async def remove_group_user(self, id: str, user_id: str) -> None:
-        """Removes the user from the group. The user loses the roles that the user has only through the group. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
+        """Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     async def list_invitations(self, *, limit: int | None = None, cursor: str | None = None) -> InvitationPage:
@@ -1402,7 +1482,7 @@ class AsyncOperations(AsyncSender):
         return cast('User', await self._send_json("GET", f"/users/{quote(id)}"))
 
     async def update_user(self, id: str, body: UpdateUser, *, if_match: str | None = None) -> User:
-        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
+        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. The name and the department of a user whom a directory manages can only be changed there. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
         return cast('User', await self._send_json("PATCH", f"/users/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_user(self, id: str, *, if_match: str | None = None) -> None:

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 63ecaf8eab04f772c88c0fdbaab07399a6655f9fe64b39b52098c735d18a608c
+# 53433378e40dbbf3457760d9c9623a8810cea5455675933a53829097104c785b
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -224,10 +224,10 @@ class ChangeActor(TypedDict):
     """ID of the API token of the request."""
 
     type: str
-    """Kind of principal: user, service_account, operator or anonymous. Later versions may add values."""
+    """Kind of principal: user, service_account, operator, anonymous or directory. Later versions may add values."""
 
     via: str
-    """How the request came in: http, token, command or mail. Later versions may add values."""
+    """How the request came in: http, token, command, mail or scim. Later versions may add values."""
 
 
 class ChangeData(TypedDict):
@@ -431,6 +431,9 @@ class Connection(TypedDict):
     domains: NotRequired[list[str]]
     """Domains of email addresses, in lower case. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains."""
 
+    groups: NotRequired[ConnectionGroups | None]
+    """Fills groups by a claim of the identity provider, at each sign-in. Null: no claim is read."""
+
     id: str
     """ID of the connection."""
 
@@ -451,6 +454,22 @@ class Connection(TypedDict):
 
     updatedAt: NotRequired[str]
     """When the connection was changed last."""
+
+
+class ConnectionGroups(TypedDict):
+    """How a claim of the identity provider fills the groups whose source is the connection."""
+
+    claim: str
+    """Name of the claim with the groups of the person, such as groups. It is read from the ID token, or else from the userinfo endpoint. Must contain a visible character."""
+
+    create: NotRequired[bool]
+    """Whether groups that do not exist are created without roles. Otherwise, their values are ignored. The default is false."""
+
+    matchBy: NotRequired[Literal["name", "externalId"]]
+    """Whether the values of the claim are names or external IDs of groups. The default is name."""
+
+    scopes: NotRequired[list[str] | None]
+    """Scopes to request in addition to openid, email and profile, such as groups. Null or empty for none."""
 
 
 class ConnectionPage(TypedDict):
@@ -530,6 +549,9 @@ class CreateConnection(TypedDict):
     domains: NotRequired[list[str]]
     """Domains of email addresses, such as acme.example. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. A domain can be in one connection of the tenant."""
 
+    groups: NotRequired[ConnectionGroups | None]
+    """Fills groups by a claim of the identity provider, at each sign-in. Null, the default: no claim is read."""
+
     issuer: str
     """Issuer of the identity provider, exactly as in its discovery document. It begins with https:// and has no query or fragment. It cannot be changed later."""
 
@@ -546,6 +568,29 @@ class CreateConnection(TypedDict):
     """Whether a sign-in can count as one with a second factor. The default is require. trust needs acrValues or amrValues."""
 
 
+class CreateDirectory(TypedDict):
+    """A new directory. It has no users and no tokens at first."""
+
+    deprovisioning: NotRequired[Literal["suspend", "delete"]]
+    """What happens to a user whom the directory deletes. The default is suspend."""
+
+    matching: NotRequired[Literal["refuse", "email"]]
+    """What happens when the directory creates a user whose address another user has. The default is refuse."""
+
+    name: str
+    """Name of the directory, such as Acme Entra. Must contain a visible character."""
+
+
+class CreateDirectoryToken(TypedDict):
+    """A new token of a directory."""
+
+    expiresAt: str
+    """When the token expires: in the future, and at most 366 days from now."""
+
+    name: str
+    """Name of the token, for example where it is used. Must contain a visible character."""
+
+
 class CreateGroup(TypedDict):
     """A new group. It has no members and no roles at first."""
 
@@ -553,10 +598,13 @@ class CreateGroup(TypedDict):
     """Description of the group. Must be empty or contain a visible character."""
 
     externalId: NotRequired[str | None]
-    """ID of the group in another system, unique in the tenant. Null for none. Must contain a visible character."""
+    """ID of the group in another system, unique in the tenant. With a source, it is unique among the groups of the source. Null for none. Must contain a visible character."""
 
     name: str
     """Name of the group, unique in the tenant. It must have at least nameMinimum characters, a setting of the tenant. Must contain a visible character."""
+
+    source: NotRequired[MemberSource | None]
+    """The directory or the connection that fills the group. It needs the permissions to configure connections. Null for none."""
 
 
 class CreateOperatorWebhook(TypedDict):
@@ -700,6 +748,37 @@ class CreatedAPIToken(TypedDict):
 
     token: NotRequired[str]
     """The secret, to send as Authorization: Bearer rc_…."""
+
+
+class CreatedDirectoryToken(TypedDict):
+    """A new token of a directory. Its secret is returned only once: the answer to a repeated request has secretWithheld instead."""
+
+    createdAt: str
+    """When the token was created."""
+
+    createdBy: str | None
+    """ID of the user who created the token. Null for an operator."""
+
+    directoryId: str
+    """ID of the directory."""
+
+    expiresAt: str
+    """When the token expires. The owners get a mail 30 days before."""
+
+    id: str
+    """ID of the token."""
+
+    lastUsedAt: str | None
+    """When the token was used last, to within about a minute. Null if it was never used."""
+
+    name: str
+    """Name of the token."""
+
+    secretWithheld: NotRequired[bool]
+    """True if the request was a repeat, and the secret is therefore not shown again. Absent otherwise."""
+
+    token: NotRequired[str]
+    """The secret, which the identity provider sends as Authorization: Bearer rd_…."""
 
 
 class CreatedOperatorWebhook(TypedDict):
@@ -869,6 +948,105 @@ class DayActivity(TypedDict):
     """Whether events is exact. Otherwise there are more."""
 
 
+class Directory(TypedDict):
+    """A directory, through which an identity provider manages users and groups."""
+
+    createdAt: NotRequired[str]
+    """When the directory was created."""
+
+    deprovisioning: NotRequired[Literal["suspend", "delete"]]
+    """What happens to a user whom the directory deletes. suspend: the user is suspended, and keeps roles and groups. delete: the user is deleted, and can be restored for 30 days."""
+
+    id: str
+    """ID of the directory."""
+
+    matching: NotRequired[Literal["refuse", "email"]]
+    """What happens when the directory creates a user whose address another user has. refuse: the request fails. email: the directory takes over the user, who must have no directory and must not be an owner."""
+
+    name: NotRequired[str]
+    """Name of the directory."""
+
+    paused: NotRequired[bool]
+    """Whether the requests of the directory are refused with 503, so that nothing changes until the directory is resumed."""
+
+    updatedAt: NotRequired[str]
+    """When the directory was changed last."""
+
+
+class DirectoryPage(TypedDict):
+    """The directories of a tenant."""
+
+    items: list[Directory]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+
+class DirectoryRequest(TypedDict):
+    """A request that an identity provider has sent."""
+
+    at: str
+    """When the request was received."""
+
+    detail: str
+    """Why the request was refused. Empty if it succeeded."""
+
+    method: str
+    """Method of the request."""
+
+    path: str
+    """Path of the request after the base URL, without its query."""
+
+    status: int
+    """Status of the response."""
+
+
+class DirectoryRequestPage(TypedDict):
+    """The last requests of a directory."""
+
+    items: list[DirectoryRequest]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+
+class DirectoryToken(TypedDict):
+    """A token of a directory, without its secret."""
+
+    createdAt: str
+    """When the token was created."""
+
+    createdBy: str | None
+    """ID of the user who created the token. Null for an operator."""
+
+    directoryId: str
+    """ID of the directory."""
+
+    expiresAt: str
+    """When the token expires. The owners get a mail 30 days before."""
+
+    id: str
+    """ID of the token."""
+
+    lastUsedAt: str | None
+    """When the token was used last, to within about a minute. Null if it was never used."""
+
+    name: str
+    """Name of the token."""
+
+
+class DirectoryTokenPage(TypedDict):
+    """The tokens of a directory."""
+
+    items: list[DirectoryToken]
+    """The items of the page."""
+
+    nextCursor: str | None
+    """The cursor of the next page. It is null only on the last page."""
+
+
 class EmailAddress(TypedDict):
     """An email address."""
 
@@ -949,10 +1127,10 @@ class EventActor(TypedDict):
     """ID of the API token of the request. It is also null if another user, service account or operator caused the event, unless the caller may read all events."""
 
     type: str
-    """Kind of principal: user, service_account, operator or anonymous. Later versions may add values."""
+    """Kind of principal: user, service_account, operator, anonymous or directory. Later versions may add values."""
 
     via: str
-    """How the request came in: http, token, command or mail. Later versions may add values."""
+    """How the request came in: http, token, command, mail or scim. Later versions may add values."""
 
 
 class EventPage(TypedDict):
@@ -1215,6 +1393,9 @@ class Group(TypedDict):
 
     name: NotRequired[str]
     """Name of the group."""
+
+    source: NotRequired[MemberSource | None]
+    """The directory or the connection that fills the group. Its name and members can only be changed there. Null without one."""
 
     updatedAt: NotRequired[str]
     """When the name, the description or the external ID was changed last."""
@@ -1504,6 +1685,16 @@ class Logo(TypedDict):
     """Width in pixels."""
 
 
+class MemberSource(TypedDict):
+    """The directory or the connection that fills a group."""
+
+    id: str
+    """ID of the directory or the connection."""
+
+    type: Literal["directory", "connection"]
+    """directory or connection."""
+
+
 class Membership(TypedDict):
     """The membership of a user in a group."""
 
@@ -1511,7 +1702,7 @@ class Membership(TypedDict):
     """When the user was added to the group."""
 
     addedBy: str | None
-    """ID of the principal who added the user to the group. Null for an operator."""
+    """ID of the principal or the directory that added the user to the group. Null for an operator or a connection."""
 
     group: GroupName
     """The group."""
@@ -2316,6 +2507,9 @@ class UpdateConnection(TypedDict):
     domains: NotRequired[list[str]]
     """Domains of email addresses. POST /auths/connections/find returns this connection for their addresses. If there are any, users are linked by address or created only for addresses of these domains. The list cannot be emptied while the connection links users by address or creates users."""
 
+    groups: NotRequired[ConnectionGroups | None]
+    """Fills groups by a claim of the identity provider, at each sign-in. An object replaces the whole object. Null: no claim is read, and the groups stay as they are."""
+
     linking: NotRequired[Literal["invited", "verified-email"]]
     """Which users a new identity is linked to."""
 
@@ -2327,6 +2521,22 @@ class UpdateConnection(TypedDict):
 
     secondFactor: NotRequired[Literal["require", "trust"]]
     """Whether a sign-in can count as one with a second factor. trust needs acrValues or amrValues."""
+
+
+class UpdateDirectory(TypedDict):
+    """A merge patch (RFC 7396). Absent members do not change."""
+
+    deprovisioning: NotRequired[Literal["suspend", "delete"]]
+    """What happens to a user whom the directory deletes."""
+
+    matching: NotRequired[Literal["refuse", "email"]]
+    """What happens when the directory creates a user whose address another user has."""
+
+    name: NotRequired[str]
+    """Name of the directory. Must contain a visible character."""
+
+    paused: NotRequired[bool]
+    """Whether to refuse the requests of the directory."""
 
 
 class UpdateGroup(TypedDict):
@@ -2524,6 +2734,9 @@ class User(TypedDict):
 
     lastLoginAt: NotRequired[str | None]
     """When the user signed in last. Null for never. Only with include=lastLoginAt, for callers who may read the status of the user."""
+
+    managedBy: NotRequired[str | None]
+    """ID of the directory that manages the user. Only the directory can then change the name, the address and the department. Null for no directory."""
 
     metadata: NotRequired[dict[str, str]]
     """Key-value pairs that the application stores with the user."""
