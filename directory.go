@@ -16,7 +16,7 @@ const (
 	DirectoryTokensMax     = 2 // of a directory, so that a token can be replaced
 	DirectoryTokenNameMin  = 3
 	DirectoryTokenNameMax  = 100
-	DirectoryTokenWarning  = 30 * 24 * time.Hour // before the end of a token, its owners get a mail
+	DirectoryTokenWarning  = 30 * 24 * time.Hour // how long before the expiry of a token the owners of the tenant get a mail
 	DirectoryRequestsMax   = 100                 // requests that are kept of a directory
 	DirectoryMembersMax    = 1000                // changes of members in a request
 	DirectoryStartIndexMax = 10_000
@@ -31,7 +31,7 @@ const (
 	MatchEmail  Matching = "email"  // the directory takes over the user, who must have no directory and must not be an owner
 )
 
-// Deprovisioning says what happens to a user whom a directory deletes.
+// Deprovisioning says what happens to a user that a directory deletes.
 type Deprovisioning string
 
 // The values of Deprovisioning.
@@ -45,7 +45,7 @@ type Directory struct {
 	ID             DirectoryID    `json:"id" doc:"ID of the directory."`
 	Name           string         `json:"name" doc:"Name of the directory."`
 	Matching       Matching       `json:"matching" enum:"refuse,email" doc:"What happens when the directory creates a user whose address another user has. refuse: the request fails. email: the directory takes over the user, who must have no directory and must not be an owner."`
-	Deprovisioning Deprovisioning `json:"deprovisioning" enum:"suspend,delete" doc:"What happens to a user whom the directory deletes. suspend: the user is suspended, and keeps roles and groups. delete: the user is deleted, and can be restored for 30 days."`
+	Deprovisioning Deprovisioning `json:"deprovisioning" enum:"suspend,delete" doc:"What happens to a user that the directory deletes. suspend: the user is suspended, and keeps roles and groups. delete: the user is deleted, and can be restored for 30 days."`
 	Paused         bool           `json:"paused" doc:"Whether the requests of the directory are refused with 503, so that nothing changes until the directory is resumed."`
 	CreatedAt      Time           `json:"createdAt" doc:"When the directory was created."`
 	UpdatedAt      Time           `json:"updatedAt" doc:"When the directory was changed last."`
@@ -59,7 +59,7 @@ func (d *Directory) NameKey() string { return TextKey(d.Name) }
 type DirectoryDraft struct {
 	Name           string                   `json:"name" required:"true" minLength:"2" maxLength:"100" doc:"Name of the directory, such as Acme Entra."`
 	Matching       Optional[Matching]       `json:"matching" enum:"refuse,email" doc:"What happens when the directory creates a user whose address another user has. The default is refuse."`
-	Deprovisioning Optional[Deprovisioning] `json:"deprovisioning" enum:"suspend,delete" doc:"What happens to a user whom the directory deletes. The default is suspend."`
+	Deprovisioning Optional[Deprovisioning] `json:"deprovisioning" enum:"suspend,delete" doc:"What happens to a user that the directory deletes. The default is suspend."`
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
@@ -99,7 +99,7 @@ func (d *DirectoryDraft) Directory(now Time) Directory {
 type DirectoryPatch struct {
 	Name           Optional[string]         `json:"name" minLength:"2" maxLength:"100" doc:"Name of the directory."`
 	Matching       Optional[Matching]       `json:"matching" enum:"refuse,email" doc:"What happens when the directory creates a user whose address another user has."`
-	Deprovisioning Optional[Deprovisioning] `json:"deprovisioning" enum:"suspend,delete" doc:"What happens to a user whom the directory deletes."`
+	Deprovisioning Optional[Deprovisioning] `json:"deprovisioning" enum:"suspend,delete" doc:"What happens to a user that the directory deletes."`
 	Paused         Optional[bool]           `json:"paused" doc:"Whether to refuse the requests of the directory."`
 }
 
@@ -137,7 +137,7 @@ type DirectoryToken struct {
 	Name        string           `json:"name" doc:"Name of the token."`
 	CreatedBy   UserID           `json:"createdBy" nullable:"true" doc:"ID of the user who created the token. Null for an operator."`
 	CreatedAt   Time             `json:"createdAt" doc:"When the token was created."`
-	ExpiresAt   Time             `json:"expiresAt" doc:"When the token expires. The owners get a mail 30 days before."`
+	ExpiresAt   Time             `json:"expiresAt" doc:"When the token expires. The owners of the tenant get a mail 30 days before."`
 	LastUsedAt  Time             `json:"-"` // zero: the token was never used
 }
 
@@ -163,7 +163,7 @@ func (d *DirectoryTokenDraft) DirectoryToken(directory DirectoryID, now Time) Di
 	return DirectoryToken{ID: NewID[DirectoryToken](now), DirectoryID: directory, Name: TrimName(d.Name), CreatedAt: now, ExpiresAt: d.ExpiresAt}
 }
 
-// The errors of directories. Requests of the API do not get them, so they are not declared.
+// The errors of SCIM requests. No operation of the API returns them, so they are not declared.
 var (
 	ErrUserNameTaken   = &Error{Kind: Conflict, Code: "user-name-taken", Detail: "Another user of this directory has this userName."}
 	ErrOwnerProtected  = &Error{Kind: Conflict, Code: "owner-protected", Detail: "This user is an owner of the tenant. A directory cannot take over, suspend or delete an owner, or change the owner's address. Let another owner remove the role Owner first."}
@@ -178,7 +178,7 @@ type DirectoryUser struct {
 	UserName   string  // unique in the directory, without regard to case
 	ExternalID *string // at the provider; need not be unique
 	WorkEmail  string  // the primary address, or that of the type work; empty: none
-	Active     bool    // whether the directory wants the user to be active
+	Active     bool    // the last value of active that the directory sent
 	Suspended  bool    // the directory has suspended the user
 	Removed    bool    // the directory has deleted the user, who is only suspended
 	Attributes string  // JSON, as the directory has sent them; empty: it has not sent any
@@ -200,7 +200,7 @@ type DirectoryEntry struct {
 	Of   DirectoryUser
 }
 
-// DirectoryUserQuery selects the users of a directory, sorted by id. A member with its zero value does not filter.
+// DirectoryUserQuery selects the users of a directory, sorted by id. A field with its zero value does not filter.
 type DirectoryUserQuery struct {
 	Directory  DirectoryID
 	ID         UserID

@@ -203,7 +203,7 @@ var (
 	ErrIssuerTaken           = Declare(Error{Kind: Conflict, Code: "issuer-taken", Detail: "Another connection of this tenant has this issuer. Change that connection instead."})
 	ErrDomainTaken           = Declare(Error{Kind: Conflict, Code: "domain-taken", Detail: "Another connection of this tenant has one of these domains. Remove the domain from that connection first."})
 	ErrDirectoryNameTaken    = Declare(Error{Kind: Conflict, Code: "directory-name-taken", Detail: "Another directory of this tenant has this name. Use another name."})
-	ErrManagedByDirectory    = Declare(Error{Kind: Conflict, Code: "managed-by-directory", Detail: "A directory or a connection manages this. Make the change at the identity provider, or delete the directory first."})
+	ErrManagedByDirectory    = Declare(Error{Kind: Conflict, Code: "managed-by-directory", Detail: "A directory or a connection manages this user or group. Make the change at the identity provider, or delete the directory or the connection first."})
 	ErrConnectionInUse       = Declare(Error{Kind: Conflict, Code: "connection-in-use", Detail: "Users can sign in with this connection. Repeat the request with ?force=true to delete it with the identities of these users, and to end the sessions that began with them."})
 	ErrIdentityTaken         = Declare(Error{Kind: Conflict, Code: "identity-taken", Detail: "This identity is linked to a user of this tenant already. Remove it there first."})
 	ErrFactorDemanded        = Declare(Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant requires you to have a second factor, and you have only this one. Add another one before you remove it."})

@@ -206,6 +206,6 @@ func TestOnlyThoseWithAllPermissionsConfigureDirectories(t *testing.T) {
 		}
 	}
 	if strings.Contains(f.get("/console/acme/settings", user).body, "/acme/directories") {
-		t.Error("the tab of directories is shown to users who may not read them")
+		t.Error("the tab of directories is shown to callers without connections:read")
 	}
 }

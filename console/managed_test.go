@@ -56,7 +56,7 @@ func TestOnlyTheDirectoryOfAUserChangesTheNameAndTheAddress(t *testing.T) {
 	for path, parts := range controls {
 		for _, part := range parts {
 			if strings.Contains(shown(path), part) {
-				t.Errorf("%s has %s, of a user whom a directory manages", path, part)
+				t.Errorf("%s has %s, of a user of a directory", path, part)
 			}
 		}
 	}

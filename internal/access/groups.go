@@ -11,8 +11,8 @@ import (
 )
 
 // ReleaseGroups makes the groups of a deleted directory or connection groups without a source, with an event for each.
-// Their members and roles stay. If a group without a source has the name of such a group, this one gets the name of the
-// source in brackets. The transaction must have called LockOwners.
+// Their members and roles stay. If a group without a source has the name of such a group, the name of the source is
+// appended to its name. The transaction must have called LockOwners.
 func (s *Service) ReleaseGroups(tx *store.Tx, c Caller, source rolecall.MemberSource, name string) error {
 	before, err := tx.AllGroupsOfSource(source)
 	if err != nil || len(before) == 0 {

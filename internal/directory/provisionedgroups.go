@@ -54,14 +54,14 @@ func (p *Provider) withMembers(tx *store.Tx, g rolecall.Group, members bool) (Pr
 	return provisioned, err
 }
 
-// own returns those of the users who are users of the directory, sorted.
+// own returns the given users that belong to the directory, sorted.
 func (p *Provider) own(tx *store.Tx, users []rolecall.UserID) ([]rolecall.UserID, error) {
 	own, err := tx.AmongDirectoryUsers(p.Directory.ID, users)
 	slices.SortFunc(own, func(a, b rolecall.UserID) int { return slices.Compare(a[:], b[:]) })
 	return own, err
 }
 
-// ProvisionedGroup returns the group with the id, with its members if asked. It returns ErrNotFound if the source of the
+// ProvisionedGroup returns the group with the id, with its members if requested. It returns ErrNotFound if the source of the
 // group is not the directory.
 func (s *Service) ProvisionedGroup(ctx context.Context, p Provider, id rolecall.GroupID, members bool) (g ProvisionedGroup, err error) {
 	return access.Read(ctx, s.access, p.Caller, func(tx *store.Tx) (ProvisionedGroup, error) {
@@ -73,7 +73,7 @@ func (s *Service) ProvisionedGroup(ctx context.Context, p Provider, id rolecall.
 	})
 }
 
-// ProvisionedGroupQuery selects groups of a directory, sorted by id. A member with its zero value does not filter.
+// ProvisionedGroupQuery selects groups of a directory, sorted by id. A field with its zero value does not filter.
 type ProvisionedGroupQuery struct {
 	ID         rolecall.GroupID
 	Name       string // without regard to case
@@ -244,7 +244,7 @@ func (s *Service) addProvisioned(tx *store.Tx, p Provider, g *rolecall.Group, us
 }
 
 // addMembers adds the users to the group, and returns those who were not members. They must be users of the directory, or
-// users whom it can take over.
+// users that it can take over.
 func (s *Service) addMembers(tx *store.Tx, p Provider, g *rolecall.Group, users []rolecall.UserID) ([]rolecall.UserID, error) {
 	if len(users) == 0 {
 		return nil, nil
@@ -266,8 +266,8 @@ func (s *Service) addMembers(tx *store.Tx, p Provider, g *rolecall.Group, users 
 	return added, s.recordMembers(tx, p, g, added, true)
 }
 
-// takeOver takes over those of the users who have no directory. It returns ErrUnknownMember if one can not be taken over,
-// or does not exist.
+// takeOver takes over the given users that have no directory. It returns ErrUnknownMember if one of them cannot be taken
+// over or does not exist.
 func (s *Service) takeOver(tx *store.Tx, p Provider, users []rolecall.UserID) error {
 	own, err := tx.AmongDirectoryUsers(p.Directory.ID, users)
 	if err != nil || len(own) == len(users) {
@@ -294,7 +294,7 @@ func (s *Service) takeOver(tx *store.Tx, p Provider, users []rolecall.UserID) er
 	return nil
 }
 
-// recordMembers writes an event for each of the users, who were added or removed.
+// recordMembers writes an event for each added or removed user.
 func (s *Service) recordMembers(tx *store.Tx, p Provider, g *rolecall.Group, users []rolecall.UserID, added bool) error {
 	name := rolecall.GroupName{ID: g.ID, Name: g.Name}
 	for _, id := range users {

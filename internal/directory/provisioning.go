@@ -95,7 +95,7 @@ func (p *Provider) groupsOf(tx *store.Tx, id rolecall.UserID) (groups []rolecall
 	return groups, err
 }
 
-// entry returns the user with the data of the directory. For a user whom the directory can take over, Of is zero.
+// entry returns the user with the data of the directory. For a user that the directory can take over, Of is zero.
 func (p *Provider) entry(tx *store.Tx, id rolecall.UserID) (entry rolecall.DirectoryEntry, err error) {
 	if entry.User, err = tx.UserByID(id); err != nil {
 		return entry, err
@@ -115,10 +115,10 @@ func (p *Provider) complete(tx *store.Tx, entry *rolecall.DirectoryEntry) error 
 		entry.Of = of
 		return nil
 	case isManaged:
-		if of.Directory == p.Directory.ID { // removed
+		if of.Directory == p.Directory.ID { // deleted by this directory
 			return rolecall.ErrNotFound
 		}
-		if isManaged, err = access.Found(ignoring(tx.Directory(of.Directory))); of.Removed { // deleted directories release their users later
+		if isManaged, err = access.Found(ignoring(tx.Directory(of.Directory))); of.Removed { // a deleted directory keeps its users until they are released
 			isManaged = false
 		}
 	}
@@ -128,11 +128,11 @@ func (p *Provider) complete(tx *store.Tx, entry *rolecall.DirectoryEntry) error 
 	return err
 }
 
-// ignoring returns the error without the value.
+// ignoring drops the value and returns the error.
 func ignoring[T any](_ T, err error) error { return err }
 
 // ProvisionedUsers returns the users of the directory that q selects. It also returns their number, unless q.After is
-// set. If no user of the directory has the userName of q, it finds a user whom the directory can take over.
+// set. If no user of the directory has the userName of q, it finds a user that the directory can take over.
 func (s *Service) ProvisionedUsers(ctx context.Context, p Provider, q rolecall.DirectoryUserQuery) (entries []rolecall.DirectoryEntry, total int, err error) {
 	q.Directory = p.Directory.ID
 	err = s.access.View(ctx, p.Caller, func(tx *store.Tx) (err error) {
@@ -244,7 +244,7 @@ func (s *Service) insertProvisioned(tx *store.Tx, p Provider, sent Provisioned) 
 	return entry, err
 }
 
-// set stores the values that only the directory has.
+// set copies the values that are stored only for the directory.
 func (sent *Provisioned) set(of *rolecall.DirectoryUser) {
 	of.UserName, of.ExternalID, of.WorkEmail, of.Attributes = sent.UserName, sent.ExternalID, sent.WorkEmail, sent.Attributes
 	if sent.Active.Set {
@@ -297,7 +297,7 @@ func (s *Service) provision(ctx context.Context, p Provider, fn func(*store.Tx, 
 		if err != nil || counted[0].Count > bucket.Limit {
 			return err
 		}
-		what := fmt.Sprintf("The directory %s wanted to take over, suspend or delete the owner %s, or to change the owner's address. Rolecall refused this. If the owner has left, remove the role Owner from the user.", p.Directory.Name, protected.user.Email)
+		what := fmt.Sprintf("The directory %q tried to take over, suspend or delete the owner %s, or to change the owner's address. Rolecall refused the request. If the owner has left the company, remove the role Owner from this user.", p.Directory.Name, protected.user.Email)
 		return s.access.NotifyOwners(tx, p.Tenant.ID, rolecall.Mail{Kind: rolecall.MailDirectory, What: what})
 	})
 	return errors.Join(err, failure)
@@ -405,8 +405,8 @@ func reasonOf(old, changed *rolecall.DirectoryUser) string {
 	return ""
 }
 
-// wantedStatus returns the status that the user gets, and notes in of whether the directory has suspended the user. A
-// local suspension stays.
+// wantedStatus returns the new status of the user, and sets of.Suspended. It does not lift a suspension by an
+// administrator.
 func (s *Service) wantedStatus(tx *store.Tx, user *rolecall.User, of *rolecall.DirectoryUser) (rolecall.UserStatus, error) {
 	switch {
 	case !of.Active && user.Status != rolecall.UserSuspended:
@@ -493,7 +493,7 @@ func (s *Service) Deprovision(ctx context.Context, p Provider, id rolecall.UserI
 	})
 }
 
-// unchanged returns the values of a user of whom the directory has sent nothing.
+// unchanged returns the current values of a user for which the directory has sent no data.
 func unchanged(user *rolecall.User) Provisioned {
 	return Provisioned{UserName: user.Email, Email: user.Email, Name: user.Name, Department: user.Department, WorkEmail: user.Email}
 }

@@ -426,8 +426,8 @@ func (s *Service) suspendUser(tx *store.Tx, c access.Caller, id rolecall.UserID,
 	return user, event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
 }
 
-// suspendHere makes the suspension of a user by a directory one that only ResumeUser ends, and returns the event. It
-// returns nil if the directory has not suspended the user.
+// suspendHere turns a suspension by the directory into one by an administrator, which only ResumeUser ends. It returns
+// the event, or nil if the directory has not suspended the user.
 func (s *Service) suspendHere(tx *store.Tx, c access.Caller, user *rolecall.User, reason string) (*rolecall.Event, error) {
 	of, err := tx.DirectoryUser(user.ID)
 	if isManaged, err := access.Found(err); err != nil || !isManaged || !of.Suspended {
@@ -448,8 +448,8 @@ func (s *Service) suspendHere(tx *store.Tx, c access.Caller, user *rolecall.User
 	return event, err
 }
 
-// errSuspendedByDirectory is the error for a user whom a directory wants to be suspended.
-var errSuspendedByDirectory = rolecall.ErrManagedByDirectory.With("A directory has suspended this user. Activate the user at the identity provider, or create the user there again. Or delete the directory first.")
+// errSuspendedByDirectory is the error for resuming a user that a directory has deactivated or deleted.
+var errSuspendedByDirectory = rolecall.ErrManagedByDirectory.With("A directory has deactivated or deleted this user. Activate the user at the identity provider, or create the user there again. To resume the user in Rolecall, delete the directory first.")
 
 // ResumeUser resumes a suspended user, who can then sign in again. A user without a
 // password becomes pending. ResumeUser can fail with ErrNotFound, ErrPermissionDenied,

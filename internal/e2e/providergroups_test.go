@@ -29,7 +29,7 @@ func testGroupsFromClaims(t *testing.T, w *providerWorld) {
 		w.provider.Set(func(s *oidctest.Settings) { s.Person.Claims["groups"] = claim })
 		return w.signsIn(t)
 	}
-	ada := signsIn([]string{"/Engineers", "/sales"})
+	ada := signsIn([]string{"/engineers", "/sales"})
 	ada.do(t, "GET /users", "").expect(t, 200)
 	if names := w.owner.do(t, "GET /users/"+ada.id+"/groups", "").expect(t, 200); !slices.Equal(names.texts("group/name"), []string{"/engineers", "/sales"}) || names.value("/items/0/addedBy") != nil {
 		t.Errorf("the groups are %s", names.body)

@@ -47,7 +47,7 @@ func (s *Server) directoryOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodDelete, Path: "/directories/{id}", ID: "DirectoriesController_deleteDirectory", Summary: "Delete a directory",
-			Description: "Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, this one gets a longer name.",
+			Description: "Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, the name of the directory is appended.",
 			Policy:      authz.DeleteConnection,
 			Answers:     operation.Answers{{http.StatusNoContent, "The directory was deleted.", nil}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrSessionRequired},

@@ -63,7 +63,7 @@ func (s *Server) groupOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodPut, Path: "/groups/{id}/users/{userId}", ID: "GroupsController_addGroupUser", Summary: "Add a user to a group",
-			Description: "Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can only be changed there.",
+			Description: "Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can be changed only at the identity provider.",
 			Policy:      authz.AddMember,
 			Answers:     operation.Answers{{http.StatusNoContent, "The user is a member of the group.", nil}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrManagedByDirectory, rolecall.ErrLimitReached},
@@ -71,7 +71,7 @@ func (s *Server) groupOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodDelete, Path: "/groups/{id}/users/{userId}", ID: "GroupsController_removeGroupUser", Summary: "Remove a user from a group",
-			Description: "Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can only be changed there.",
+			Description: "Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can be changed only at the identity provider.",
 			Policy:      authz.RemoveMember,
 			Answers:     operation.Answers{{http.StatusNoContent, "The user was removed from the group.", nil}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrManagedByDirectory},

@@ -45,7 +45,7 @@ func (s *Server) userOperations() []*operation.Operation {
 		},
 		{
 			Method: http.MethodPatch, Path: "/users/{id}", ID: "UsersController_updateUser", Summary: "Update a user",
-			Description: "Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. The name and the department of a user whom a directory manages can only be changed there.",
+			Description: "Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. Only the identity provider can change the name and the department of a user of a directory.",
 			Policy:      authz.UpdateUser,
 			Answers:     operation.Answers{{http.StatusOK, "The changed user, with the members that the caller may read.", []string{"ETag", "Withheld-Fields"}}},
 			Problems:    problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrExternalIDTaken, rolecall.ErrManagedByDirectory},

@@ -233,7 +233,7 @@ func (s *scanner) comparison(e *expression) (*expression, error) {
 	return e, nil
 }
 
-// value parses a JSON text, number, truth value or null.
+// value parses a JSON text, number, boolean or null.
 func (s *scanner) value() (any, error) {
 	if strings.HasPrefix(s.text, `"`) {
 		return s.quoted()
@@ -295,7 +295,7 @@ func (e *expression) size() int {
 	return size
 }
 
-// matches reports whether the filter of a value path selects a value. value returns the text or the truth value of a
+// matches reports whether the filter of a value path selects a value. value returns the text or the boolean of a
 // sub-attribute, whose name is in lower case, or false if the sub-attribute is unknown. known is false if the filter
 // names an unknown sub-attribute.
 func (e *expression) matches(value func(sub string) (any, bool)) (matches, known bool) {

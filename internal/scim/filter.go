@@ -23,7 +23,7 @@ type Term struct {
 	Attribute string // one of the constants above
 	Type      string // for ByEmail: the type of the address, in any case; empty for any type
 	Text      string // the text to compare with; empty for ByActive
-	Bool      bool   // for ByActive: the truth value to compare with
+	Bool      bool   // for ByActive: the boolean to compare with
 }
 
 // String returns the term as a filter.

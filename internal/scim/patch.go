@@ -103,7 +103,7 @@ func decodeOperation(value any) (Operation, error) {
 		case "path":
 			text, ok := m.value.(string)
 			if !ok && m.value != nil {
-				return Operation{}, badRequest(InvalidPath, "path must be a text.")
+				return Operation{}, badRequest(InvalidPath, "path must be a string.")
 			}
 			if text == "" {
 				continue

@@ -99,7 +99,7 @@ func userAttributes() []attribute {
 	return append(
 		texts,
 		complexAttribute("name", "Parts of the name of the user.", published(nameTexts)...),
-		booleanAttribute("active", "Whether the user can sign in, as the directory wishes.").required(),
+		booleanAttribute("active", "Whether the directory has activated the user. An administrator can suspend the user independently.").required(),
 		complexAttribute("emails", "Email addresses of the user. One is needed if userName is not an email address.", emails...).list().required(),
 		complexAttribute(
 			"groups", "Groups of the user.",

@@ -350,7 +350,7 @@ func (c *call) body() (object map[string]any, err error) {
 	return object, nil
 }
 
-// matches returns whether the ETag is in the header, or whether the header is *.
+// matches reports whether the header contains the ETag or is *.
 func matches(header []string, etag string) bool {
 	for part := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(etag, "W/") {
@@ -379,7 +379,7 @@ type page struct {
 	after         rolecall.AnyID
 }
 
-// page returns the part of the list that the query asks for (RFC 7644, section 3.4.2.4, and RFC 9865).
+// page returns the page that the query selects (RFC 7644, section 3.4.2.4, and RFC 9865).
 func (c *call) page() (p page, err error) {
 	p.limit = DefaultResults
 	if text := c.query.Get("count"); text != "" {
@@ -418,7 +418,7 @@ func (p *page) listResponse(resources []map[string]any, total int) map[string]an
 		"itemsPerPage": len(resources),
 		"Resources":    resources,
 	}
-	if p.after.IsZero() { // the total of a later page would cost as much as that of the first
+	if p.after.IsZero() { // a count is expensive, so later pages have none
 		response["totalResults"] = total
 	}
 	switch {
@@ -459,8 +459,8 @@ func one(resources func(base string) []map[string]any) handler {
 }
 
 // resourceAnswer returns the answer with the resource, or 304 if the client has the version. The version of a user does
-// not depend on groups, and that of a group does not change when a member is deleted. So a resource with one of them is
-// always returned.
+// not depend on groups, and that of a group does not change when a member is deleted. So a response with groups or members
+// never becomes 304.
 func (c *call) resourceAnswer(status int, resource map[string]any, meta *Meta, endpoint string) answer {
 	a := answer{status: status, etag: meta.ETag()}
 	if status == http.StatusCreated {

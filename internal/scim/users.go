@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 )
 
-// userOf returns the user as the directory has sent it. A user of whom the directory has sent nothing has the attributes
+// userOf returns the user as the directory has sent it. A user for which the directory has sent no data has the attributes
 // that Rolecall knows.
 func userOf(e *rolecall.DirectoryEntry) (u User, err error) {
 	if e.Of.Attributes == "" {
@@ -218,7 +218,7 @@ func (s *Server) patchUser(ctx context.Context, c *call) (answer, error) {
 		if u, err = PatchUser(u, operations); err != nil {
 			return p, err
 		}
-		if u.Active != nil && *u.Active == was { // a user who is taken over can be suspended here, which the directory does not want
+		if u.Active != nil && *u.Active == was { // an administrator can have suspended a user that is taken over, which the directory has not asked for
 			u.Active = nil
 		}
 		return u.provisioned()

@@ -15,7 +15,7 @@ func text(attribute string, value any, maximum int) (string, error) {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return "", badRequest(InvalidValue, "%s must be a text.", attribute)
+		return "", badRequest(InvalidValue, "%s must be a string.", attribute)
 	}
 	if !utf8.ValidString(text) || !storable(text) {
 		return "", badRequest(InvalidValue, "%s must be valid UTF-8 without U+0000.", attribute)
@@ -26,7 +26,7 @@ func text(attribute string, value any, maximum int) (string, error) {
 	return text, nil
 }
 
-// boolean returns a truth value, which old versions of Entra send as text. It returns nil for null and for an
+// boolean returns a boolean, which old versions of Entra send as text. It returns nil for null and for an
 // empty text, and false for other values.
 func boolean(value any) (*bool, bool) {
 	switch value := value.(type) {
@@ -44,7 +44,7 @@ func boolean(value any) (*bool, bool) {
 	return nil, false
 }
 
-// optionalBoolean returns the truth value of an attribute, or nil if it is unassigned.
+// optionalBoolean returns the boolean of an attribute, or nil if it is unassigned.
 func optionalBoolean(attribute string, value any) (*bool, error) {
 	truth, ok := boolean(value)
 	if !ok {

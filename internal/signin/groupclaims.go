@@ -21,7 +21,7 @@ const (
 	nameTaken        = "name-taken"    // a group would have to be created, and another group of the connection has the name
 )
 
-// groupPlan is how the groups of a user change because of a claim.
+// groupPlan has the changes of a user's groups that a claim causes.
 type groupPlan struct {
 	join   []rolecall.Group
 	leave  []rolecall.Group
@@ -118,7 +118,7 @@ func (p *authenticated) claimedValues(by rolecall.GroupMatch) (values []claimedV
 		}
 		values = append(values, claimedValue{text, key})
 	}
-	if len(values) == 0 && reason != "" { // a mapper that is wrong must not take all groups
+	if len(values) == 0 && reason != "" { // a wrong mapper at the provider must not remove the user from all groups
 		return nil, claimInvalid
 	}
 	return values, reason

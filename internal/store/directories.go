@@ -226,7 +226,7 @@ func (t *Tx) DeleteDirectoryToken(directory rolecall.DirectoryID, id rolecall.Di
 }
 
 // WarnDirectoryTokens returns the tokens that expire until the given time, and have not expired at now. It returns each
-// token once in its life.
+// token only once.
 func (t *Tx) WarnDirectoryTokens(until, now rolecall.Time) (tokens []rolecall.DirectoryToken, err error) {
 	_, err = t.q.Query(warnDirectoryTokens, []any{t.tenant, until, now}, into(&tokens, directoryTokenDest))
 	return tokens, err

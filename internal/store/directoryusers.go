@@ -38,7 +38,7 @@ func directoryUserDest(u *rolecall.DirectoryUser) []any {
 }
 
 // DirectoryUser returns the data of the directory of the user. It returns ErrNotFound if the user has no directory, or if
-// the user does not exist. Of the result, the members that are only keys are not set: UserName and WorkEmail.
+// the user does not exist. UserName and WorkEmail of the result are not set, because only their keys are stored.
 func (t *Tx) DirectoryUser(id rolecall.UserID) (u rolecall.DirectoryUser, err error) {
 	err = t.row(selectDirectoryUser, []any{t.tenant, id}, directoryUserDest(&u)...)
 	return u, err
@@ -64,7 +64,7 @@ func (t *Tx) SetSuspension(u rolecall.DirectoryUser) {
 	t.q.Exec(setSuspension, flag(u.Suspended), t.tenant, u.User)
 }
 
-// DirectoryUsers returns the users that q selects, without those whom the directory has removed.
+// DirectoryUsers returns the users that q selects, without those that the directory has deleted.
 func (t *Tx) DirectoryUsers(q rolecall.DirectoryUserQuery) ([]rolecall.DirectoryEntry, error) {
 	b := newBuilder(t.tenant)
 	b.write("select " + userColumns + ", " + directoryUserColumns + " from (")
@@ -115,7 +115,7 @@ func directoryConditions(q *rolecall.DirectoryUserQuery) []condition {
 	return all
 }
 
-// AmongDirectoryUsers returns those of the users who are in the directory and whom it has not removed, in no particular
+// AmongDirectoryUsers returns the given users that belong to the directory and that it has not deleted, in no particular
 // order.
 func (t *Tx) AmongDirectoryUsers(directory rolecall.DirectoryID, users []rolecall.UserID) ([]rolecall.UserID, error) {
 	return byIDs(t, selectUsersOfDirectory, "user_id", users, oneColumn[rolecall.UserID], where("directory_id = ?", directory), where("removed = 0"))

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 53433378e40dbbf3457760d9c9623a8810cea5455675933a53829097104c785b
+# 9937159653189126987a3cb70f2020e918f6de4043008f9b268720c73608bc9b
 """A method for each operation of the API."""
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ class Operations(Sender):
         return cast('Directory', self._send_json("PATCH", f"/directories/{quote(id)}", body=body, if_match=if_match))
 
     def delete_directory(self, id: str, *, if_match: str | None = None) -> None:
-        """Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, this one gets a longer name. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, the name of the directory is appended. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/directories/{quote(id)}", if_match=if_match)
 
     def list_directory_requests(self, id: str) -> DirectoryRequestPage:
@@ -418,11 +418,11 @@ class Operations(Sender):
         return self._iterate("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status})
 
     def add_group_user(self, id: str, user_id: str) -> None:
-        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
+        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can be changed only at the identity provider. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("PUT", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     def remove_group_user(self, id: str, user_id: str) -> None:
-        """Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
+        """Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can be changed only at the identity provider. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
         self._send_none("DELETE", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     def list_invitations(self, *, limit: int | None = None, cursor: str | None = None) -> InvitationPage:
@@ -726,7 +726,7 @@ class Operations(Sender):
         return cast('User', self._send_json("GET", f"/users/{quote(id)}"))
 
     def update_user(self, id: str, body: UpdateUser, *, if_match: str | None = None) -> User:
-        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. The name and the department of a user whom a directory manages can only be changed there. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
+        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. Only the identity provider can change the name and the department of a user of a directory. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
         return cast('User', self._send_json("PATCH", f"/users/{quote(id)}", body=body, if_match=if_match))
 
     def delete_user(self, id: str, *, if_match: str | None = None) -> None:
@@ -1074,7 +1074,7 @@ class AsyncOperations(AsyncSender):
         return cast('Directory', await self._send_json("PATCH", f"/directories/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_directory(self, id: str, *, if_match: str | None = None) -> None:
-        """Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, this one gets a longer name. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
+        """Deletes the directory and its tokens. Its users and groups remain, with their memberships, and can then be changed here. If a group without a source has the name of one of its groups, the name of the directory is appended. Needs all permissions of Rolecall and of all applications, in the whole tenant, without expiry. API tokens are refused. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/directories/{quote(id)}", if_match=if_match)
 
     async def list_directory_requests(self, id: str) -> DirectoryRequestPage:
@@ -1174,11 +1174,11 @@ class AsyncOperations(AsyncSender):
         return self._iterate("GET", f"/groups/{quote(id)}/users", query={"limit": limit, "sort": sort, "q": q, "email": email, "externalId": external_id, "department": department, "status": status})
 
     async def add_group_user(self, id: str, user_id: str) -> None:
-        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
+        """Adds the user to the group. The user then has the roles of the group. If the user is a member already, nothing changes. The members of a group with a source can be changed only at the identity provider. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to assign every role of the group to the user. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("PUT", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     async def remove_group_user(self, id: str, user_id: str) -> None:
-        """Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can only be changed there. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
+        """Removes the user from the group. The user loses the roles that the user has only through the group. The members of a group with a source can be changed only at the identity provider. Needs `groups:members`. If the group has roles, it also needs `roles:assign`, and the caller must be able to remove every role of the group from the user. With a session, needs a recent sign-in or re-authentication."""
         await self._send_none("DELETE", f"/groups/{quote(id)}/users/{quote(user_id)}")
 
     async def list_invitations(self, *, limit: int | None = None, cursor: str | None = None) -> InvitationPage:
@@ -1482,7 +1482,7 @@ class AsyncOperations(AsyncSender):
         return cast('User', await self._send_json("GET", f"/users/{quote(id)}"))
 
     async def update_user(self, id: str, body: UpdateUser, *, if_match: str | None = None) -> User:
-        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. The name and the department of a user whom a directory manages can only be changed there. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
+        """Changes the members that are in the body. To change the email address, use POST /users/{id}/email-changes. Only the identity provider can change the name and the department of a user of a directory. Needs `users:update`, or `users.<member>:update` for each member in the body. With a session, users need no permission to change their own name."""
         return cast('User', await self._send_json("PATCH", f"/users/{quote(id)}", body=body, if_match=if_match))
 
     async def delete_user(self, id: str, *, if_match: str | None = None) -> None:

@@ -1,5 +1,5 @@
 # Generated from openapi/openapi.yaml by generate.py. Do not edit. SHA-256 of the document:
-# 53433378e40dbbf3457760d9c9623a8810cea5455675933a53829097104c785b
+# 9937159653189126987a3cb70f2020e918f6de4043008f9b268720c73608bc9b
 """The objects of the API. At run time, they are dictionaries."""
 
 from __future__ import annotations
@@ -572,7 +572,7 @@ class CreateDirectory(TypedDict):
     """A new directory. It has no users and no tokens at first."""
 
     deprovisioning: NotRequired[Literal["suspend", "delete"]]
-    """What happens to a user whom the directory deletes. The default is suspend."""
+    """What happens to a user that the directory deletes. The default is suspend."""
 
     matching: NotRequired[Literal["refuse", "email"]]
     """What happens when the directory creates a user whose address another user has. The default is refuse."""
@@ -763,7 +763,7 @@ class CreatedDirectoryToken(TypedDict):
     """ID of the directory."""
 
     expiresAt: str
-    """When the token expires. The owners get a mail 30 days before."""
+    """When the token expires. The owners of the tenant get a mail 30 days before."""
 
     id: str
     """ID of the token."""
@@ -955,7 +955,7 @@ class Directory(TypedDict):
     """When the directory was created."""
 
     deprovisioning: NotRequired[Literal["suspend", "delete"]]
-    """What happens to a user whom the directory deletes. suspend: the user is suspended, and keeps roles and groups. delete: the user is deleted, and can be restored for 30 days."""
+    """What happens to a user that the directory deletes. suspend: the user is suspended, and keeps roles and groups. delete: the user is deleted, and can be restored for 30 days."""
 
     id: str
     """ID of the directory."""
@@ -1025,7 +1025,7 @@ class DirectoryToken(TypedDict):
     """ID of the directory."""
 
     expiresAt: str
-    """When the token expires. The owners get a mail 30 days before."""
+    """When the token expires. The owners of the tenant get a mail 30 days before."""
 
     id: str
     """ID of the token."""
@@ -2527,7 +2527,7 @@ class UpdateDirectory(TypedDict):
     """A merge patch (RFC 7396). Absent members do not change."""
 
     deprovisioning: NotRequired[Literal["suspend", "delete"]]
-    """What happens to a user whom the directory deletes."""
+    """What happens to a user that the directory deletes."""
 
     matching: NotRequired[Literal["refuse", "email"]]
     """What happens when the directory creates a user whose address another user has."""
